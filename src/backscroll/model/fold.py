@@ -1,0 +1,129 @@
+"""Put a stream together into whole sessions, for those who want one in memory."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from backscroll.model.message import Message, TokenUsage, ToolCall
+from backscroll.model.stream import Answer, Closing, Item, Link, Naming, Opening, Problem, Tally
+
+__all__ = ["Reading", "Told", "fold"]
+
+
+class Reading(Struct, frozen=True):
+    """One session as one unit tells it."""
+
+    opening: Opening
+    closing: Closing
+    messages: tuple[Message, ...]
+
+    @property
+    def usage(self) -> dict[str, TokenUsage]:
+        """Tokens by response, each response once; a message of no response stands for itself."""
+        return {m.response_id or m.id: m.usage for m in self.messages if m.usage is not None}
+
+
+class Told(Struct, frozen=True):
+    """All that one unit tells."""
+
+    readings: tuple[Reading, ...]
+    namings: tuple[Naming, ...]
+    links: tuple[Link, ...]
+    problems: tuple[Problem, ...]
+    tally: Tally
+
+
+class _Open:
+    """A session while its messages are still coming in."""
+
+    def __init__(self, opening: Opening) -> None:
+        self.opening = opening
+        self.messages: dict[str, Message] = {}
+        self.calls: dict[str, str] = {}
+        self.early: dict[str, Answer] = {}
+
+    def say(self, message: Message) -> None:
+        """Take a message; the same id said again replaces what was said before."""
+        call = message.tool and message.tool.id
+        if call:
+            first = self.calls.setdefault(call, message.id)
+            if first != message.id:
+                return
+            before = self.messages.get(message.id)
+            if before is not None and before.tool is not None and before.tool.result is not None:
+                return
+        self.messages[message.id] = message
+        if call and call in self.early:
+            self.answer(self.early.pop(call))
+
+    def answer(self, answer: Answer) -> None:
+        """Complete a tool call, now or when it comes: an answer may precede its call."""
+        message = self.messages.get(self.calls.get(answer.tool_call_id, ""))
+        if message is None or message.tool is None:
+            self.early[answer.tool_call_id] = answer
+            return
+        self.messages[message.id] = replace(
+            message,
+            tool=answered(message.tool, answer),
+            attachments=message.attachments + answer.attachments,
+        )
+
+    def close(self, closing: Closing) -> Reading:
+        abandoned = set(closing.abandoned)
+        usage: dict[str, TokenUsage] = {}
+        for message in self.messages.values():
+            if message.usage is not None and message.response_id is not None:
+                known = usage.get(message.response_id)
+                usage[message.response_id] = known.merged(message.usage) if known else message.usage
+        out: list[Message] = []
+        for message in self.messages.values():
+            share = message.usage
+            if message.response_id is not None:
+                share = usage.pop(message.response_id, None)
+            active = message.is_active and message.id not in abandoned
+            if share is not message.usage or active is not message.is_active:
+                message = replace(message, usage=share, is_active=active)
+            out.append(message)
+        return Reading(self.opening, closing, tuple(out))
+
+
+def answered(tool: ToolCall, answer: Answer) -> ToolCall:
+    """A tool call with what came of it."""
+    return replace(
+        tool,
+        result=answer.result,
+        status=answer.status,
+        decision=answer.decision or tool.decision,
+        edits=answer.edits or tool.edits,
+    )
+
+
+def fold(items: Iterable[Item]) -> Told:
+    """Whole sessions, with answers joined to their calls and each response's usage on its first message."""
+    readings: list[Reading] = []
+    namings: list[Naming] = []
+    links: list[Link] = []
+    problems: list[Problem] = []
+    tally = Tally()
+    session: _Open | None = None
+    for item in items:
+        match item:
+            case Opening():
+                session = _Open(item)
+            case Message() if session is not None:
+                session.say(item)
+            case Answer() if session is not None:
+                session.answer(item)
+            case Closing() if session is not None:
+                readings.append(session.close(item))
+                session = None
+            case Naming():
+                namings.append(item)
+            case Link():
+                links.append(item)
+            case Problem():
+                problems.append(item)
+            case Tally():
+                tally = item
+    return Told(tuple(readings), tuple(namings), tuple(links), tuple(problems), tally)

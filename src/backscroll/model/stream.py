@@ -1,0 +1,204 @@
+"""What a source tells, in the order it tells it.
+
+Reading a unit gives a stream of items. A session opens, its messages follow as
+they lie in the file, answers to tool calls come when the file has them, and a
+closing says what is known only at the end. One `Tally` ends the stream of every
+unit. Nothing in the stream needs the whole session in memory; `fold` puts one
+together for those who want it.
+
+    Opening  (Message | Answer | Naming | Link | Problem)*  Closing   any number of times
+    Tally                                                            once, last
+"""
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from backscroll.model.message import Attachment, Decision, Edit, Message, Origin, Status, TimeSource
+from backscroll.model.workspace import Workspace
+
+__all__ = [
+    "Agent",
+    "Answer",
+    "Closing",
+    "Completeness",
+    "Item",
+    "Link",
+    "Mark",
+    "Naming",
+    "Opening",
+    "Problem",
+    "Tally",
+    "TrackedFile",
+    "Unit",
+    "Visibility",
+]
+
+Completeness = Literal["complete", "partial", "lossy"]
+
+# Why a session is or is not among those a person would call theirs.
+Visibility = Literal[
+    "listed",
+    "archived",  # real, but put away by the user
+    "draft",  # nothing was ever sent
+    "placeholder",  # the tool's own empty slot
+    "deleted",  # deleted in the tool, which kept a marker
+    "ghost",  # named in an index, with nothing to read
+    "hidden",  # the tool's own background work
+]
+
+
+class Unit(Struct, frozen=True):
+    """The smallest thing that can be read again on its own."""
+
+    source: str  # "claude-code"
+    root: str  # the tool's home it was found below
+    path: str
+    key: str = ""  # the rows of one session in a database; empty when the unit is a whole file
+    fingerprint: str = ""  # the same fingerprint means there is nothing new
+    size: int = 0  # bytes, or rows where a database does not say
+    kind: str = (
+        "session"  # "session", "agent", "prompts", "transcript", "index", …: what the source expects there
+    )
+    session_id: str | None = None  # the session it tells of, where the name already says it
+    title: str | None = None  # known without reading it
+
+
+class Mark(Struct, frozen=True):
+    """How far a unit has been read, and what must be remembered to go on from there."""
+
+    offset: int
+    line: int
+    state: bytes = b""
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """A session begins: who it is."""
+
+    source: str
+    id: str  # the tool's own id, unchanged
+    store: str  # which of the tool's stores tells of it: "transcript", "bubbles", "graph", "prompts", …
+    agent_id: str | None = None  # set when it is a subagent's conversation
+    parent_id: str | None = None  # the session that started the subagent
+
+    @property
+    def ref(self) -> str:
+        """The name people type: ``claude-code:0f3c9a…``."""
+        return f"{self.source}:{self.id}"
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What came of a tool call said earlier, in this reading or in one before it."""
+
+    tool_call_id: str
+    result: str
+    origin: Origin
+    status: Status = "completed"
+    decision: Decision | None = None
+    timestamp: datetime | None = None
+    edits: tuple[Edit, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Naming(Struct, frozen=True):
+    """A title for whichever session owns that message; it may lie in another file."""
+
+    message_id: str
+    title: str
+    origin: Origin
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """A sign that a tool call started a subagent. The smaller the strength, the better the sign."""
+
+    agent_id: str
+    tool_call_id: str
+    evidence: str
+    strength: int
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """A subagent: a conversation that a session started."""
+
+    agent_id: str
+    parent_session_id: str | None
+    tool_call_id: str | None = None
+    parent_agent_id: str | None = None
+    prompt: str | None = None
+    model: str | None = None
+    kind: str | None = None  # the tool's name for this sort of agent
+    description: str | None = None
+    total_duration_ms: int | None = None
+    total_tokens: int | None = None
+    total_tool_use_count: int | None = None
+    started_at: datetime | None = None
+    is_hidden: bool = False  # the tool's own background work, or a replay of its parent
+
+
+class TrackedFile(Struct, frozen=True, gc=False):
+    """A file of which the tool kept versions before editing it."""
+
+    path: str
+    version: int | None = None
+    backup: str | None = None  # the name of the kept copy; None when the file did not exist
+    at: datetime | None = None
+
+
+class Closing(Struct, frozen=True, kw_only=True):
+    """What is known of a session once its unit has been read to the end."""
+
+    title: str | None = None
+    title_source: str | None = None
+    workspace: Workspace | None = None
+    created_at: datetime | None = None
+    created_at_source: TimeSource | None = None
+    updated_at: datetime | None = None
+    git_branch: str | None = None
+    version: str | None = None
+    completeness: Completeness = "complete"
+    reasons: tuple[str, ...] = ()  # why it is not complete
+    visibility: Visibility = "listed"
+    agents: tuple[Agent, ...] = ()  # subagents told of in this unit
+    child_ids: tuple[str, ...] = ()  # subagents that have a unit of their own
+    abandoned: tuple[str, ...] = ()  # ids of messages off the branch that the tool shows
+    tracked_files: tuple[TrackedFile, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Problem(Struct, frozen=True):
+    """Something that could not be read. A result, not an exception."""
+
+    origin: Origin
+    reason: str
+
+
+class Tally(Struct, kw_only=True):
+    """The account of one unit: every record counted once, as one of three."""
+
+    records: int = 0
+    understood: int = 0  # gave a message, or completed one
+    silent: int = 0  # known, and carrying no message
+    problems: int = 0  # could not be read, or is of no known kind
+    kinds: dict[str, int] = field(default_factory=dict)  # records by type or key family
+    unknown: dict[str, int] = field(default_factory=dict)  # types, families and versions never met before
+    mark: Mark | None = None  # where the next reading can begin
+
+    def count(self, kind: str, verdict: Literal["understood", "silent", "problems"], number: int = 1) -> None:
+        """Count a record, once."""
+        self.records += number
+        self.kinds[kind] = self.kinds.get(kind, 0) + number
+        match verdict:
+            case "understood":
+                self.understood += number
+            case "silent":
+                self.silent += number
+            case "problems":
+                self.problems += number
+
+    def meet(self, name: str, number: int = 1) -> None:
+        """Note a type, family or version that nobody here knows."""
+        self.unknown[name] = self.unknown.get(name, 0) + number
+
+
+Item: TypeAlias = Opening | Message | Answer | Naming | Link | Closing | Problem | Tally

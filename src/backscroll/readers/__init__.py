@@ -1,0 +1,1 @@
+"""Bytes to records, knowing no tool."""

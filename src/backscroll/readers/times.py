@@ -1,0 +1,128 @@
+"""Times in every spelling the tools have used, as aware UTC datetimes.
+
+A number is seconds, milliseconds or microseconds by its magnitude. A number too
+small to be a date is a reading of some running clock and says nothing about the
+time of day: it is refused, as is anything outside the years a coding assistant
+can have been used in.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+__all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words"]
+
+EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
+_LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+_EARLIEST_SECONDS = EARLIEST.timestamp()
+_LATEST_SECONDS = _LATEST.timestamp()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_WORDS = re.compile(
+    r"(?:[A-Za-z]+,\s+)?([A-Za-z]{3})[a-z]*\.?\s+(\d{1,2}),?\s+(\d{4}),?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
+    r"\s*([AaPp])?\.?[Mm]?\.?\s*(?:\(?\s*(?:UTC|GMT)\s*([+\-−]\d{1,2})?(?::?(\d{2}))?\s*\)?)?"
+)
+_GIT = re.compile(
+    r"[A-Za-z]{3}\s+([A-Za-z]{3})\s+(\d{1,2})\s+(\d{2}):(\d{2}):(\d{2})\s+(\d{4})\s+([+\-])(\d{2})(\d{2})"
+)
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
+    )
+}
+
+
+def from_value(value: Any) -> datetime | None:
+    """A time from whatever a record holds: text, number, numeric text; None for everything else."""
+    if isinstance(value, str):
+        return from_text(value)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return from_number(value)
+    return None
+
+
+def from_number(value: float) -> datetime | None:
+    """Seconds, milliseconds or microseconds since 1970, told apart by magnitude."""
+    seconds = float(value)
+    if seconds > 1e14:
+        seconds /= 1e6
+    elif seconds > 1e11:
+        seconds /= 1e3
+    if not _EARLIEST_SECONDS <= seconds < _LATEST_SECONDS:
+        return None
+    whole = int(seconds)
+    return _EPOCH + timedelta(seconds=whole, microseconds=round((seconds - whole) * 1e6))
+
+
+def from_text(text: str) -> datetime | None:
+    """ISO 8601 in any of its usual forms, numeric text, or git's own format. A time without a zone is UTC."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return _from_odd_text(text.strip())
+    return _in_range(at)
+
+
+def _in_range(at: datetime) -> datetime | None:
+    at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        return None
+    return at if EARLIEST <= at < _LATEST else None
+
+
+def _from_odd_text(text: str) -> datetime | None:
+    try:
+        return from_number(float(text)) if text[:1].isdigit() else _from_git(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _from_git(text: str) -> datetime | None:
+    found = _GIT.fullmatch(text)
+    if found is None or (month := _MONTHS.get(found[1].lower())) is None:
+        return None
+    zone = timedelta(hours=int(found[8]), minutes=int(found[9]))
+    try:
+        at = datetime(
+            int(found[6]),
+            month,
+            int(found[2]),
+            int(found[3]),
+            int(found[4]),
+            int(found[5]),
+            tzinfo=timezone(-zone if found[7] == "-" else zone),
+        )
+    except ValueError:
+        return None
+    return _in_range(at)
+
+
+def from_words(text: str) -> datetime | None:
+    """A time as a tool tells it to a model: ``Friday, Jul 31, 2026, 11:12 PM (UTC+8)``."""
+    found = _WORDS.search(text)
+    if found is None or (month := _MONTHS.get(found[1].lower())) is None:
+        return None
+    hour = int(found[4])
+    if found[7]:
+        hour = hour % 12 + (12 if found[7] in "Pp" else 0)
+    hours = int((found[8] or "0").replace("−", "-"))
+    minutes = int(found[9] or 0)
+    offset = timedelta(hours=hours, minutes=-minutes if (found[8] or "").startswith(("-", "−")) else minutes)
+    try:
+        at = datetime(
+            int(found[3]),
+            month,
+            int(found[2]),
+            hour,
+            int(found[5]),
+            int(found[6] or 0),
+            tzinfo=timezone(offset),
+        )
+    except ValueError:
+        return None
+    return _in_range(at)

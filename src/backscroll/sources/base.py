@@ -1,0 +1,34 @@
+"""What every source can do. Adding one is a room like its neighbours and a line in the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from backscroll.config import Machine
+from backscroll.model import Item, Mark, Unit
+
+__all__ = ["Source"]
+
+
+class Source(Protocol):
+    """One tool's history on disk, opened for reading only."""
+
+    @property
+    def name(self) -> str:
+        """The prefix of a ref, the config key and the ``--source`` value."""
+
+    @property
+    def platform(self) -> str:
+        """The value of the unified schema's ``platform`` column."""
+
+    def roots(self, machine: Machine) -> list[Path]:
+        """Where this tool keeps history, whether or not it is installed."""
+
+    def units(self, root: Path) -> Iterator[Unit]:
+        """What is there. Cheap: names, sizes and change tokens, no parsing."""
+
+    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+        """What it says from there on. A bad record is a problem; the good ones still arrive."""
+
+    def close(self) -> None:
+        """Let go of whatever stayed open between two readings."""

@@ -46,7 +46,10 @@ def from_value(value: Any) -> datetime | None:
 
 def from_number(value: float) -> datetime | None:
     """Seconds, milliseconds or microseconds since 1970, told apart by magnitude."""
-    seconds = float(value)
+    try:
+        seconds = float(value)
+    except OverflowError:
+        return None
     if seconds > 1e14:
         seconds /= 1e6
     elif seconds > 1e11:

@@ -1,0 +1,137 @@
+"""A line of a Claude Code transcript, typed so that nothing on it can be of a wrong type.
+
+Every field takes any JSON value: the format is the vendor's own business and
+changes weekly. What is large and rarely needed (structured copies of tool
+results, image data, signatures) stays undecoded as a view into the line.
+"""
+
+import re
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+__all__ = ["STARTS", "Block", "Line", "Usage", "decoder", "integer", "text", "usage"]
+
+# Any JSON value that is no object.
+_Plain: TypeAlias = list[Any] | str | int | float | bool | None
+
+# Where a record may begin behind a broken one on the same line.
+STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
+
+_NOTHING = Raw(b"")
+
+
+class ImageData(Struct):
+    """The ``source`` of an image or document block; its data is measured, not decoded."""
+
+    type: Any = None
+    media_type: Any = None
+    data: Raw = _NOTHING
+    url: Any = None
+    file_id: Any = None
+
+
+class Block(Struct):
+    """One content block; which fields are set depends on its type."""
+
+    type: Any = None
+    text: Any = None
+    thinking: Any = None
+    signature: Raw = _NOTHING
+    data: Raw = _NOTHING
+    id: Any = None
+    name: Any = None
+    input: Any = None
+    tool_use_id: Any = None
+    content: "list[Block | _Plain] | Block | str | int | float | bool | None" = None
+    is_error: Any = None
+    source: ImageData | _Plain = None
+    title: Any = None
+    tool_name: Any = None
+    # "from" is a keyword
+    from_: Any = msgspec.field(default=None, name="from")
+    to: Any = None
+
+
+class Usage(Struct):
+    input_tokens: Any = None
+    output_tokens: Any = None
+    cache_creation_input_tokens: Any = None
+    cache_read_input_tokens: Any = None
+    cache_creation: dict[str, Any] | _Plain = None
+    speed: Any = None
+
+
+class ApiMessage(Struct):
+    """The ``message`` of a user or assistant line."""
+
+    id: Any = None
+    role: Any = None
+    model: Any = None
+    content: list[Block | _Plain] | Block | str | int | float | bool | None = None
+    stop_reason: Any = None
+    usage: Usage | _Plain = None
+
+
+class Origin(Struct):
+    kind: Any = None
+
+
+class ForkedFrom(Struct):
+    session_id: Any = msgspec.field(default=None, name="sessionId")
+    message_uuid: Any = msgspec.field(default=None, name="messageUuid")
+
+
+class Line(Struct, rename="camel"):
+    """The envelope of a chain line, and the type of every other."""
+
+    parent_uuid: Any = None
+    is_sidechain: Any = None
+    type: Any = None
+    message: ApiMessage | _Plain = None
+    uuid: Any = None
+    timestamp: Any = None
+    cwd: Any = None
+    session_id: Any = None
+    version: Any = None
+    git_branch: Any = None
+    agent_id: Any = None
+    is_meta: Any = None
+    is_compact_summary: Any = None
+    is_visible_in_transcript_only: Any = None
+    origin: Origin | _Plain = None
+    prompt_source: Any = None
+    interrupted_message_id: Any = None
+    tool_use_result: Raw = _NOTHING
+    tool_denial_kind: Any = None
+    is_api_error_message: Any = None
+    error: Raw = _NOTHING
+    entrypoint: Any = None
+    slug: Any = None
+    team_name: Any = None
+    forked_from: ForkedFrom | _Plain = None
+    supersedes_uuids: Any = None
+    subtype: Any = None
+    content: Any = None
+    cost_usd: Any = msgspec.field(default=None, name="costUSD")
+
+
+decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+def text(value: Any) -> str | None:
+    """The value if it is a string with something in it."""
+    return value if isinstance(value, str) and value else None
+
+
+def integer(value: Any) -> int | None:
+    """The value if it is a count."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return None
+    return int(value)
+
+
+def usage(found: Usage | _Plain) -> Usage | None:
+    """The usage of a response, if the line has one worth the name."""
+    return found if isinstance(found, Usage) else None

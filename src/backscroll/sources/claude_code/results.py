@@ -1,0 +1,221 @@
+"""What came of a tool call: the text the model saw, the edit that was made, the agent that ran."""
+
+import re
+import stat
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from backscroll.model import Decision, Edit, Hunk, Status
+from backscroll.readers import lenient
+from backscroll.sources.claude_code.lines import text
+
+__all__ = [
+    "AGENT_TOOLS",
+    "EDIT_TOOLS",
+    "AgentResult",
+    "agent_result",
+    "edits",
+    "outcome",
+    "spilled",
+    "wanted",
+]
+
+_Plain: TypeAlias = list[Any] | str | int | float | bool | None
+T = TypeVar("T")
+
+EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+AGENT_TOOLS = frozenset({"Task", "Agent"})
+
+_REJECTED = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+)
+_INTERRUPTED = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
+_SPILL = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
+_LARGEST_SPILL = 32 * 1024 * 1024
+
+
+class Patch(Struct, rename="camel"):
+    old_start: Any = None
+    new_start: Any = None
+    lines: Any = None
+
+
+class EditResult(Struct, rename="camel"):
+    """The structured copy of an edit's result, without the file bodies it repeats."""
+
+    type: Any = None
+    file_path: Any = None
+    notebook_path: Any = msgspec.field(default=None, name="notebook_path")
+    structured_patch: list[Patch | _Plain] | dict[str, Any] | str | int | float | bool | None = None
+    user_modified: Any = None
+
+
+class AgentResult(Struct, rename="camel"):
+    """What the parent wrote down of a subagent."""
+
+    agent_id: Any = None
+    status: Any = None
+    prompt: Any = None
+    total_duration_ms: Any = None
+    total_tokens: Any = None
+    total_tool_use_count: Any = None
+    resolved_model: Any = None
+    description: Any = None
+
+
+_edit_result = msgspec.json.Decoder(EditResult)
+_agent_result = msgspec.json.Decoder(AgentResult)
+
+
+def wanted(tool: str) -> bool:
+    """Whether the structured copy of this tool's result says more than the text."""
+    return tool in EDIT_TOOLS or tool in AGENT_TOOLS
+
+
+def _decoded(raw: Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
+    if not len(raw):
+        return None
+    try:
+        return decoder.decode(raw)
+    except lenient.FAILURES:
+        pass
+    try:
+        return decoder.decode(msgspec.json.encode(lenient.load(bytes(raw))))
+    except lenient.FAILURES:
+        return None
+
+
+def agent_result(raw: Raw) -> AgentResult | None:
+    """The figures of a finished subagent."""
+    return _decoded(raw, _agent_result)
+
+
+def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
+    """How a call ended. A person's refusal is not a failure of the tool."""
+    if denial == "user-rejected" or (is_error and result.startswith(_REJECTED)):
+        return "cancelled", "rejected"
+    if denial is not None or (is_error and result.startswith(_INTERRUPTED)):
+        return "cancelled", None
+    return ("failed" if is_error else "completed"), None
+
+
+def edits(tool: str, params: dict[str, Any], raw: Raw) -> tuple[tuple[Edit, ...], Decision]:
+    """What a finished edit did to its file, and whether a person had a hand in it.
+
+    An edit that ran was let through, by hand or by a standing permission; one the user changed says so.
+    """
+    found = _decoded(raw, _edit_result) or EditResult()
+    decision: Decision = "modified" if found.user_modified is True else "accepted"
+    path = (
+        text(found.file_path)
+        or text(found.notebook_path)
+        or text(params.get("file_path"))
+        or text(params.get("notebook_path"))
+    )
+    if path is None:
+        return (), decision
+    hunks = _patched(found.structured_patch)
+    is_new = found.type == "create"
+    if not hunks:
+        hunks = _from_params(tool, params)
+    return (Edit(path, hunks, "create" if is_new else "update"),), decision
+
+
+def _patched(patches: Any) -> tuple[Hunk, ...]:
+    """Runs of changed lines, each at its place, from hunks that also hold what stayed."""
+    hunks: list[Hunk] = []
+    for patch in patches if isinstance(patches, list) else ():
+        if not isinstance(patch, Patch) or not isinstance(patch.lines, list):
+            continue
+        old = patch.old_start if isinstance(patch.old_start, int) else None
+        new = patch.new_start if isinstance(patch.new_start, int) else None
+        hunks += _runs([line for line in patch.lines if isinstance(line, str)], old, new)
+    return tuple(hunks)
+
+
+def _runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
+    hunks: list[Hunk] = []
+    removed: list[str] = []
+    added: list[str] = []
+
+    def close() -> None:
+        if removed or added:
+            hunks.append(
+                Hunk(
+                    tuple(removed),
+                    tuple(added),
+                    None if old is None else old - len(removed),
+                    None if new is None else new - len(added),
+                )
+            )
+            removed.clear()
+            added.clear()
+
+    for line in lines:
+        if line.startswith("-"):
+            removed.append(line[1:])
+            old = old + 1 if old is not None else None
+        elif line.startswith("+"):
+            added.append(line[1:])
+            new = new + 1 if new is not None else None
+        elif not line.startswith("\\"):  # "\ No newline at end of file" is no line
+            close()
+            old = old + 1 if old is not None else None
+            new = new + 1 if new is not None else None
+    close()
+    return hunks
+
+
+def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
+    """The change as it was asked for, where the tool kept no account of it."""
+    if tool == "Write":
+        content = params.get("content")
+        return (Hunk(added=tuple(content.splitlines()), new_start=1),) if isinstance(content, str) else ()
+    if tool == "NotebookEdit":
+        source = params.get("new_source")
+        return (Hunk(added=tuple(source.splitlines())),) if isinstance(source, str) else ()
+    asked = params.get("edits") if tool == "MultiEdit" else [params]
+    hunks: list[Hunk] = []
+    for change in asked if isinstance(asked, list) else ():
+        if not isinstance(change, dict):
+            continue
+        old, new = change.get("old_string"), change.get("new_string")
+        if isinstance(old, str) and isinstance(new, str):
+            hunks.append(_changed(old.splitlines(), new.splitlines()))
+    return tuple(hunks)
+
+
+def _changed(old: list[str], new: list[str]) -> Hunk:
+    """Two versions of a passage without the lines they begin and end with alike."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return Hunk(tuple(old[start : len(old) - end]), tuple(new[start : len(new) - end]))
+
+
+def spilled(result: str, folder: Path) -> str:
+    """The whole of a result too long for the transcript, from the session's own folder only.
+
+    The path in the text may be another machine's or a trap; only its last part is believed.
+    """
+    found = _SPILL.match(result)
+    if found is None:
+        return result
+    name = found[1].strip().replace("\\", "/").rpartition("/")[2]
+    if not name or name in (".", ".."):
+        return result
+    path = folder / name
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SPILL or folder.is_symlink():
+            return result
+        return path.read_bytes().decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return result

@@ -16,6 +16,7 @@ EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _EARLIEST_SECONDS = EARLIEST.timestamp()
 _LATEST_SECONDS = _LATEST.timestamp()
+_SHORTEST_CLOCK = 10  # digits of a clock's reading in seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _WORDS = re.compile(
@@ -62,10 +63,14 @@ def from_number(value: float) -> datetime | None:
 
 def from_text(text: str) -> datetime | None:
     """ISO 8601 in any of its usual forms, numeric text, or git's own format. A time without a zone is UTC."""
+    text = text.strip()
+    if len(text) >= _SHORTEST_CLOCK and text.isdecimal():
+        # Python would read 1720101012345 as the year 1720, 10 October, 23:45.
+        return from_number(float(text))
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        return _from_odd_text(text.strip())
+        return _from_odd_text(text)
     return _in_range(at)
 
 

@@ -1,0 +1,113 @@
+"""Protobuf's wire format, read without a schema.
+
+A record is a run of numbered fields; which number means what is the caller's
+knowledge. Nothing here raises: what cannot be read ends the record, and its
+`fault` says why.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["DEEPEST", "Field", "Record"]
+
+DEEPEST = 32  # records within records
+_MOST_FIELDS = 1_000_000
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
+
+
+class Field(NamedTuple):
+    number: int
+    wire_type: int
+    value: int | bytes  # bytes for wire type 2, an unsigned number for the others
+
+
+class Record:
+    """The fields of one message, in the order written, up to the first that cannot be read."""
+
+    def __init__(self, data: bytes, *, depth: int = 0) -> None:
+        self.depth = depth
+        self.fields: list[Field] = []
+        self.fault: str | None = None
+        self._by_number: dict[int, list[int | bytes]] = {}
+        if depth > DEEPEST:
+            self.fault = f"more than {DEEPEST} records within each other"
+            return
+        try:
+            self._parse(data)
+        except _CutOffError as error:
+            self.fault = str(error)
+
+    def _parse(self, data: bytes) -> None:
+        at, end = 0, len(data)
+        while at < end:
+            if len(self.fields) >= _MOST_FIELDS:
+                raise _CutOffError(f"more than {_MOST_FIELDS} fields")
+            start = at
+            tag, at = _varint(data, at)
+            number, wire_type = tag >> 3, tag & 7
+            value: int | bytes
+            if not number:
+                raise _CutOffError(f"field 0 at byte {start}")
+            if wire_type == _VARINT:
+                value, at = _varint(data, at)
+            elif wire_type == _BYTES:
+                size, at = _varint(data, at)
+                if size > end - at:
+                    raise _CutOffError(f"cut off in field {number} at byte {start}")
+                value, at = data[at : at + size], at + size
+            elif width := _WIDTHS.get(wire_type):
+                if width > end - at:
+                    raise _CutOffError(f"cut off in field {number} at byte {start}")
+                value, at = int.from_bytes(data[at : at + width], "little"), at + width
+            else:
+                raise _CutOffError(f"wire type {wire_type} in field {number} at byte {start}")
+            self.fields.append(Field(number, wire_type, value))
+            self._by_number.setdefault(number, []).append(value)
+
+    @property
+    def numbers(self) -> set[int]:
+        return set(self._by_number)
+
+    def all(self, number: int) -> list[bytes]:
+        """Every value of a repeated field that holds bytes."""
+        return [value for value in self._by_number.get(number, ()) if isinstance(value, bytes)]
+
+    def bytes(self, number: int) -> bytes | None:
+        """A field's bytes; the last ones when it was written twice, as the format demands."""
+        return next(reversed(self.all(number)), None)
+
+    def number(self, number: int) -> int | None:
+        """A field's number, or None when it is absent."""
+        values = self._by_number.get(number, ())
+        return next((value for value in reversed(values) if isinstance(value, int)), None)
+
+    def texts(self, number: int) -> list[str]:
+        """Every value of a repeated text field. What is not UTF-8 in it is replaced."""
+        return [value.decode("utf-8", "replace") for value in self.all(number)]
+
+    def text(self, number: int) -> str | None:
+        value = self.bytes(number)
+        return None if value is None else value.decode("utf-8", "replace")
+
+    def records(self, number: int) -> list["Record"]:
+        """Every value of a repeated field, each as a record of its own."""
+        return [Record(value, depth=self.depth + 1) for value in self.all(number)]
+
+    def record(self, number: int) -> "Record | None":
+        value = self.bytes(number)
+        return None if value is None else Record(value, depth=self.depth + 1)
+
+
+class _CutOffError(ValueError):
+    pass
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    for position in range(at, min(at + 10, len(data))):
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, position + 1
+        shift += 7
+    raise _CutOffError(f"cut off in a number at byte {at}")

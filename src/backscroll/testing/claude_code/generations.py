@@ -1,0 +1,321 @@
+"""One example history for each row of Claude Code's version timeline."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from backscroll.testing.claude_code import blocks, calls
+from backscroll.testing.claude_code.calls import Call
+from backscroll.testing.claude_code.copies import fork, point_back, repeat, resume, stray
+from backscroll.testing.claude_code.events import task_notification
+from backscroll.testing.claude_code.stores import (
+    Prompt,
+    write_index,
+    write_live,
+    write_plan,
+    write_prompts,
+    write_settings,
+    write_stub,
+    write_tasks,
+    write_todos,
+    write_workflow,
+)
+from backscroll.testing.claude_code.transcript import Transcript
+
+__all__ = ["GENERATIONS", "Generation"]
+
+Generation = Callable[[Path, int], tuple[Transcript, ...]]
+
+TZ = 'ZONE = "UTC"\n\n\ndef shift(hour):\n    return hour\n'
+PIXEL = bytes.fromhex("89504e470d0a1a0a") + bytes(range(64))
+
+
+def spring_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """0.2: several blocks on a line, what it cost on every response, no titles."""
+    one = _session(seed, "0.2.122", datetime(2025, 4, 2, 9, tzinfo=UTC))
+    one.user("Why is the ferry timetable parser off by one hour?")
+    one.run(
+        calls.bash("grep -n tz ferry.toml", 'tz = "Europe/Oslo"'),
+        text="I will look at the timezone first.",
+        thinking="Perhaps the timezone is wrong.",
+    )
+    one.run(calls.edit("/home/zoe/ferry/tz.py", '"UTC"', '"Europe/Oslo"', original=TZ), text="Found it.")
+    one.assistant("The parser took UTC for local time. Fixed.")
+    one.error("Claude AI usage limit reached|1743588000", status=None)
+    two = _session(seed + 1, "0.2.122", datetime(2025, 4, 3, 9, tzinfo=UTC))
+    two.user([blocks.text("This screenshot is wrong"), blocks.image(PIXEL)]).assistant("I see a clock.")
+    two.compact("The clock is one hour off.").user("Go on").assistant("Going on.")
+    write_settings(root, cleanup_days=30)
+    return _written(root, one, two)
+
+
+def summer_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """1.0: inline sidechains, summaries in other files, resuming into a new file, MultiEdit, TodoWrite."""
+    first = _session(seed, "1.0.98", datetime(2025, 8, 5, 9, tzinfo=UTC))
+    first.command("model", "opus", stdout="Set model to opus")
+    first.user("List every place that reads a timetable").delegate(
+        "Find all callers of parse_timetable",
+        "Two: web.py and cli.py.",
+        calls=[calls.grep("parse_timetable", ["web.py", "cli.py"])],
+    )
+    first.run(calls.todos([("fix web.py", "in_progress"), ("fix cli.py", "pending")]))
+    first.run(calls.multi_edit("/home/zoe/ferry/web.py", [("UTC", "Oslo"), ("hour", "h")], original=TZ))
+    first.run(
+        calls.ls("/home/zoe/ferry", ["web.py", "cli.py"]),
+        calls.read("/home/zoe/ferry/cli.py", "import web\n"),
+    )
+    first.assistant("Both callers are changed.").bash_mode("ls", "web.py\ncli.py")
+    first.wrapped("<user-memory-input>always use Oslo time</user-memory-input>")
+    second = resume(first, seed=seed)
+    second.user("And the winter table?").assistant("That one was right already.")
+    third = point_back(second, seed=seed + 1)
+    third.user("Run the tests").assistant(tools=[calls.bash("make test")])
+    third.reject(third.tool_ids[-1]).interrupt(for_tool=True)
+    third.compact("The callers are changed.").user("Thank you").assistant("You are welcome.")
+    titles = _session(seed + 2, "1.0.98", datetime(2025, 8, 9, 9, tzinfo=UTC))
+    titles.summary("Ferry timetable DST fix", second.last).summary("Nobody's title", titles.new_uuid())
+    write_todos(root, first, [("fix web.py", "completed"), ("fix cli.py", "pending")], old=True)
+    return _written(root, first, second, third, titles)
+
+
+def autumn_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.0.0: file history, thinking metadata, API errors, compaction boundaries, rewinds."""
+    one = _session(seed, "2.0.5", datetime(2025, 10, 1, 9, tzinfo=UTC))
+    one.user("Make shift() know about daylight saving")
+    asked = one.last
+    one.snapshot(asked, {}, update=False)
+    one.run(
+        calls.edit("/home/zoe/ferry/tz.py", "return hour", "return hour + 1", original=TZ),
+        thinking="An hour more in summer.",
+    )
+    one.snapshot(asked, {"tz.py": one.keep("tz.py", TZ.encode()), "new.txt": one.keep("new.txt", None)})
+    one.system("api_error", level="error").assistant("Done, one hour more.")
+    one.branch_from(asked).assistant("On second thought I ask first: which zones?")
+    one.user("Only Oslo").run(
+        calls.bash("npm run dev", "listening"), calls.bash_output("bash_1", "listening")
+    )
+    one.run(calls.kill_bash("bash_1")).assistant("Stopped.")
+    one.compact("Only Oslo matters.", trigger="manual").user("Write the changelog").run(
+        calls.write("/home/zoe/ferry/CHANGES", "Oslo time\n"),
+        calls.bash("git diff", "").failed("not a git repository"),
+    )
+    one.assistant("Written.").system(None, "Running hook make lint", level="info")
+    two = _session(seed + 1, "2.0.14", datetime(2025, 10, 2, 9, tzinfo=UTC))
+    two.user(
+        [
+            blocks.text("<ide_opened_file>The user opened tz.py</ide_opened_file>"),
+            blocks.text("Explain this file"),
+        ]
+    )
+    two.prompts = ["Explain this file"]
+    two.assistant("It shifts hours.").summary("Explain tz.py", two.last)
+    return _written(root, one, two)
+
+
+def flat_agents(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.0.28 to 2.0.6x: agents in files beside the sessions, queues, slugs, renamed sessions."""
+    one = _session(seed, "2.0.64", datetime(2025, 12, 1, 9, tzinfo=UTC))
+    one.user("Compare the summer and the winter table")
+    one.delegate(
+        "Read the summer table",
+        "It has 40 rows.",
+        calls=[calls.read("/home/zoe/ferry/summer.csv", "a,b\n1,2")],
+    )
+    one.queued("also check the ticket prices").assistant("The tables differ in 3 rows; prices are equal.")
+    repeat(one.run(calls.glob("*.csv", ["summer.csv", "winter.csv"])), 2)
+    one.custom_title("Summer and winter")
+    warm = one.subagent("Warmup")
+    warm.assistant("I am ready.")
+    lone = one.subagent(None, agent_id="a0ffee1")
+    lone.assistant("A line that no prompt precedes.")
+    one.files[f"{one.folder}/session-memory/summary.md"] = b"# Tables compared\n"
+    one.wrapped(
+        "<bash-notification>\n<shell-id>b1</shell-id>\n<status>completed</status>\n</bash-notification>"
+    )
+    one.run(
+        calls.ask("Which table counts?", ["summer", "winter"], "summer"),
+        calls.exit_plan("1. Take the summer table"),
+    )
+    one.assistant("Summer it is.")
+    write_plan(root, one, "# Plan\n\nTake the summer table.\n")
+    return _written(root, one)
+
+
+def winter_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.0.76 to 2.1.x: progress, hooks, spilled results, nested agents, tasks, an index of sessions."""
+    one = _session(seed, "2.1.9", datetime(2026, 1, 9, 9, tzinfo=UTC))
+    one.progress("hook_progress", hookEvent="SessionStart").user("Find what slows the import down")
+    asked = one.last
+    one.snapshot(asked, {"import.py": one.keep("import.py", b"import csv\n")})
+    one.run(
+        calls.bash("make profile", "slow: csv"), calls.grep("csv", ["import.py"]), thinking="Measure first."
+    )
+    full = "\n".join(f"row {number} of the profile" for number in range(4000))
+    one.spill(calls.bash("cat profile.txt"), full).spill(
+        calls.bash("cat more.txt"), full[:40_000], name="b7e1a2c"
+    )
+    one.delegate(
+        "Look at csv usage", "It parses twice.", calls=[calls.read("/home/zoe/ferry/import.py", "import csv")]
+    )
+    one.queued("skip the tests please").assistant("The file was parsed twice; now once.")
+    one.system("stop_hook_summary").system("turn_duration").system(
+        "microcompact_boundary", "Context microcompacted"
+    )
+    one.assistant(
+        "Checking once more.",
+        tools=[Call("Bash", {"command": "make time"}, id="toolu_between")],
+        message_id="msg_between",
+    )
+    one.result("toolu_between", "0.4 s").assistant("It takes 0.4 s.", message_id="msg_between")
+    one.command("cost", stdout="Total cost: $0.42", siblings=True)
+    one.compact("The import parses once.", logical_parent=one.new_uuid()).user("Commit it").assistant(
+        "Committed."
+    )
+    two = _session(seed + 1, "2.1.20", datetime(2026, 1, 20, 9, tzinfo=UTC))
+    two.user("Plan the next import").run(calls.mcp("tickets", "list", {"open": True}, "T-1 import is slow"))
+    two.run(Call("TaskCreate", {"subject": "Import once"}, "Task #1 created", {"task": {"id": "1"}}))
+    two.assistant("Planned.", thinking="")
+    _written(root, one, two)
+    write_index(root, [one, two])
+    write_tasks(root, two, [("Import once", "in_progress"), ("Measure", "pending")])
+    return one, two
+
+
+def spring_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.1.8x to 2.1.9x: origins, entry points, attachments, generated titles, final usage on every line."""
+    one = _session(seed, "2.1.97", datetime(2026, 4, 10, 9, tzinfo=UTC))
+    one.permission_mode("acceptEdits").attachment("hook_success", hookName="SessionStart", content="ready")
+    one.user("Add a page for lost property", mode="acceptEdits")
+    one.attachment("file", filename="/home/zoe/ferry/web.py", displayPath="web.py", content={"type": "text"})
+    one.run(
+        calls.tool_search("select:WebFetch", ["WebFetch"]),
+        calls.fetch("https://example.invalid/lost", "A form."),
+    )
+    one.queued("use the blue header").run(
+        calls.write("/home/zoe/ferry/lost.html", "<h1>Lost</h1>\n"), text="Writing it."
+    )
+    one.delegate("Check the page", "It renders.").notification(
+        "b12", one.tool_ids[-1], "Check finished", trailing="\nRead it."
+    )
+    one.run(
+        calls.screenshot("/home/zoe/ferry/lost.png", PIXEL), calls.web_search("lost property law", ["A law"])
+    )
+    one.assistant("The page is there.").ai_title("Lost property page").pr_link(12).last_prompt(
+        "use the blue header"
+    )
+    one.flush()
+    branch = fork(one, remap=False, seed=seed)
+    branch.user("Make it green instead").assistant("Green now.").custom_title("Green header")
+    return _written(root, one, branch)
+
+
+def early_summer_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.1.118 to 2.1.16x: fork pointers, running processes, workflows, commands on system lines."""
+    one = _session(seed, "2.1.154", datetime(2026, 6, 1, 9, tzinfo=UTC))
+    one.mode().command("model", "opus", stdout="Set model to opus", as_system=True)
+    one.user("Audit every timetable").assistant("I will split the work.", thinking="One agent each.")
+    one.fork_agent("Audit the summer table", "The summer table is sound.")
+    run = "wf_1a2b3c4d"
+    meta = {"agentType": "workflow-subagent", "spawnDepth": 1}
+    agents = [one.subagent(f"Audit table {n}", under=f"workflows/{run}", meta=meta) for n in (1, 2)]
+    for number, agent in enumerate(agents, 1):
+        agent.run(calls.bash(f"wc -l table{number}.csv", "40")).assistant(f"Table {number} has 40 rows.")
+    one.delegate("Sum it up", "All is well.").assistant("All tables are sound.")
+    one.bridge().ai_title("Audit timetables").last_prompt(leaf=one.last)
+    copy = fork(one, title="Audit timetables", seed=seed)
+    copy.user("Now the prices").assistant("Prices are fine too.")
+    _written(root, one, copy)
+    write_workflow(root, one, run, agents)
+    write_live(root, one, 4242)
+    return one, copy
+
+
+def summer_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.1.172 to 2.1.239: agents that start agents, worktrees, moved sessions, refusals, deltas, peers."""
+    one = _session(seed, "2.1.224", datetime(2026, 8, 3, 9, tzinfo=UTC))
+    one.user("Move the parser into its own package")
+    asked = one.last
+    one.snapshot(asked, {"tz.py": one.keep("tz.py", TZ.encode())})
+    one.delta(asked, "tz.py", one.keep("tz.py", TZ.encode() + b"\n", version=2)[0], 2, snapshot_id=asked)
+    one.delegate("Split the module", "Split in two.", calls=[calls.bash("ls", "tz.py")])
+    boss = one.agents[-1]
+    assert isinstance(boss, Transcript)
+    one.delegate("Check the imports", "Imports are right.", nested=boss)
+    one.worktree("dst").relocated("/home/zoe/ferry-dst").assistant("A first try.")
+    one.refusal([one.last]).assistant("Moved.", model="claude-sonnet-5").peer("The harbour page needs it too")
+    one.assistant("I told them.").frame_link("/home/zoe/ferry/report.html", "Report").state(
+        "atis-latch", atis=""
+    )
+    other = _session(seed + 1, "2.1.234", datetime(2026, 8, 20, 9, tzinfo=UTC))
+    stray(other, one.session_id, lambda file: file.user("A line of another session").assistant("Astray."))
+    other.user("Its own line").assistant("At home.").state("unheard-of-type", value=1)
+    write_stub(root, one, cwd="/home/zoe/ferry-dst")
+    return _written(root, one, other)
+
+
+def autumn_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
+    """2.1.25x to 2.1.29x: running costs, commands as sent, empty thinking, many kinds of attachment."""
+    one = _session(seed, "2.1.288", datetime(2026, 10, 3, 7, tzinfo=UTC))
+    one.attachment("environment", platform="linux").attachment("date", date="2026-10-03")
+    one.user("Why is the ferry timetable parser off by one hour?")
+    one.run(
+        calls.bash("grep tz ferry.toml", "tz = Europe/Oslo", description="Look up timezone"),
+        thinking="",
+        streamed=True,
+    )
+    one.queued("also check the winter table").assistant("Both tables ignore DST.", thinking="")
+    one.error().system("api_error", level="error")
+    background = Call(
+        "Agent", {"description": "Watch", "prompt": "Watch the build", "run_in_background": True}, "Started"
+    )
+    one.run(background)
+    agent = one.subagent(
+        "Watch the build", meta={"agentType": "general-purpose", "toolUseId": one.tool_ids[-1]}
+    )
+    agent.assistant("The build is green.")
+    one.queue("enqueue", task_notification(str(agent.agent_id), one.tool_ids[-1], "The build is green"))
+    one.queue("dequeue").notification(str(agent.agent_id), one.tool_ids[-1], "The build is green")
+    one.assistant("The build is green.").compact("Both tables ignore DST.").system(
+        "away_summary", "Fixing DST"
+    )
+    one.user("Go on").assistant(
+        "Finished.", usage={"input_tokens": None, "output_tokens": None}
+    ).every_state().flush()
+    write_prompts(root, [_typed(one, text) for text in one.prompts])
+    write_prompts(
+        root,
+        [Prompt("A prompt whose session is gone", one.now - timedelta(days=60), session_id=one.new_uuid())],
+    )
+    write_settings(root)
+    return _written(root, one)
+
+
+GENERATIONS: dict[str, Generation] = {
+    "0.2": spring_2025,
+    "1.0": summer_2025,
+    "2.0.0": autumn_2025,
+    "2.0.28-2.0.6x": flat_agents,
+    "2.0.76-2.1.x": winter_2026,
+    "2.1.8x-2.1.9x": spring_2026,
+    "2.1.118-2.1.16x": early_summer_2026,
+    "2.1.172-2.1.239": summer_2026,
+    "2.1.25x-2.1.29x": autumn_2026,
+}
+
+
+def _session(seed: int, version: str, start: datetime) -> Transcript:
+    id_ = Random(f"{seed}:{version}").getrandbits(128)
+    hexes = f"{id_:032x}"
+    uuid = f"{hexes[:8]}-{hexes[8:12]}-4{hexes[13:16]}-8{hexes[17:20]}-{hexes[20:]}"
+    return Transcript(uuid, version=version, start=start, seed=seed)
+
+
+def _typed(session: Transcript, text: str) -> Prompt:
+    return Prompt(text, session.now, session.cwd, session.session_id)
+
+
+def _written(root: Path, *sessions: Transcript) -> tuple[Transcript, ...]:
+    for session in sessions:
+        session.write(root)
+    return sessions

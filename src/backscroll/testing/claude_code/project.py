@@ -1,0 +1,42 @@
+"""The name Claude Code gives to the folder of a project."""
+
+import unicodedata
+
+__all__ = ["project_key"]
+
+_LONGEST = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def project_key(path: str) -> str:
+    """The folder below ``projects/`` for a working directory.
+
+    Counts in UTF-16 units as JavaScript does, so an emoji gives two dashes, and
+    paths that differ only in what is not a letter or digit share a key.
+    """
+    units = _utf16(unicodedata.normalize("NFC", path))
+    name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[:_LONGEST]}-{_base36(abs(_hash(units)))}"
+
+
+def _utf16(text: str) -> list[int]:
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return [int.from_bytes(raw[i : i + 2], "little") for i in range(0, len(raw), 2)]
+
+
+def _hash(units: list[int]) -> int:
+    value = 0
+    for unit in units:
+        value = ((value << 5) - value + unit) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _base36(number: int) -> str:
+    out = ""
+    while True:
+        number, digit = divmod(number, 36)
+        out = _DIGITS[digit] + out
+        if not number:
+            return out

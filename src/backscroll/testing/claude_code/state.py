@@ -1,0 +1,216 @@
+"""State lines: what a session is called and how it stands. Of each type the last one counts."""
+
+from typing import Any, Self
+
+from backscroll.testing.claude_code.lines import Lines
+
+__all__ = ["OPAQUE_TYPES", "StateLines"]
+
+# Types that are known to occur and to say nothing that a person would miss.
+OPAQUE_TYPES = (
+    "atis-latch",
+    "isolation-latch",
+    "ended-by-model",
+    "attribution-snapshot",
+    "observer-ref",
+    "dev-mods",
+    "memory-mode",
+    "history-suppression",
+    "speculation-accept",
+    "agent_metadata",
+)
+
+
+class StateLines(Lines):
+    """Lines outside the chain."""
+
+    def state(self, type_: str, **fields: Any) -> Self:
+        """Any state line of this session."""
+        return self.line({"type": type_, **fields, "sessionId": self.session_id})
+
+    def timed(self, type_: str, **fields: Any) -> Self:
+        """Any state line that carries the time of its writing."""
+        return self.state(type_, **fields, timestamp=self.tick())
+
+    def flush(self) -> Self:
+        """Write the latest state line of each type once more, as Claude Code does on every flush."""
+        latest: dict[str, dict[str, Any]] = {}
+        for record in self.records:
+            if isinstance(record, dict) and "uuid" not in record and "timestamp" not in record:
+                latest[record["type"]] = record
+        latest.pop("file-history-snapshot", None)
+        self.records += [dict(record) for record in latest.values()]
+        return self
+
+    def summary(self, text: str, leaf: str) -> Self:
+        """A title for whichever session holds the line ``leaf``, in this file or another."""
+        return self.line({"type": "summary", "summary": text, "leafUuid": leaf})
+
+    def custom_title(self, title: str) -> Self:
+        return self.state("custom-title", customTitle=title)
+
+    def ai_title(self, title: str) -> Self:
+        return self.state("ai-title", aiTitle=title)
+
+    def agent_name(self, name: str) -> Self:
+        return self.state("agent-name", agentName=name)
+
+    def agent_color(self, color: str) -> Self:
+        return self.state("agent-color", agentColor=color)
+
+    def agent_setting(self, setting: str) -> Self:
+        return self.state("agent-setting", agentSetting=setting)
+
+    def tag(self, tag: str) -> Self:
+        """An empty tag takes the earlier one away."""
+        return self.state("tag", tag=tag)
+
+    def last_prompt(self, text: str | None = None, *, leaf: str | None = None) -> Self:
+        """Written as text first, as a leaf since 2.1.123; the leaf may be stale."""
+        fields = {"lastPrompt": text, "leafUuid": leaf}
+        return self.state(
+            "last-prompt", **{name: value for name, value in fields.items() if value is not None}
+        )
+
+    def mode(self, mode: str = "normal") -> Self:
+        return self.state("mode", mode=mode)
+
+    def permission_mode(self, mode: str = "plan") -> Self:
+        return self.state("permission-mode", permissionMode=mode)
+
+    def queue(self, operation: str, content: str | list[Any] | None = None, **fields: Any) -> Self:
+        """One of ``enqueue``, ``dequeue``, ``remove``, ``popAll``."""
+        said = {} if content is None else {"content": content}
+        return self.timed("queue-operation", operation=operation, **said, **fields)
+
+    def snapshot(
+        self, message_id: str, files: dict[str, tuple[str | None, int]], *, update: bool = True
+    ) -> Self:
+        """The files tracked so far, each with the name and version of its kept copy.
+
+        A name of None says that the file did not exist before.
+        """
+        at = self.tick()
+        backups = {
+            path: {"backupFileName": name, "version": version, "backupTime": at}
+            for path, (name, version) in files.items()
+        }
+        inner = {"messageId": message_id, "trackedFileBackups": backups, "timestamp": at}
+        return self.line(
+            {
+                "type": "file-history-snapshot",
+                "messageId": message_id,
+                "snapshot": inner,
+                "isSnapshotUpdate": update,
+            }
+        )
+
+    def delta(self, message_id: str, path: str, name: str | None, version: int, *, snapshot_id: str) -> Self:
+        """One more kept copy, since 2.1.208."""
+        at = self.tick()
+        parent = f"{self.cwd}/{path}".rpartition("/")[0]
+        backup = {"backupFileName": name, "version": version, "backupTime": at, "realParentDir": parent}
+        return self.line(
+            {
+                "type": "file-history-delta",
+                "messageId": message_id,
+                "snapshotMessageId": snapshot_id,
+                "trackingPath": path,
+                "backup": backup,
+                "timestamp": at,
+            }
+        )
+
+    def pr_link(self, number: int, repository: str = "zoe/ferry") -> Self:
+        url = f"https://git.example/{repository}/pull/{number}"
+        return self.timed("pr-link", prNumber=number, prUrl=url, prRepository=repository)
+
+    def relocated(self, cwd: str) -> Self:
+        return self.state("relocated", relocatedCwd=cwd)
+
+    def worktree(self, name: str | None) -> Self:
+        """The session works in a worktree; None says that it left it."""
+        if name is None:
+            return self.state("worktree-state", worktreeSession=None)
+        session = {
+            "originalCwd": self.cwd,
+            "worktreePath": f"{self.cwd}-{name}",
+            "worktreeName": name,
+            "worktreeBranch": name,
+            "originalBranch": self.branch,
+            "originalHeadCommit": f"{self.random.getrandbits(160):040x}",
+            "sessionId": self.session_id,
+        }
+        return self.state("worktree-state", worktreeSession=session)
+
+    def bridge(self, bridge_id: str = "cse_demo", *, sequence: int = 0) -> Self:
+        return self.state("bridge-session", bridgeSessionId=bridge_id, lastSequenceNum=sequence)
+
+    def frame_link(self, path: str, title: str) -> Self:
+        return self.timed("frame-link", path=path, frameUrl="https://example.invalid/a/1", title=title)
+
+    def cost(self, dollars: float, *, model: str | None = None, output_tokens: int = 900) -> Self:
+        """The running total as Claude Code reckons it, background calls included."""
+        spent = {
+            "inputTokens": 40,
+            "outputTokens": output_tokens,
+            "cacheReadInputTokens": 60_000,
+            "cacheCreationInputTokens": 2400,
+            "webSearchRequests": 0,
+            "costUSD": dollars,
+        }
+        return self.state(
+            "cost-state",
+            totalCostUSD=dollars,
+            totalAPIDuration=41_000,
+            totalAPIDurationWithoutRetries=40_500,
+            totalToolDuration=9_000,
+            totalDuration=61_000,
+            totalLinesAdded=12,
+            totalLinesRemoved=4,
+            hasUnknownModelCost=False,
+            modelUsage={model or self.era.model: spent},
+        )
+
+    def content_replacement(self, *replacements: Any) -> Self:
+        return self.state("content-replacement", replacements=list(replacements))
+
+    def fork_context(self, parent_session: str, parent_last: str, *, length: int) -> Self:
+        """The pointer that stands for all that a forked agent inherits."""
+        agent = {} if self.agent_id is None else {"agentId": self.agent_id}
+        return self.line(
+            {
+                "type": "fork-context-ref",
+                **agent,
+                "parentSessionId": parent_session,
+                "parentLastUuid": parent_last,
+                "contextLength": length,
+            }
+        )
+
+    def continued_in(self, session_id: str) -> Self:
+        return self.timed("continued-in", continuedInSessionId=session_id)
+
+    def teleported_from(self, remote: str, *, count: int = 3) -> Self:
+        return self.state("teleported-from", remoteSessionId=remote, branch=self.branch, messageCount=count)
+
+    def opaque(self) -> Self:
+        """One line of each type that says nothing."""
+        for type_ in OPAQUE_TYPES:
+            self.state(type_, **({"atis": ""} if type_ == "atis-latch" else {}))
+        return self
+
+    def every_state(self) -> Self:
+        """One line of every type of state there is; the chain must have a line already."""
+        leaf = self.last
+        self.summary("Ferry timetable DST fix", leaf)
+        self.custom_title("Ferry DST").ai_title("Fix ferry DST offset")
+        self.agent_name("ferry-helper").agent_color("blue").agent_setting("reviewer").tag("bugfix")
+        self.last_prompt("also check the winter table", leaf=leaf).mode().permission_mode()
+        self.queue("enqueue", "also check the winter table").queue("dequeue")
+        self.snapshot(leaf, {"src/tz.py": ("0a1b2c3d4e5f6071@v2", 2), "new.txt": (None, 1)})
+        self.delta(leaf, "src/tz.py", "0a1b2c3d4e5f6071@v3", 3, snapshot_id=leaf)
+        self.pr_link(12).relocated(f"{self.cwd}-wt").worktree("dst").bridge()
+        self.frame_link(f"{self.cwd}/report.html", "Report").cost(0.42).content_replacement()
+        self.teleported_from("cse_remote").continued_in(self.new_uuid())
+        return self.opaque()

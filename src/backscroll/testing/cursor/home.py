@@ -278,7 +278,9 @@ class Home:
         path = self.workspace_database(desk.place)
         entries = [entry for entry in self._entries.values() if entry.place == desk.place]
         listed = index.workspace_list(entries, generation=self.generation, is_bare=desk.is_bare_list)
-        rows: list[tuple[str | None, Cell]] = [*desk.rows, ("composer.composerData", listed)]
+        rows = list(desk.rows)
+        if self.generation >= 1:
+            rows.append(("composer.composerData", listed))
         rows += index.pane_rows(
             (entry for entry in entries if entry.generation in (2, 3)), f"5a{desk.place.id[:6]}-pane"
         )

@@ -1,0 +1,238 @@
+"""One small history per generation, with everything that generation can hold."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from backscroll.testing.cursor import kinds, side
+from backscroll.testing.cursor.bubbles import dumps
+from backscroll.testing.cursor.home import CHAT_DATA, Home
+from backscroll.testing.cursor.messages import (
+    Message,
+    Tool,
+    assistant,
+    cancelled,
+    empty,
+    failed,
+    image,
+    loading,
+    rejected,
+    simulated,
+    thinking,
+    tool,
+    user,
+    with_hollow_tool,
+)
+from backscroll.testing.cursor.places import container, empty_window, local, multi_root, ssh, windows, wsl
+from backscroll.testing.cursor.rows import COMPOSER_VERSIONS
+from backscroll.testing.cursor.tools import NAMES, example
+from backscroll.testing.database import Journal, Leave
+
+__all__ = ["DOCS", "GENERATIONS", "SHOP", "Example", "every_kind", "every_tool"]
+
+SHOP = local("/home/dev/shop")
+DOCS = local("/home/dev/docs site", inode=1835010)
+
+
+def every_kind() -> list[Message]:
+    """A conversation with a message of every kind there is."""
+    return [
+        user("Totals are off", files=["/home/dev/shop/cart.py"]),
+        thinking("Check rounding first."),
+        thinking("A thought kept as bare text.", spelling="text"),
+        thinking("A thought kept as JSON text.", spelling="json"),
+        Message("assistant", tool=example("run_terminal_command_v2")),
+        Message("assistant", tool=replace(example("grep"), spelling="object")),
+        Message("assistant", tool=replace(example("read_file_v2"), spelling="double")),
+        tool("reapply", {"target": "cart.py"}, "not JSON: applied"),
+        failed("search_replace", {"file_path": "cart.py"}, "The string to replace was not found."),
+        failed("web_fetch", {"url": "https://example.invalid"}, "No such host", spelling="object"),
+        cancelled("codebase_search", {"query": "rounding"}),
+        rejected("rm -rf build", "/home/dev/shop"),
+        loading("web_search", {"query": "banker's rounding"}),
+        Message("assistant", "Text and thought and tool at once.", "All three.", example("list_dir")),
+        empty(),
+        image(),
+        simulated("The background task has finished."),
+        assistant(
+            "Rounding now happens once.", codeBlocks=[{"content": "round(x, 2)", "languageId": "python"}]
+        ),
+    ]
+
+
+def every_tool() -> list[Message]:
+    """A call of every tool."""
+    return [user("Use them all"), *(Message("assistant", tool=example(name)) for name in NAMES)]
+
+
+def _g0(home: Home) -> None:
+    said = [user("match dates?"), assistant("Use a group for each part.")]
+    home.tab(said, workspace=SHOP, name="Regex help")
+    home.tab(
+        [
+            user(
+                "", initText=dumps({"root": {"children": [{"children": [{"text": "typed in the editor"}]}]}})
+            ),
+            Message("assistant", fields={"rawText": "", "text": "answer in text"}),
+            user("", delegate={"a": "said through a delegate"}),
+            assistant("answer with a picture", image={"path": "/tmp/plot.png"}),
+            user("about this", selections=[{"text": "def basket(): ..."}]),
+        ],
+        workspace=SHOP,
+        name="Odd spellings",
+    )
+    home.tab(said, workspace=DOCS, id="shared-tab", name="Other names", variant=True)
+    home.tab([user("same id, other workspace"), assistant("Yes.")], workspace=SHOP, id="shared-tab")
+    # Some installations hold a chat panel in the global database too.
+    lone = {"tabId": "global-tab", "chatTitle": "Global", "lastSendTime": 1717000500000}
+    lone_bubbles = [{"type": "user", "id": "g1", "text": "asked without a workspace"}]
+    home.put_item(CHAT_DATA, dumps({"tabs": [lone | {"bubbles": lone_bubbles}]}))
+    home.put_item("aiService.prompts", dumps([{"text": "match dates?", "commandType": 4}]), place=SHOP)
+    generation = {
+        "unixMs": 1717000000000,
+        "generationUUID": "gen-1",
+        "type": "cmdk",
+        "textDescription": "date",
+    }
+    home.put_item("aiService.generations", dumps([generation]), place=SHOP)
+
+
+def _g1(home: Home) -> None:
+    home.workspace(DOCS, is_bare_list=True)
+    talk = [
+        user("Round once"),
+        assistant("Done."),
+        Message("assistant", tool=example("edit_file")),
+        user("Thanks"),
+    ]
+    home.composer(talk, workspace=SHOP, name="Inline")
+    home.composer(talk, workspace=SHOP, name="Tools as text", is_map_text=True, version=1)
+    home.composer(talk, workspace=SHOP, name="Inside the workspace", is_in_workspace=True)
+    home.composer(talk, workspace=DOCS, name="In a bare list", is_in_workspace=True)
+    home.composer(every_kind(), workspace=DOCS, name="Every kind")
+
+
+def _g2(home: Home) -> None:
+    spent = {"inputTokens": 1200, "outputTokens": 340}
+    talk = [
+        with_hollow_tool(user("Round once")),
+        with_hollow_tool(assistant("Done.", tokenCount=spent, modelInfo={"modelName": "model-y"})),
+    ]
+    for version in COMPOSER_VERSIONS[2]:
+        home.composer(
+            talk, workspace=SHOP, name=f"Version {version}", version=version, has_sidecars=version == 9
+        )
+    home.composer(every_kind(), workspace=SHOP, name="Every kind", bubble_version=3)
+    home.composer(every_tool(), workspace=DOCS, name="Every tool", bubble_version=3)
+    home.composer(
+        talk,
+        workspace=multi_root("/home/dev/all.code-workspace"),
+        name="Several roots",
+        data={"usageData": {"model-y": {"costInCents": 4, "amount": 1}}, "createdOnBranch": "main"},
+    )
+    summary = {"summary": "Rounding was discussed.", "lastBubbleId": "none"}
+    home.composer(talk, workspace=DOCS, name="Summarised", data={"latestConversationSummary": summary})
+    _add_kinds(home)
+
+
+def _g3(home: Home) -> None:
+    home.composer(_plain(), workspace=SHOP, generation=1, name="From the first composers")
+    home.composer(_plain(), workspace=SHOP, generation=2, name="From before the global index")
+    for version in COMPOSER_VERSIONS[3]:
+        home.composer(_plain(), workspace=SHOP, name=f"Version {version}", version=version)
+    home.composer(every_kind(), workspace=SHOP, name="Every kind", has_sidecars=True)
+    home.composer(_plain(), workspace=SHOP, name="Only the graph", has_bubbles=False)
+    _add_kinds(home)
+    home.put_secrets()
+
+
+def _g4(home: Home) -> None:
+    for generation in (1, 2, 3, 4):
+        home.composer(_plain(), workspace=SHOP, generation=generation, name=f"Generation {generation}")
+    home.composer(every_kind(), workspace=SHOP, name="Every kind", has_sidecars=True)
+    home.composer(_plain(), workspace=ssh("build.example", "/srv/shop"), name="By ssh")
+    home.composer(_plain(), workspace=wsl("Ubuntu", "/home/dev/shop"), name="In WSL")
+    home.composer(_plain(), workspace=container("7b7d", "/workspaces/shop"), name="In a container")
+    home.composer(_plain(), workspace=multi_root("/home/dev/all.code-workspace"), name="Several roots")
+    home.composer(_plain(), workspace=windows(r"C:\Users\dev\shop"), name="On Windows")
+    home.composer(_plain(), workspace=empty_window(), name="Empty window")
+    _add_kinds(home)
+    home.put_secrets()
+
+
+def _g5(home: Home) -> None:
+    for generation in (1, 2, 3, 4, 5):
+        home.composer(_plain(), workspace=SHOP, generation=generation, name=f"Generation {generation}")
+    whole = home.composer(every_kind(), workspace=SHOP, name="Every kind", has_sidecars=True)
+    home.composer(every_tool(), workspace=SHOP, name="Every tool")
+    _add_kinds(home)
+    home.put_secrets()
+    home.put("composer.content." + "ab" * 32, "def basket():\n    return total\n")
+    home.put("inlineDiffsData", "{}")
+    home.put_item("glass.localAgentProjectMembership.v1", dumps({whole.id: "project-1"}))
+    stats = {"date": "2026-09-21", "tabSuggestedLines": 10, "tabAcceptedLines": 4}
+    home.put_item("aiCodeTracking.dailyStats.v1.5.2026-09-21", dumps(stats))
+    side.write_search(home.root, [(whole.id, "Every kind", "Totals are off")])
+    side.write_picture(home.root, SHOP)
+
+
+def _add_kinds(home: Home) -> None:
+    newer = {"tombstone", "cloud"} if home.generation < 4 else set[str]()
+    for name, add in kinds.KINDS.items():
+        if name not in newer:
+            add(home)
+
+
+def _plain() -> list[Message]:
+    call = Tool("run_terminal_cmd", {"command": "pytest -q"}, {"output": "3 passed"}, has_raw_args=False)
+    return [
+        user("Totals are off"),
+        thinking("Check rounding first."),
+        Message("assistant", tool=call),
+        assistant("Rounding now happens once."),
+    ]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A named history of one generation."""
+
+    generation: int
+    fill: Callable[[Home], None]
+
+    def write(
+        self,
+        root: Path,
+        *,
+        seed: int = 0,
+        journal: Journal = "wal",
+        leave: Leave = "main",
+        shm: bool = False,
+        is_upgraded: bool = False,
+    ) -> Home:
+        """Write the history below a user-data folder; the home takes more sessions afterwards."""
+        home = Home(
+            root,
+            generation=self.generation,
+            seed=seed,
+            journal=journal,
+            leave=leave,
+            shm=shm,
+            is_upgraded=is_upgraded,
+        )
+        self.fill(home)
+        home.write()
+        return home
+
+
+GENERATIONS: Mapping[str, Example] = MappingProxyType(
+    {
+        "g0-chat-panel": Example(0, _g0),
+        "g1-inline-composer": Example(1, _g1),
+        "g2-split-bubbles": Example(2, _g2),
+        "g3-global-index": Example(3, _g3),
+        "g4-header-table": Example(4, _g4),
+        "g5-subagent-column": Example(5, _g5),
+    }
+)

@@ -1,0 +1,45 @@
+"""Words without meaning, in any amount, the same for the same seed."""
+
+from random import Random
+
+__all__ = ["Prose"]
+
+_WORDS = tuple(
+    word
+    for line in (
+        "basket total rounding invoice session token parser buffer thread socket render layout query index",
+        "migrate schema column worker queue retry timeout deploy rollback branch merge commit fixture assert",
+        "the a of to and in is it that for on with as this by from at or an be are was not but if then when",
+        "file folder module class method return value error warning test build release version config cursor",
+    )
+    for word in line.split()
+)
+_POOL = 1_000_000
+
+
+class Prose:
+    """A pool of text to cut from: making words one by one would take most of the time of a large history."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        words: list[str] = []
+        length = 0
+        while length < _POOL:
+            word = rng.choice(_WORDS) + (".\n" if rng.random() < 0.08 else " ")
+            words.append(word)
+            length += len(word)
+        self._pool = "".join(words)
+
+    def word(self) -> str:
+        return self._rng.choice(_WORDS)
+
+    def title(self) -> str:
+        return " ".join(self._rng.choice(_WORDS) for _ in range(4)).capitalize()
+
+    def text(self, length: int) -> str:
+        """A text of this many characters."""
+        start = self._rng.randrange(_POOL)
+        piece = self._pool[start : start + length]
+        while len(piece) < length:
+            piece += self._pool[: length - len(piece)]
+        return piece

@@ -14,7 +14,7 @@ import msgspec
 
 from backscroll.readers import lenient
 
-__all__ = ["LARGEST_LINE", "Line", "lines"]
+__all__ = ["LARGEST_LINE", "Line", "lines", "salvage"]
 
 T = TypeVar("T")
 
@@ -75,13 +75,17 @@ def lines(
                 values: tuple[T, ...] = (decode(raw),)
                 fault = None
             except lenient.FAILURES:
-                values, fault = _salvage(raw, decoder, starts, complete)
+                values, fault = salvage(raw, decoder, starts, complete=complete)
             yield Line(line, offset, size, raw, values, fault, complete)
             offset += size
 
 
-def _salvage(
-    raw: bytes, decoder: msgspec.json.Decoder[T], starts: re.Pattern[str], complete: bool
+def salvage(
+    raw: bytes,
+    decoder: msgspec.json.Decoder[T],
+    starts: re.Pattern[str] = _ANY_OBJECT,
+    *,
+    complete: bool = True,
 ) -> tuple[tuple[T, ...], str | None]:
     """What can be had from a line that is not simply one object, and what is wrong with the rest."""
     text = lenient.clean_text(raw)

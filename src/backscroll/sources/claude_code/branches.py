@@ -55,10 +55,7 @@ class Tree:
     def add(self, id_: str, parent: str | None, flags: int, response: str | None) -> int:
         """Take a line; a known id takes the place of what it named before."""
         known = self._index.get(id_)
-        if parent is None or parent == id_:
-            above = _NONE
-        else:
-            above = self._index.get(parent, _LATER)
+        above = _NONE if parent is None or parent == id_ else self._index.get(parent, _LATER)
         number = len(self.ids) if known is None else known
         if above == _LATER and parent is not None:
             self.later[number] = parent
@@ -162,7 +159,7 @@ class Tree:
         return {root: leaf for root, (_, leaf) in best.items()}
 
     def _widen(self, active: bytearray, parents: list[int]) -> None:
-        """Take in what forks beside the way without having been left: parallel calls, notices, injected text."""
+        """Take in what forks beside the way without having been left: parallel calls, notices, injections."""
         flags, responses = self.flags, self.responses
         kept = {responses[number] for number in range(len(active)) if active[number]}
         kept.discard(_NONE)

@@ -11,7 +11,23 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-__all__ = ["STARTS", "Block", "Line", "Usage", "decoder", "integer", "text", "usage"]
+from backscroll.model import TokenUsage
+from backscroll.readers import lenient
+
+__all__ = [
+    "STARTS",
+    "ApiMessage",
+    "Block",
+    "ForkedFrom",
+    "ImageData",
+    "Line",
+    "LineOrigin",
+    "decoder",
+    "integer",
+    "params",
+    "text",
+    "usage",
+]
 
 # Any JSON value that is no object.
 _Plain: TypeAlias = list[Any] | str | int | float | bool | None
@@ -74,7 +90,7 @@ class ApiMessage(Struct):
     usage: Usage | _Plain = None
 
 
-class Origin(Struct):
+class LineOrigin(Struct):
     kind: Any = None
 
 
@@ -100,7 +116,7 @@ class Line(Struct, rename="camel"):
     is_meta: Any = None
     is_compact_summary: Any = None
     is_visible_in_transcript_only: Any = None
-    origin: Origin | _Plain = None
+    origin: LineOrigin | _Plain = None
     prompt_source: Any = None
     interrupted_message_id: Any = None
     tool_use_result: Raw = _NOTHING
@@ -132,6 +148,36 @@ def integer(value: Any) -> int | None:
     return int(value)
 
 
-def usage(found: Usage | _Plain) -> Usage | None:
-    """The usage of a response, if the line has one worth the name."""
-    return found if isinstance(found, Usage) else None
+def usage(found: Any, *, finished: bool) -> TokenUsage | None:
+    """The tokens a line gives for its response. Before the response was finished they are a lower bound."""
+    if not isinstance(found, Usage):
+        return None
+    created = integer(found.cache_creation_input_tokens)
+    nested = found.cache_creation
+    hour = None
+    if isinstance(nested, dict):
+        # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
+        created = max(created or 0, sum(integer(value) or 0 for value in nested.values()))
+        hour = integer(nested.get("ephemeral_1h_input_tokens"))
+    speed = text(found.speed)
+    return TokenUsage(
+        integer(found.input_tokens),
+        integer(found.output_tokens),
+        created,
+        integer(found.cache_read_input_tokens),
+        hour,
+        not finished,
+        speed if speed != "standard" else None,
+    )
+
+
+def params(found: Any) -> dict[str, Any]:
+    """Tool input as an object; before 2.1.92 it may be JSON in a string."""
+    if isinstance(found, str):
+        try:
+            found = lenient.load(found)
+        except lenient.FAILURES:
+            return {"raw": found}
+    if isinstance(found, dict):
+        return found
+    return {} if found is None else {"value": found}

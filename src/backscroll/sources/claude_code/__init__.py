@@ -1,0 +1,63 @@
+"""Claude Code: a JSONL file per session under ``~/.claude/projects``.
+
+docs/formats/claude-code.md describes the format and the versions seen.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from backscroll.config import Machine
+from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
+from backscroll.readers import jsonl
+from backscroll.sources.claude_code import places, prompts
+from backscroll.sources.claude_code.lines import STARTS
+from backscroll.sources.claude_code.transcript import Transcript
+
+__all__ = ["ClaudeCode"]
+
+_anything = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class ClaudeCode:
+    """Transcripts, subagents' transcripts and the log of prompts."""
+
+    name = places.NAME
+    platform = "claude_code"
+
+    def roots(self, machine: Machine) -> list[Path]:
+        return places.roots(machine)
+
+    def units(self, root: Path) -> Iterator[Unit]:
+        return places.units(root)
+
+    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+        """A transcript from its mark on; the other files anew each time."""
+        try:
+            match unit.kind:
+                case "session" | "agent":
+                    yield from Transcript(unit, since).items()
+                case "prompts":
+                    yield from prompts.read(unit)
+                case _:
+                    yield from _count(unit)
+        except OSError as error:
+            yield Problem(Origin(unit.path, "file"), f"cannot be read: {error.strerror or error}")
+            yield Tally()
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+def _count(unit: Unit) -> Iterator[Item]:
+    """A run log, or a file that is no session by its name: counted, not told."""
+    tally = Tally()
+    kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
+    for line in jsonl.lines(Path(unit.path), _anything, starts=STARTS):
+        if line.fault is not None:
+            yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
+            tally.count(kind, "problems")
+        elif not line.is_blank:
+            tally.count(kind, "silent")
+    yield tally

@@ -1,0 +1,95 @@
+"""Assistant lines: what was thought, said and asked for, one message a block.
+
+Since 2.1.30 every line holds one block of a response; earlier ones hold up to
+six. Lines of one response share its id and need not be neighbours.
+"""
+
+from typing import Any
+
+from backscroll.model import Role, ToolCall
+from backscroll.sources.claude_code import results, user
+from backscroll.sources.claude_code.agents import Pending
+from backscroll.sources.claude_code.blocks import attachment, blocks_of
+from backscroll.sources.claude_code.branches import TALK
+from backscroll.sources.claude_code.lines import Block, params, text, usage
+from backscroll.sources.claude_code.said import Said
+
+__all__ = ["tell"]
+
+_SYNTHETIC = "<synthetic>"  # the program's own words, not a model's
+_LIMIT_REACHED = "Claude AI usage limit reached"
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+
+
+def tell(said: Said) -> None:
+    """Tell the messages of an assistant line."""
+    message = said.message()
+    model = said.transcript.same(message.model)
+    said.model = None if model == _SYNTHETIC else model
+    said.response = text(message.id)
+    said.stop_reason = said.transcript.same(message.stop_reason)
+    if model != _SYNTHETIC:
+        said.usage = usage(message.usage, finished=message.stop_reason is not None)
+    said.enter(TALK)
+    for block in blocks_of(message.content):
+        _tell_block(block, said)
+    if said.usage is not None and said.transcript.is_news(said.response, said.usage):
+        said.say(
+            "assistant", "", kind="empty"
+        )  # words all white space, but their cost is written nowhere else
+    dead = said.value.supersedes_uuids
+    if isinstance(dead, list):
+        said.transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))
+
+
+def _tell_block(block: Block, said: Said) -> None:
+    kind = block.type
+    if kind == "text":
+        words = block.text if isinstance(block.text, str) else ""
+        if words.strip() and not said.repeats("text", words):
+            said.say(_role(words, said), words)
+    elif kind == "thinking":
+        words = block.thinking if isinstance(block.thinking, str) else ""
+        if not words.strip():
+            # Empty but signed is how most thinking is kept since 2026.
+            said.say("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
+        elif not said.repeats("thinking", words):
+            said.say("thinking", words)
+    elif kind in _CALLS:
+        _call(block, said)
+    elif kind == "redacted_thinking":
+        said.say("thinking", "", kind="redacted")
+    elif isinstance(kind, str) and kind.endswith("tool_result"):
+        user.answer(block, said)
+    elif kind == "fallback":
+        said.say("system", f"{_model(block.from_)} → {_model(block.to)}", kind="fallback")
+    elif (found := attachment(block)) is not None:
+        said.say("assistant", "", attachments=(found,))
+    else:
+        said.transcript.tally.meet(f"content block {kind}")
+        said.say("assistant", text(block.text) or f"[{kind}]", kind="unknown block")
+
+
+def _role(words: str, said: Said) -> Role:
+    if said.value.is_api_error_message is True or words.startswith(_LIMIT_REACHED):
+        return "error"
+    return "assistant"
+
+
+def _call(block: Block, said: Said) -> None:
+    name = said.transcript.same(block.name) or "unknown"
+    id_ = text(block.id)
+    asked = params(block.input)
+    said.say("tool", "", tool=ToolCall(id_, name, asked))
+    if id_ is None:
+        return
+    kept = said.transcript.kept
+    kept.pending[id_] = Pending(name, said.node, asked if name in results.EDIT_TOOLS else None)
+    if name in results.AGENT_TOOLS:
+        kept.agents.asked(id_, asked, said.at)
+
+
+def _model(found: Any) -> str:
+    if isinstance(found, dict):
+        found = found.get("model")
+    return found if isinstance(found, str) else "?"

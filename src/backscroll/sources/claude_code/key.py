@@ -1,0 +1,48 @@
+"""How Claude Code names a project's folder after the path it was started in.
+
+The name cannot be turned back into a path: everything but letters and digits
+becomes a dash. It can only be compared.
+"""
+
+import re
+import unicodedata
+
+__all__ = ["matches", "project_key"]
+
+_LONGEST = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_OTHER = re.compile(r"[^A-Za-z0-9]")
+
+
+def project_key(path: str) -> str:
+    """The folder name for a path: one dash per UTF-16 unit that is no ASCII letter or digit."""
+    path = unicodedata.normalize("NFC", path)
+    name = _OTHER.sub(lambda found: "-" if found[0] <= "\uffff" else "--", path)
+    if len(name) <= _LONGEST:
+        return name
+    units = path.encode("utf-16-le", "surrogatepass")
+    number = 0
+    for at in range(0, len(units), 2):
+        number = (number * 31 + units[at] + 256 * units[at + 1]) & 0xFFFFFFFF
+    number = number - (1 << 32) if number >= 1 << 31 else number
+    return f"{name[:_LONGEST]}-{_base36(abs(number))}"
+
+
+def _base36(number: int) -> str:
+    digits = _DIGITS[number % 36]
+    while number := number // 36:
+        digits = _DIGITS[number % 36] + digits
+    return digits
+
+
+def matches(path: str, name: str) -> bool:
+    """Whether a folder of this name can be the project's.
+
+    Letters may differ in case (drive letters do), very old versions replaced only slashes and dots, and long
+    names carried another hash before 2.1.224.
+    """
+    key = project_key(path).casefold()
+    name = name.casefold()
+    if key == name or _OTHER.sub("-", name) == key:
+        return True
+    return len(key) > _LONGEST and name.startswith(key[: _LONGEST + 1])

@@ -1,0 +1,115 @@
+"""System lines and attachments: what the program said to the user, and what it showed the model."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll.model import Role
+from backscroll.sources.claude_code import talk
+from backscroll.sources.claude_code.lines import text
+
+__all__ = ["ATTACHMENTS", "Notice", "is_typed", "tell"]
+
+# Subtypes that say nothing a person would read.
+_SILENT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
+_SPOKEN = frozenset(
+    {
+        "compact_boundary",
+        "informational",
+        "away_summary",
+        "bridge_status",
+        "memory_saved",
+        "agents_killed",
+        "scheduled_task_fire",
+        "permission_retry",
+        "cloud_session_status",
+        "session_start",
+        "api_refusal",
+        "model_refusal_fallback",
+    }
+)
+
+# Context for the model, except `queued_command`, which a person may have typed.
+ATTACHMENTS = frozenset(
+    {
+        "queued_command", "file", "edited_text_file", "compact_file_reference", "already_read_file",
+        "directory",
+        "nested_memory", "invoked_skills", "dynamic_skill", "skill_listing", "hook_success",
+        "hook_blocking_error", "hook_non_blocking_error", "hook_cancelled", "hook_additional_context",
+        "hook_system_message", "hook_permission_decision", "hook_stopped_continuation", "async_hook_response",
+        "task_reminder", "todo_reminder", "task_status", "plan_mode", "plan_mode_exit", "plan_mode_reentry",
+        "plan_file_reference", "auto_mode", "auto_mode_exit", "command_permissions", "deferred_tools_delta",
+        "deferred_tools_record", "mcp_instructions_delta", "agent_listing_delta", "date", "date_change",
+        "model",
+        "environment", "session_context", "prompt_snapshot", "instructions", "output_style", "credential_org",
+        "remote_session_change", "budget_usd", "total_tokens_reminder", "batching_reminder_sent",
+        "silent_turn_reminder", "read_truncation_notice", "thinking_drop", "bash_output_audience_note",
+        "goal_status", "max_turns_reached", "ultrathink_effort", "ultra_effort_enter", "ultra_effort_exit",
+        "companion_intro",
+    }
+)  # fmt: skip
+
+
+class Notice(Struct):
+    """What one system line says."""
+
+    kind: str
+    said: list[tuple[str, Role, str]]
+    subtype: str | None = None  # a subtype nobody here knows
+    retracted: list[str] = []
+
+
+def tell(record: dict[str, Any]) -> Notice:
+    """A system line as messages; most have one, some none."""
+    subtype = record.get("subtype")
+    content = text(record.get("content"))
+    if subtype == "api_error":
+        return Notice("api_error", [("api_error", "error", _api_error(record))])
+    if subtype == "local_command":
+        parts = talk.parts([content]) if content else []
+        return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
+    kind = subtype if isinstance(subtype, str) else "notice"
+    said: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
+    if subtype in _SILENT:
+        return Notice(kind, [])
+    if subtype is None or subtype in _SPOKEN:
+        dead = record.get("retractedMessageUuids")
+        return Notice(
+            kind,
+            said,
+            retracted=[id_ for id_ in dead if isinstance(id_, str)] if isinstance(dead, list) else [],
+        )
+    return Notice(kind, said, subtype=str(subtype))
+
+
+def _api_error(record: dict[str, Any]) -> str:
+    """A failed request in one line: what the server said and which attempt it was."""
+    error = record.get("error")
+    words = None
+    status = None
+    if isinstance(error, dict):
+        inner = error.get("error")
+        deeper = inner.get("error") if isinstance(inner, dict) else None
+        candidates = [error.get("formatted"), error.get("message")]
+        candidates += [found.get("message") for found in (deeper, inner) if isinstance(found, dict)]
+        words = next((found for found in candidates if isinstance(found, str) and found), None)
+        status = error.get("status")
+    elif isinstance(error, str):
+        words = error
+    parts = ["API error"]
+    if isinstance(status, int):
+        parts.append(str(status))
+    line = " ".join(parts) + (f": {words}" if words else "")
+    attempt, most = record.get("retryAttempt"), record.get("maxRetries")
+    if isinstance(attempt, int) and isinstance(most, int):
+        line += f" (attempt {attempt} of {most})"
+    return line
+
+
+def is_typed(attachment: dict[str, Any]) -> bool:
+    """Whether a queued command is something a person typed."""
+    origin = attachment.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else None
+    if attachment.get("isMeta") is True:
+        return False
+    return kind == "human" or (kind is None and attachment.get("commandMode") in (None, "prompt"))

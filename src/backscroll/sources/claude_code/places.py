@@ -1,0 +1,137 @@
+"""Where Claude Code keeps its history, and which files there tell of what."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from backscroll.config import Machine
+from backscroll.model import Unit
+
+__all__ = ["NAME", "roots", "units"]
+
+NAME = "claude-code"
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def roots(machine: Machine) -> list[Path]:
+    """Every folder that may hold ``projects/``: what the environment names, else the usual places."""
+    named = machine.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    if named:
+        found = [
+            _without_projects(machine.expanded(item.strip())) for item in named.split(",") if item.strip()
+        ]
+    else:
+        config = machine.folder("XDG_CONFIG_HOME", machine.home / ".config")
+        found = [machine.home / ".claude", config / "claude"]
+        found += [
+            machine.expanded(item)
+            for item in machine.environ.get("CLAUDE_CONFIG_DIRS", "").split(":")
+            if item
+        ]
+        found += _siblings(machine.home)
+    found += _desktop_roots(machine)
+    return list(dict.fromkeys(found))
+
+
+def _without_projects(path: Path) -> Path:
+    return path.parent if path.name == "projects" else path
+
+
+def _siblings(home: Path) -> list[Path]:
+    """Folders such as ``~/.claude-work`` that hold a history of their own."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(home) if entry.name.startswith(".claude"))
+    except OSError:
+        return []
+    return [home / name for name in names if name != ".claude" and (home / name / "projects").is_dir()]
+
+
+def _desktop_roots(machine: Machine) -> list[Path]:
+    """Claude Desktop's agent mode keeps a root per session, with the same files inside."""
+    if machine.system == "darwin":
+        base = machine.home / "Library" / "Application Support" / "Claude"
+    elif machine.system == "win32":
+        base = machine.folder("APPDATA", machine.home / "AppData" / "Roaming") / "Claude"
+    else:
+        return []
+    return sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
+
+
+def units(root: Path) -> Iterator[Unit]:
+    """Every transcript below the root, and the log of prompts. Links to folders are not followed."""
+    projects = root / "projects"
+    for project in _folders(projects):
+        for entry in _entries(project):
+            if entry.is_dir(follow_symlinks=False):
+                if _UUID.fullmatch(entry.name):
+                    yield from _below_session(root, Path(entry.path), entry.name)
+            elif entry.name.endswith(".jsonl"):
+                unit = _transcript(root, entry)
+                if unit is not None:
+                    yield unit
+    history = root / "history.jsonl"
+    if (status := _status(history)) is not None:
+        yield _unit(root, history, status, "prompts", None)
+
+
+def _transcript(root: Path, entry: os.DirEntry[str]) -> Unit | None:
+    status = _status(Path(entry.path))
+    if status is None:
+        return None
+    stem = entry.name.removesuffix(".jsonl")
+    if _UUID.fullmatch(stem):
+        return _unit(root, Path(entry.path), status, "session", stem)
+    kind = "agent" if entry.name.startswith("agent-") else "other"
+    return _unit(root, Path(entry.path), status, kind, None)
+
+
+def _below_session(root: Path, folder: Path, session_id: str) -> Iterator[Unit]:
+    """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
+    waiting = [folder / "subagents"]
+    while waiting:
+        here = waiting.pop()
+        parent = _parent(here) or session_id
+        for entry in _entries(here):
+            path = Path(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+            elif entry.name.endswith(".jsonl") and (status := _status(path)) is not None:
+                kind = "agent" if entry.name.startswith("agent-") else "journal"
+                yield _unit(root, path, status, kind, parent)
+
+
+def _parent(folder: Path) -> str | None:
+    parts = folder.parts
+    for at in range(len(parts) - 1, 0, -1):
+        if parts[at] == "subagents":
+            return parts[at - 1] if _UUID.fullmatch(parts[at - 1]) else None
+    return None
+
+
+def _unit(root: Path, path: Path, status: os.stat_result, kind: str, session_id: str | None) -> Unit:
+    fingerprint = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+    return Unit(NAME, str(root), str(path), "", fingerprint, status.st_size, kind, session_id)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """A regular file's status; a link to one is followed, a file that vanished is silence."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [Path(entry.path) for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []

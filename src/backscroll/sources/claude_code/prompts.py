@@ -1,0 +1,163 @@
+"""``history.jsonl``: the prompts a person typed, in every project.
+
+When a transcript is deleted after thirty days, these lines are all that is left
+of it: the user's own words. They are told as a session that is known to be
+lossy; whoever also has the transcript prefers that.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backscroll.model import (
+    Attachment,
+    Closing,
+    Item,
+    Message,
+    Opening,
+    Origin,
+    Problem,
+    Tally,
+    Unit,
+    Workspace,
+    normalised,
+)
+from backscroll.readers import jsonl, times
+from backscroll.sources.claude_code.lines import text
+
+__all__ = ["read"]
+
+_PAUSE = timedelta(hours=1)  # prompts of an unnamed session further apart belong to two
+
+
+class Prompt(msgspec.Struct, rename="camel"):
+    display: Any = None
+    pasted_contents: Any = None
+    timestamp: Any = None
+    project: Any = None
+    session_id: Any = None
+
+
+class _Group(msgspec.Struct):
+    """Where the prompts of one session lie; their words stay in the file."""
+
+    id: str
+    project: str | None
+    lines: list[tuple[int, int, int]]  # number, offset, size
+    last_at: float = 0.0
+
+
+_decoder = msgspec.json.Decoder(Prompt)
+
+
+def read(unit: Unit) -> Iterator[Item]:
+    """A session for every id that prompts were typed in, and one per sitting where no id was kept."""
+    path = Path(unit.path)
+    tally = Tally()
+    groups: dict[str, _Group] = {}
+    sittings: dict[str, _Group] = {}
+    for line in jsonl.lines(path, _decoder):
+        if line.is_blank:
+            continue
+        prompt = line.values[0] if line.values else None
+        if line.fault is not None:
+            yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
+            tally.count("prompt", "problems")
+        if prompt is None or text(prompt.display) is None:
+            if line.fault is None:
+                tally.count("prompt", "silent")
+            continue
+        if line.fault is None:
+            tally.count("prompt", "understood")
+        group = _group_of(prompt, groups, sittings)
+        group.lines.append((line.number, line.offset, line.size))
+    with path.open("rb") as file:
+        for group in groups.values():
+            yield Opening(source=unit.source, id=group.id, store="prompts")
+            messages = []
+            for number, offset, size in group.lines:
+                file.seek(offset)
+                message = _message(unit, file.read(size), number)
+                if message is not None:
+                    messages.append(message.timestamp)
+                    yield message
+            yield _closing(group, [at for at in messages if at is not None])
+    yield tally
+
+
+def _group_of(prompt: Prompt, groups: dict[str, _Group], sittings: dict[str, _Group]) -> _Group:
+    project = text(prompt.project)
+    session_id = text(prompt.session_id)
+    if session_id is not None:
+        return groups.setdefault(session_id, _Group(session_id, project, []))
+    at = times.from_value(prompt.timestamp)
+    seconds = at.timestamp() if at is not None else 0.0
+    key = normalised(project) if project else ""
+    sitting = sittings.get(key)
+    if sitting is None or seconds - sitting.last_at > _PAUSE.total_seconds():
+        id_ = (
+            f"prompts-{int(seconds * 1000)}-{len(groups)}" if at is None else f"prompts-{int(seconds * 1000)}"
+        )
+        sitting = groups.setdefault(f"{id_} {key}", _Group(id_, project, []))
+        sittings[key] = sitting
+    sitting.last_at = max(sitting.last_at, seconds)
+    return sitting
+
+
+def _message(unit: Unit, raw: bytes, number: int) -> Message | None:
+    prompts, _ = jsonl.salvage(raw, _decoder)
+    if not prompts or (words := text(prompts[0].display)) is None:
+        return None
+    at = times.from_value(prompts[0].timestamp)
+    pasted = prompts[0].pasted_contents
+    return Message(
+        id=f"prompt-{number}",
+        role="user",
+        content=_with_pasted(words, pasted),
+        origin=Origin(unit.path, f"line {number}"),
+        timestamp=at,
+        timestamp_source="stored" if at is not None else None,
+        attachments=tuple(_attachments(pasted)),
+        cwd=text(prompts[0].project),
+    )
+
+
+def _with_pasted(words: str, pasted: Any) -> str:
+    """The prompt with pasted text in the place of its stand-in, where the text was kept."""
+    for item in pasted.values() if isinstance(pasted, dict) else ():
+        content = item.get("content") if isinstance(item, dict) else None
+        if not isinstance(content, str) or item.get("type") != "text":
+            continue
+        lines = content.count("\n") + 1
+        for stand_in in (
+            f"[Pasted text #{item.get('id')} +{lines} lines]",
+            f"[Pasted text #{item.get('id')} +{lines - 1} lines]",
+            f"[Pasted text #{item.get('id')}]",
+        ):
+            words = words.replace(stand_in, content)
+    return words
+
+
+def _attachments(pasted: Any) -> Iterator[Attachment]:
+    for item in pasted.values() if isinstance(pasted, dict) else ():
+        if isinstance(item, dict) and item.get("type") != "text":
+            yield Attachment(
+                text(item.get("type")) or "file",
+                name=text(item.get("filename")),
+                media_type=text(item.get("mediaType")),
+            )
+
+
+def _closing(group: _Group, times_: list[Any]) -> Closing:
+    workspace = Workspace(group.project, evidence="history.jsonl") if group.project else None
+    return Closing(
+        workspace=workspace,
+        created_at=min(times_, default=None),
+        created_at_source="stored" if times_ else None,
+        updated_at=max(times_, default=None),
+        completeness="lossy",
+        reasons=("only the typed prompts were kept",),
+    )

@@ -1,0 +1,142 @@
+"""One line of the conversation while its messages are told."""
+
+from typing import TYPE_CHECKING
+
+from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
+from backscroll.readers import jsonl, lenient
+from backscroll.sources.claude_code.branches import SIDE
+from backscroll.sources.claude_code.lines import ApiMessage, Line, text
+
+if TYPE_CHECKING:
+    from backscroll.sources.claude_code.transcript import Transcript
+
+__all__ = ["Said"]
+
+
+class Said:
+    """A chain line: its place in the tree, its thread, and the messages it gives."""
+
+    __slots__ = (
+        "agent_id",
+        "answers",
+        "at",
+        "at_source",
+        "count",
+        "id",
+        "is_agent_root",
+        "is_known",
+        "line",
+        "model",
+        "node",
+        "origin",
+        "parent",
+        "response",
+        "stop_reason",
+        "transcript",
+        "usage",
+        "value",
+    )
+
+    def __init__(self, transcript: "Transcript", value: Line, line: jsonl.Line[Line]) -> None:
+        self.transcript = transcript
+        self.value = value
+        self.line = line
+        self.id = text(value.uuid) or f"line-{line.number}"
+        self.parent = text(value.parent_uuid)
+        self.origin = Origin(transcript.unit.path, f"line {line.number}")
+        self.at, self.at_source = transcript.moment(value)
+        self.count = 0
+        self.node = -1
+        self.answers: int | None = None  # the place of the call this line answers
+        self.is_known = False  # the same id was read before
+        self.agent_id = transcript.agent_id
+        self.is_agent_root = False
+        self.model: str | None = None
+        self.response: str | None = None
+        self.stop_reason: str | None = None
+        self.usage: TokenUsage | None = None
+
+    def message(self) -> ApiMessage:
+        """The line's API message, whatever form it has."""
+        found = self.value.message
+        if isinstance(found, ApiMessage):
+            if found.content is None and found.role is None:
+                return ApiMessage(content=_spread(self.line.raw))
+            return found
+        if isinstance(found, str):
+            return ApiMessage(content=found)
+        return ApiMessage(content=text(self.value.content))
+
+    def enter(self, flags: int) -> None:
+        """Take a place in the tree, and in a subagent's thread when the line is a sidechain's."""
+        transcript = self.transcript
+        self.is_known = transcript.tree.find(self.id) >= 0
+        if transcript.agent_id is not None:
+            self.is_agent_root = self.parent is None
+        elif self.value.is_sidechain is True:
+            flags |= SIDE
+            self.agent_id, self.is_agent_root = transcript.kept.agents.thread(
+                self.id, self.parent, text(self.value.agent_id)
+            )
+        self.node = transcript.tree.add(self.id, self.parent, flags, self.response)
+
+    def repeats(self, kind: str, words: str) -> bool:
+        """Whether a response's words stand here again under another id, as 2.0.0 to 2.0.63 wrote them."""
+        if self.response is None or self.is_known:
+            return False
+        return self.transcript.is_repeat(self.response, kind, words)
+
+    def say(
+        self,
+        role: Role,
+        content: str,
+        *,
+        kind: str | None = None,
+        tool: ToolCall | None = None,
+        attachments: tuple[Attachment, ...] = (),
+    ) -> None:
+        """Tell one message of this line."""
+        transcript = self.transcript
+        value = self.value
+        number = self.count
+        self.count = number + 1
+        if self.usage is not None:
+            transcript.is_news(self.response, self.usage)
+        transcript.emit(
+            Message(
+                id=self.id if number == 0 else f"{self.id}.{number}",
+                role=role,
+                content=content,
+                origin=self.origin,
+                kind=kind,
+                timestamp=self.at,
+                timestamp_source=self.at_source,
+                model=self.model,
+                parent_id=self.parent if number == 0 else self.id,
+                response_id=self.response,
+                agent_id=self.agent_id,
+                is_sidechain=self.agent_id is not None,
+                tool=tool,
+                attachments=attachments,
+                cwd=transcript.same(value.cwd),
+                git_branch=transcript.same(value.git_branch),
+                stop_reason=self.stop_reason,
+                usage=self.usage,
+            )
+        )
+        self.usage = None
+
+
+def _spread(raw: bytes) -> str | None:
+    """A message whose text was spread over decimal keys, one character each."""
+    try:
+        record = lenient.load(raw)
+    except lenient.FAILURES:
+        return None
+    message = record.get("message") if isinstance(record, dict) else None
+    if not isinstance(message, dict) or "0" not in message:
+        return None
+    letters: list[str] = []
+    while isinstance(letter := message.get(str(len(letters))), str):
+        letters.append(letter)
+    return "".join(letters)

@@ -1,0 +1,92 @@
+"""The folder a session was started in: named by its lines, never decoded from the project's folder name."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from backscroll.model import Workspace
+from backscroll.readers import lenient
+from backscroll.sources.claude_code.key import matches, project_key
+from backscroll.sources.claude_code.lines import text
+from backscroll.sources.claude_code.state import Facts
+
+__all__ = ["of_session", "project_folder"]
+
+_DEEPEST = 24  # folders tried while looking for a path on disk
+
+
+def project_folder(path: Path) -> Path | None:
+    """The project's folder that a transcript lies in."""
+    for folder in path.parents:
+        if folder.parent.name == "projects":
+            return folder
+    return None
+
+
+def of_session(path: Path, session_id: str | None, facts: Facts) -> Workspace | None:
+    """The first evidence that holds: a move, the launch folder, any folder, then what other files say."""
+    folder = project_folder(path)
+    name = folder.name if folder is not None else ""
+    if facts.relocated_cwd:
+        return Workspace(facts.relocated_cwd, evidence="relocated line")
+    for cwd in facts.cwds:
+        if matches(cwd, name):
+            return Workspace(cwd, evidence="cwd that gave the folder its name")
+    if facts.cwds:
+        return Workspace(facts.cwds[0], evidence="first cwd")
+    if folder is None:
+        return None
+    return _from_beside(folder, session_id)
+
+
+def _from_beside(folder: Path, session_id: str | None) -> Workspace | None:
+    """For a transcript that names no folder: the index, the program's own list, the disk."""
+    index = _loaded(folder / "sessions-index.json")
+    entries = index.get("entries")
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict) or entry.get("sessionId") != session_id:
+            continue
+        if found := text(entry.get("projectPath")):
+            return Workspace(found, evidence="sessions-index.json")
+    if found := text(index.get("originalPath")):
+        return Workspace(found, evidence="sessions-index.json")
+    root = folder.parent.parent
+    for settings in (root / ".claude.json", root.parent / ".claude.json"):
+        projects = _loaded(settings).get("projects")
+        for path in projects if isinstance(projects, dict) else ():
+            if matches(path, folder.name):
+                return Workspace(path, evidence=".claude.json")
+    found = _on_disk(folder.name)
+    return Workspace(found, evidence="a folder on disk that fits the name") if found else None
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    try:
+        found = lenient.load(path.read_bytes())
+    except (OSError, *lenient.FAILURES):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _on_disk(name: str, start: str = os.sep) -> str | None:
+    """A folder whose path gives this name, tried from the top; the longest names first."""
+    waiting = [(start, name[1:])] if name.startswith("-") else []
+    for _ in range(_DEEPEST * 8):
+        if not waiting:
+            return None
+        here, rest = waiting.pop()
+        if not rest:
+            return here
+        try:
+            with os.scandir(here) as entries:
+                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        fitting = []
+        for folder in names:
+            key = project_key(folder)
+            if rest == key or rest.startswith(f"{key}-"):
+                fitting.append((len(key), folder))
+        for length, folder in sorted(fitting):
+            waiting.append((os.path.join(here, folder), rest[length + 1 :]))  # noqa: PTH118
+    return None

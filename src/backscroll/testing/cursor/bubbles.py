@@ -87,6 +87,8 @@ def bubble(message: Message, *, id: str, at: int, generation: int, version: int 
     record: dict[str, Any] = {"_v": version, "bubbleId": id, "type": 1 if is_user else 2}
     if version >= 3:
         record["createdAt"] = iso(at)
+    elif not is_user:
+        record["timingInfo"] = _timing(at, 1234 if at // 10_000 % 2 else None)
     record["text"] = message.text
     if is_user and message.text:
         record["richText"] = _rich_text(message.text, generation)
@@ -149,18 +151,22 @@ def inline_bubble(message: Message, *, id: str, at: int, clock: int | None = Non
         record["richText"] = _rich_text(message.text, 1)
         record["context"] = {"notepads": [], "selections": [], "fileSelections": [], "folderSelections": []}
     else:
-        record["timingInfo"] = {
-            "clientStartTime": float(at if clock is None else clock),
-            "clientRpcSendTime": at + 40.5,
-            "clientSettleTime": at + 900.25,
-            "clientEndTime": at + 1000.0,
-        }
+        record["timingInfo"] = _timing(at, clock)
         record["modelType"] = "model-y"
     if message.thinking is not None:
         record["thinking"] = message.thinking
     if message.tool is not None:
         record["capabilityType"] = 15
     return record | dict(message.fields)
+
+
+def _timing(at: int, clock: int | None) -> dict[str, float]:
+    return {
+        "clientStartTime": float(at if clock is None else clock),
+        "clientRpcSendTime": at + 40.5,
+        "clientSettleTime": at + 900.25,
+        "clientEndTime": at + 1000.0,
+    }
 
 
 def tab_bubble(message: Message, *, id: str) -> dict[str, Any]:

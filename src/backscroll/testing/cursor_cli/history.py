@@ -1,0 +1,45 @@
+"""As many chats of the command line as a person has after a year."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+from backscroll.testing.cursor.messages import Message, assistant, thinking, tool, user
+from backscroll.testing.cursor.tools import CLI_NAMES
+from backscroll.testing.cursor_cli.home import START, Home
+from backscroll.testing.cursor_cli.transcripts import write_transcript
+from backscroll.testing.prose import Prose
+
+__all__ = ["history"]
+
+_FOLDERS = ("/home/dev/shop", "/home/dev/docs site", "/home/dev/billing", "/srv/infra")
+
+
+def history(root: Path, *, sessions: int = 49, messages: int = 65, seed: int = 0) -> Path:
+    """Write chats of about so many messages each; every third has a transcript too. Returns the root."""
+    rng = Random(f"cli history/{seed}")
+    prose = Prose(rng)
+    home = Home(root, seed=seed)
+    for place in range(sessions):
+        said = list(_talk(rng, prose, max(2, round(messages * rng.uniform(0.1, 1.9)))))
+        cwd = rng.choice(_FOLDERS)
+        start = START - (sessions - place) * 86_400_000
+        chat = home.chat(said, cwd=cwd, name=prose.title(), at=start)
+        if place % 3 == 0:
+            write_transcript(root, said, id=chat.id, cwd=cwd, at=start, mtime=start + len(said) * 10_000)
+    home.write_prompts([prose.title() for _ in range(20)])
+    return root
+
+
+def _talk(rng: Random, prose: Prose, count: int) -> Iterator[Message]:
+    for place in range(count):
+        kind = rng.random()
+        if place == 0 or kind < 0.08:
+            yield user(prose.text(rng.randrange(20, 400)))
+        elif kind < 0.6:
+            params = {"path": f"/home/dev/{prose.word()}.py", "explanation": prose.title()}
+            yield tool(rng.choice(CLI_NAMES), params, prose.text(rng.randrange(20, 4000)))
+        elif kind < 0.75:
+            yield thinking(prose.text(rng.randrange(60, 800)))
+        else:
+            yield assistant(prose.text(rng.randrange(40, 1500)))

@@ -33,10 +33,8 @@ def tell(said: Said) -> None:
     said.enter(TALK)
     for block in blocks_of(message.content):
         _tell_block(block, said)
-    if said.usage is not None and said.transcript.is_news(said.response, said.usage):
-        said.say(
-            "assistant", "", kind="empty"
-        )  # words all white space, but their cost is written nowhere else
+    if said.usage is not None:
+        said.transcript.owe(said)  # nothing but white space was said, and yet it cost something
     dead = said.value.supersedes_uuids
     if isinstance(dead, list):
         said.transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))

@@ -100,8 +100,8 @@ class Said:
         value = self.value
         number = self.count
         self.count = number + 1
-        if self.usage is not None:
-            transcript.is_news(self.response, self.usage)
+        if self.usage is not None and self.response is not None:
+            self.usage = transcript.settled(self.response, self.usage)
         transcript.emit(
             Message(
                 id=self.id if number == 0 else f"{self.id}.{number}",

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.model import (
+    Agent,
     Answer,
     Closing,
     Item,
@@ -29,7 +31,7 @@ from backscroll.model import (
     Unit,
 )
 from backscroll.readers import jsonl, lenient, times
-from backscroll.sources.claude_code import assistant, notices, state, user, workspace
+from backscroll.sources.claude_code import assistant, notices, sidecar, state, user, workspace
 from backscroll.sources.claude_code.agents import (
     Agents,
     Pending,
@@ -45,7 +47,7 @@ from backscroll.sources.claude_code.said import Said
 
 __all__ = ["Remembered", "Transcript"]
 
-_REMEMBERED_WORDS = 512  # an exchange is written again soon after it was first written
+_REMEMBERED = 512  # what is written twice is written again soon
 
 _Verdict: TypeAlias = Literal["understood", "silent", "problems"]
 
@@ -59,6 +61,8 @@ class Remembered(msgspec.Struct, array_like=True):
     agents: Agents = msgspec.field(default_factory=Agents)
     pending: dict[str, Pending] = msgspec.field(default_factory=dict)
     parent_id: str | None = None
+    model: str | None = None  # of the first answer
+    first_role: str | None = None
     is_open: bool = False
 
 
@@ -73,15 +77,18 @@ class Transcript:
             msgspec.msgpack.decode(since.state, type=Remembered) if since and since.state else Remembered()
         )
         self.agent_id = agent_id_of(self.path) if unit.kind == "agent" else None
-        if self.kept.parent_id is None and self.agent_id is not None:
+        if self.agent_id is not None and since is None:
             self.kept.parent_id = unit.session_id
+            self.kept.agents.inline[self.agent_id] = None
         self.tree = Tree(self.kept.skeleton)
         self.tally = Tally()
         self.results_folder = results_folder(self.path, is_agent=self.agent_id is not None)
+        self._sidecar = sidecar.loaded(self.path) if self.agent_id is not None else {}
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
         self._repeats: set[tuple[str, str, str]] = set()
         self._costs: dict[str, TokenUsage] = {}
+        self._owed: dict[str, Said] = {}
         self._last_at = self.kept.facts.last_at
         self._must_open = self.kept.is_open
 
@@ -183,6 +190,10 @@ class Transcript:
         self._session(value)
         said = Said(self, value, line)
         tell(said)
+        if self.kept.first_role is None and value.type in ("user", "assistant"):
+            self.kept.first_role = value.type
+        if self.kept.model is None:
+            self.kept.model = said.model
         if said.count > self.tree.told[said.node]:
             self.tree.told[said.node] = said.count
             if said.answers is not None and said.answers >= 0:
@@ -259,20 +270,30 @@ class Transcript:
         key = (response, kind, words)
         if key in self._repeats:
             return True
-        if len(self._repeats) > _REMEMBERED_WORDS:
+        if len(self._repeats) > _REMEMBERED:
             self._repeats.clear()
         self._repeats.add(key)
         return False
 
-    def is_news(self, response: str | None, usage: TokenUsage) -> bool:
-        """Whether this says more of what a response cost than was told before."""
-        if response is None:
-            return True
-        known = self._costs.get(response)
-        if known is None and len(self._costs) > _REMEMBERED_WORDS:
+    def owe(self, said: Said) -> None:
+        """Remember a cost whose line gave no message, until another line of the response gives one."""
+        if said.response is None:
+            self._pay(said)
+        elif said.usage is not None and self._costs.get(said.response) != said.usage:
+            self._owed[said.response] = said
+
+    def settled(self, response: str, usage: TokenUsage) -> TokenUsage:
+        """A response's cost with what its silent lines said of it."""
+        if response in self._owed and (owed := self._owed.pop(response).usage) is not None:
+            usage = usage.merged(owed)
+        if len(self._costs) > _REMEMBERED:
             self._costs.clear()
-        self._costs[response] = usage if known is None else known.merged(usage)
-        return self._costs[response] != known
+        self._costs[response] = usage
+        return usage
+
+    def _pay(self, said: Said) -> None:
+        said.say("assistant", "", kind="empty")
+        self.tree.told[said.node] = max(said.count, self.tree.told[said.node])
 
     def _opening(self) -> Opening:
         if self.agent_id is None:
@@ -377,9 +398,13 @@ class Transcript:
     # --- the end ------------------------------------------------------------------------------------------
 
     def _end(self) -> Iterator[Item]:
+        for said in list(self._owed.values()):
+            self._pay(said)
         for waiting in self.kept.queue.rest():
             waiting.is_told = True
             self._tell_waiting(waiting)
+        if self.agent_id is not None and (link := sidecar.link_of(self.agent_id, self._sidecar)) is not None:
+            self.link(link)
         if self._must_open:
             self._must_open = False
             self._out.append(self._opening())
@@ -388,12 +413,26 @@ class Transcript:
         if self.kept.is_open:
             yield self._closing()
 
+    def _with_own(self, agents: tuple[Agent, ...]) -> tuple[Agent, ...]:
+        """The agent whose file this is, first; the ones it started itself are below it."""
+        own, *started = agents
+        return (
+            sidecar.with_sidecar(own, self._sidecar, self.kept.model),
+            *(replace(agent, parent_agent_id=self.agent_id) for agent in started),
+        )
+
     def _closing(self) -> Closing:
         facts = self.kept.facts
         title, title_source = facts.title
+        agents = self.kept.agents.told(
+            own := self.path.stem if self.agent_id is None else self.kept.parent_id
+        )
+        hidden = None
+        if self.agent_id is not None:
+            agents = self._with_own(agents)
+            hidden = sidecar.hidden_because(agents[0], first_role=self.kept.first_role)
         at = facts.first_at
         modified = datetime.fromtimestamp(self.path.stat().st_mtime, UTC) if at is None else None
-        own = self.path.stem if self.agent_id is None else self.kept.parent_id
         metadata = facts.metadata()
         if others := [id_ for id_ in facts.session_ids if id_ != own]:
             metadata["other_session_ids"] = others
@@ -410,7 +449,9 @@ class Transcript:
             updated_at=facts.last_at or modified,
             git_branch=facts.branch,
             version=facts.version,
-            agents=self.kept.agents.told(own),
+            visibility="listed" if hidden is None else "hidden",
+            reasons=() if hidden is None else (hidden,),
+            agents=agents,
             abandoned=() if self.agent_id is not None else self.tree.abandoned(),
             tracked_files=tuple(facts.files.values()),
             metadata=metadata,

@@ -1,13 +1,15 @@
-"""Where things live on a machine: what a source needs to know to find its tool's history."""
+"""Where things live: flag, then environment, then default."""
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["Machine", "this_machine"]
+from backscroll.errors import UsageError
+
+__all__ = ["Machine", "NamedRoot", "named_roots", "this_machine"]
 
 
 class Machine(Struct, frozen=True):
@@ -32,3 +34,22 @@ class Machine(Struct, frozen=True):
 def this_machine() -> Machine:
     """The machine this process runs on."""
     return Machine(Path.home(), dict(os.environ), sys.platform)
+
+
+class NamedRoot(Struct, frozen=True):
+    """A folder that was named as a source's root."""
+
+    source: str
+    path: Path
+
+
+def named_roots(flags: Iterable[str], machine: Machine) -> list[NamedRoot]:
+    """The roots named by ``--root SOURCE=DIR`` or, without any, by ``BACKSCROLL_ROOTS``."""
+    items = list(flags) or machine.environ.get("BACKSCROLL_ROOTS", "").split(os.pathsep)
+    roots: list[NamedRoot] = []
+    for item in filter(None, items):
+        source, equals, path = item.partition("=")
+        if not equals or not source or not path:
+            raise UsageError(f"a root is written SOURCE=DIR, for example claude-code=~/.claude; got {item!r}")
+        roots.append(NamedRoot(source, machine.expanded(path)))
+    return roots

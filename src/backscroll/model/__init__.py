@@ -15,6 +15,7 @@ from backscroll.model.message import (
     ToolCall,
 )
 from backscroll.model.stream import (
+    STORES,
     Agent,
     Answer,
     Closing,
@@ -33,6 +34,7 @@ from backscroll.model.stream import (
 from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 
 __all__ = [
+    "STORES",
     "UNKNOWN_WORKSPACE",
     "Agent",
     "Answer",

@@ -70,6 +70,20 @@ class _Open:
         )
 
     def close(self, closing: Closing) -> Reading:
+        for answer in self.early.values():  # its call was never written here
+            tool = answered(ToolCall(answer.tool_call_id, "unknown"), answer)
+            message = Message(
+                id=answer.record_id or f"answer-{answer.tool_call_id}",
+                role="tool",
+                content="",
+                origin=answer.origin,
+                kind="answer without a call",
+                timestamp=answer.timestamp,
+                timestamp_source="stored" if answer.timestamp else None,
+                tool=tool,
+                attachments=answer.attachments,
+            )
+            self.messages.setdefault(message.id, message)
         abandoned = set(closing.abandoned)
         usage: dict[str, TokenUsage] = {}
         for message in self.messages.values():

@@ -19,6 +19,7 @@ from backscroll.model.message import Attachment, Decision, Edit, Message, Origin
 from backscroll.model.workspace import Workspace
 
 __all__ = [
+    "STORES",
     "Agent",
     "Answer",
     "Closing",
@@ -47,6 +48,22 @@ Visibility = Literal[
     "ghost",  # named in an index, with nothing to read
     "hidden",  # the tool's own background work
 ]
+
+
+# The stores a session can be told by, from the fullest account to the poorest. One id found in several is one
+# session, and its content is that of the first.
+STORES = (
+    "lines",  # a line per record
+    "bubbles",  # a database row per message
+    "inline",  # all messages in one row
+    "chat",  # the old chat panel
+    "graph",  # what the model was shown, beside lost messages
+    "store",  # a database per session
+    "acp",  # the same, driven by another program
+    "transcript",  # a text copy
+    "search",  # the body of a search index
+    "prompts",  # only what the user typed
+)
 
 
 class Unit(Struct, frozen=True):
@@ -78,7 +95,7 @@ class Opening(Struct, frozen=True, kw_only=True):
 
     source: str
     id: str  # the tool's own id, unchanged
-    store: str  # which of the tool's stores tells of it: "transcript", "bubbles", "graph", "prompts", …
+    store: str  # which of STORES tells of it
     agent_id: str | None = None  # set when it is a subagent's conversation
     parent_id: str | None = None  # the session that started the subagent
 
@@ -94,6 +111,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     tool_call_id: str
     result: str
     origin: Origin
+    record_id: str | None = None  # the tool's own id of the record that answered
     status: Status = "completed"
     decision: Decision | None = None
     timestamp: datetime | None = None

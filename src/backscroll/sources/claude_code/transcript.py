@@ -297,11 +297,11 @@ class Transcript:
 
     def _opening(self) -> Opening:
         if self.agent_id is None:
-            return Opening(source=self.unit.source, id=self.path.stem, store="transcript")
+            return Opening(source=self.unit.source, id=self.path.stem, store="lines")
         return Opening(
             source=self.unit.source,
             id=self.agent_id,
-            store="transcript",
+            store="lines",
             agent_id=self.agent_id,
             parent_id=self.kept.parent_id,
         )

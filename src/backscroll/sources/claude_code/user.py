@@ -110,6 +110,7 @@ def answer(block: Block, said: Said) -> None:
             tool_call_id=call,
             result=result,
             origin=said.origin,
+            record_id=said.id,
             status=status,
             decision=decision,
             timestamp=said.at,

@@ -1,0 +1,1 @@
+"""Work that joins what sources tell."""

@@ -1,0 +1,150 @@
+"""What there is, and whether all of it was understood.
+
+Every unit of every root is read and every record counted once: understood, known
+to carry no message, or a problem. Nothing is kept but the numbers.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from backscroll.model import STORES, Closing, Message, Opening, Problem, Tally, Unit
+from backscroll.sources import Source
+
+__all__ = ["Place", "Progress", "Survey", "survey"]
+
+Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
+
+
+class Place(Struct, kw_only=True):
+    """One root of one source, and the account of everything below it."""
+
+    source: str
+    path: str
+    exists: bool
+    units: dict[str, int] = field(default_factory=dict)  # by kind
+    sessions: int = 0
+    subagents: int = 0
+    messages: int = 0  # of sessions and subagents
+    unlisted: dict[str, int] = field(default_factory=dict)  # sessions that are no conversation, by why
+    completeness: dict[str, int] = field(default_factory=dict)
+    records: int = 0
+    understood: int = 0
+    silent: int = 0
+    problems: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_balanced(self) -> bool:
+        return self.records == self.understood + self.silent + self.problems
+
+
+class Survey(Struct, kw_only=True):
+    """Every place that was looked at, and what could not be read there."""
+
+    places: list[Place]
+    problems: list[Problem]
+
+    @property
+    def is_understood(self) -> bool:
+        return not self.problems and not any(place.problems or place.unknown for place in self.places)
+
+
+class _Session(Struct):
+    """A session as one store tells it."""
+
+    store: str
+    messages: int
+    is_agent: bool
+    visibility: str
+    completeness: str
+
+
+def survey(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Survey:
+    """Read everything below the roots and account for it."""
+    places: list[Place] = []
+    problems: list[Problem] = []
+    plan: list[tuple[Source, Place, list[Unit]]] = []
+    for source, root in roots:
+        place = Place(source=source.name, path=str(root), exists=root.is_dir())
+        places.append(place)
+        plan.append((source, place, list(source.units(root)) if place.exists else []))
+    total = sum(unit.size for _, _, units in plan for unit in units)
+    done = 0
+    for source, place, units in plan:
+        sessions: dict[tuple[str, str | None], _Session] = {}
+        for unit in units:
+            place.units[unit.kind] = place.units.get(unit.kind, 0) + 1
+            for key, session in _sessions(source, unit, place, problems):
+                known = sessions.get(key)
+                if known is None or _is_better(session, known):
+                    sessions[key] = session
+            done += unit.size
+            if progress is not None:
+                progress(done, total)
+        source.close()
+        _sum_up(place, sessions.values())
+    return Survey(places=places, problems=problems)
+
+
+def _is_better(session: _Session, known: _Session) -> bool:
+    return (STORES.index(session.store), -session.messages) < (STORES.index(known.store), -known.messages)
+
+
+def _sessions(
+    source: Source, unit: Unit, place: Place, problems: list[Problem]
+) -> Iterator[tuple[tuple[str, str | None], _Session]]:
+    """The sessions of one unit; its records are added to the place's account on the way."""
+    opening: Opening | None = None
+    ids: set[str] = set()
+    calls: set[str] = set()
+    for item in source.read(unit):
+        match item:
+            case Opening():
+                opening, ids, calls = item, set(), set()
+            case Message():
+                call = item.tool.id if item.tool is not None else None
+                if call is None or call not in calls:
+                    ids.add(item.id)
+                if call is not None:
+                    calls.add(call)
+            case Closing() if opening is not None:
+                store = opening.store
+                is_agent = opening.agent_id is not None
+                key = (opening.id, opening.parent_id if is_agent else None)
+                yield key, _Session(store, len(ids), is_agent, item.visibility, item.completeness)
+                for agent in item.agents:
+                    if agent.agent_id.startswith("inline-"):
+                        yield (agent.agent_id, opening.id), _Session(store, 0, True, "listed", "complete")
+                opening = None
+            case Problem():
+                problems.append(item)
+            case Tally():
+                _add(item, place)
+
+
+def _add(tally: Tally, place: Place) -> None:
+    place.records += tally.records
+    place.understood += tally.understood
+    place.silent += tally.silent
+    place.problems += tally.problems
+    for name, number in tally.kinds.items():
+        place.kinds[name] = place.kinds.get(name, 0) + number
+    for name, number in tally.unknown.items():
+        place.unknown[name] = place.unknown.get(name, 0) + number
+
+
+def _sum_up(place: Place, sessions: Iterable[_Session]) -> None:
+    for session in sessions:
+        if session.visibility not in ("listed", "archived"):
+            place.unlisted[session.visibility] = place.unlisted.get(session.visibility, 0) + 1
+            continue
+        if session.is_agent:
+            place.subagents += 1
+        else:
+            place.sessions += 1
+            known = place.completeness.get(session.completeness, 0)
+            place.completeness[session.completeness] = known + 1
+        place.messages += session.messages

@@ -1,6 +1,7 @@
 """What each version of Claude Code writes, and how."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 __all__ = ["Era", "Layout", "Stop"]
@@ -27,7 +28,7 @@ class Era:
 
     def reached(self, version: str) -> bool:
         """Whether this version is that one or a later one."""
-        return _number(self.version) >= _number(version)
+        return _reached(self.version, version)
 
     @property
     def model(self) -> str:
@@ -106,6 +107,11 @@ class Era:
         if self.reached("2.1.172"):
             out |= {"inference_geo": "not_available", "speed": "standard", "iterations": []}
         return out
+
+
+@cache
+def _reached(one: str, other: str) -> bool:
+    return _number(one) >= _number(other)
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ def spring_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.run(calls.edit("/home/zoe/ferry/tz.py", '"UTC"', '"Europe/Oslo"', original=TZ), text="Found it.")
     one.assistant("The parser took UTC for local time. Fixed.")
     one.error("Claude AI usage limit reached|1743588000", status=None)
-    two = _session(seed + 1, "0.2.122", datetime(2025, 4, 3, 9, tzinfo=UTC))
+    two = _session(seed, "0.2.122", datetime(2025, 4, 3, 9, tzinfo=UTC))
     two.user([blocks.text("This screenshot is wrong"), blocks.image(PIXEL)]).assistant("I see a clock.")
     two.compact("The clock is one hour off.").user("Go on").assistant("Going on.")
     write_settings(root, cleanup_days=30)
@@ -73,7 +73,7 @@ def summer_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
     third.user("Run the tests").assistant(tools=[calls.bash("make test")])
     third.reject(third.tool_ids[-1]).interrupt(for_tool=True)
     third.compact("The callers are changed.").user("Thank you").assistant("You are welcome.")
-    titles = _session(seed + 2, "1.0.98", datetime(2025, 8, 9, 9, tzinfo=UTC))
+    titles = _session(seed, "1.0.98", datetime(2025, 8, 9, 9, tzinfo=UTC))
     titles.summary("Ferry timetable DST fix", second.last).summary("Nobody's title", titles.new_uuid())
     write_todos(root, first, [("fix web.py", "completed"), ("fix cli.py", "pending")], old=True)
     return _written(root, first, second, third, titles)
@@ -101,7 +101,7 @@ def autumn_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
         calls.bash("git diff", "").failed("not a git repository"),
     )
     one.assistant("Written.").system(None, "Running hook make lint", level="info")
-    two = _session(seed + 1, "2.0.14", datetime(2025, 10, 2, 9, tzinfo=UTC))
+    two = _session(seed, "2.0.14", datetime(2025, 10, 2, 9, tzinfo=UTC))
     two.user(
         [
             blocks.text("<ide_opened_file>The user opened tz.py</ide_opened_file>"),
@@ -127,7 +127,7 @@ def flat_agents(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.custom_title("Summer and winter")
     warm = one.subagent("Warmup")
     warm.assistant("I am ready.")
-    lone = one.subagent(None, agent_id="a0ffee1")
+    lone = one.subagent(None)
     lone.assistant("A line that no prompt precedes.")
     one.files[f"{one.folder}/session-memory/summary.md"] = b"# Tables compared\n"
     one.wrapped(
@@ -162,17 +162,14 @@ def winter_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.system("stop_hook_summary").system("turn_duration").system(
         "microcompact_boundary", "Context microcompacted"
     )
-    one.assistant(
-        "Checking once more.",
-        tools=[Call("Bash", {"command": "make time"}, id="toolu_between")],
-        message_id="msg_between",
-    )
-    one.result("toolu_between", "0.4 s").assistant("It takes 0.4 s.", message_id="msg_between")
+    between, timed = one.new_id("msg"), Call("Bash", {"command": "make time"}, id=one.new_id("toolu"))
+    one.assistant("Checking once more.", tools=[timed], message_id=between)
+    one.result(str(timed.id), "0.4 s").assistant("It takes 0.4 s.", message_id=between)
     one.command("cost", stdout="Total cost: $0.42", siblings=True)
     one.compact("The import parses once.", logical_parent=one.new_uuid()).user("Commit it").assistant(
         "Committed."
     )
-    two = _session(seed + 1, "2.1.20", datetime(2026, 1, 20, 9, tzinfo=UTC))
+    two = _session(seed, "2.1.20", datetime(2026, 1, 20, 9, tzinfo=UTC))
     two.user("Plan the next import").run(calls.mcp("tickets", "list", {"open": True}, "T-1 import is slow"))
     two.run(Call("TaskCreate", {"subject": "Import once"}, "Task #1 created", {"task": {"id": "1"}}))
     two.assistant("Planned.", thinking="")
@@ -247,7 +244,7 @@ def summer_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.assistant("I told them.").frame_link("/home/zoe/ferry/report.html", "Report").state(
         "atis-latch", atis=""
     )
-    other = _session(seed + 1, "2.1.234", datetime(2026, 8, 20, 9, tzinfo=UTC))
+    other = _session(seed, "2.1.234", datetime(2026, 8, 20, 9, tzinfo=UTC))
     stray(other, one.session_id, lambda file: file.user("A line of another session").assistant("Astray."))
     other.user("Its own line").assistant("At home.").state("unheard-of-type", value=1)
     write_stub(root, one, cwd="/home/zoe/ferry-dst")
@@ -305,7 +302,7 @@ GENERATIONS: dict[str, Generation] = {
 
 
 def _session(seed: int, version: str, start: datetime) -> Transcript:
-    id_ = Random(f"{seed}:{version}").getrandbits(128)
+    id_ = Random(f"{seed}:{version}:{start}").getrandbits(128)
     hexes = f"{id_:032x}"
     uuid = f"{hexes[:8]}-{hexes[8:12]}-4{hexes[13:16]}-8{hexes[17:20]}-{hexes[20:]}"
     return Transcript(uuid, version=version, start=start, seed=seed)

@@ -6,18 +6,20 @@ A description is a JSON object::
      "files": {
        "User/globalStorage/state.vscdb": {
          "journal": "wal", "user_version": 1,
-         "tables": {"cursorDiskKV": {"columns": ["key TEXT UNIQUE …", "value BLOB"],
-                                     "rows": [["composerData:1", {"$json": {…}}], …]}}},
+         "tables": {"cursorDiskKV": [["composerData:1", {"$json": {…}}], …],
+                    "composerHeaders": {"columns": ["composerId TEXT PRIMARY KEY", …], "rows": […]}}},
        "User/workspaceStorage/1/workspace.json": {"json": {…}},
        "projects/p/agent-transcripts/1.jsonl": {"lines": [{…}, "a line as it is"]}}}
 
-A file is ``tables``, ``json``, ``lines`` or ``text``. In place of any value may stand:
+A file is ``tables``, ``json``, ``lines`` or ``text``; a table whose columns never
+changed is just its rows. In place of any value may stand:
 
 - ``{"$json": value}``: the value as JSON text
 - ``{"$bytes": value}``: its text as bytes, where a cell is to be a BLOB
 - ``{"$hex": value}``: its text as hexadecimal digits
 - ``{"$blob": name}``: the bytes of a blob described under ``blobs``
 - ``{"$id": name}``: its SHA-256, as hex digits
+- ``{"$join": [value, …]}``: texts put together, as in a key that holds an id
 - ``{"$state": name}``: its bytes as the editor keeps a root: ``~`` and base64
 
 A blob is ``{"json": value}`` or ``{"fields": [[number, value], …]}``, a protobuf
@@ -35,6 +37,14 @@ from typing import Any
 from backscroll.testing import database, protobuf
 
 __all__ = ["build", "build_file"]
+
+_KEY_VALUE = ("key TEXT UNIQUE ON CONFLICT REPLACE", "value BLOB")
+_COLUMNS = {
+    "ItemTable": _KEY_VALUE,
+    "cursorDiskKV": _KEY_VALUE,
+    "blobs": ("id TEXT PRIMARY KEY", "data BLOB"),
+    "meta": ("key TEXT PRIMARY KEY", "value TEXT"),
+}
 
 
 def build_file(description: Path, root: Path) -> Path:
@@ -71,10 +81,11 @@ def _write_database(
     schema = f"pragma user_version = {int(options.get('user_version', 0))};\n"
     rows = []
     for name, table in tables.items():
-        schema += f"create table {name} ({', '.join(table['columns'])});\n"
-        values = [[blobs.filled(cell) for cell in row] for row in table["rows"]]
-        columns = [column.split()[0] for column in table["columns"]]
-        rows.append(database.statements(name, columns, values))
+        declared = table["columns"] if isinstance(table, dict) else _COLUMNS[name]
+        listed = table["rows"] if isinstance(table, dict) else table
+        schema += f"create table {name} ({', '.join(declared)});\n"
+        values = [[blobs.filled(cell) for cell in row] for row in listed]
+        rows.append(database.statements(name, [column.split()[0] for column in declared], values))
     database.write(
         path, schema, rows, journal=options.get("journal", "delete"), leave=options.get("leave", "main")
     )
@@ -111,6 +122,8 @@ class _Blobs:
                 return self.data(name)
             case {"$id": str(name)}:
                 return sha256(self.data(name)).hexdigest()
+            case {"$join": list(parts)}:
+                return "".join(_text(self.filled(part)) for part in parts)
             case {"$state": str(name)}:
                 return f"~{b64encode(self.data(name)).decode()}"
             case dict():

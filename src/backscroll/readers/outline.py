@@ -16,7 +16,8 @@ _MOST_NAMES = 60  # an object with more keys than this is a map
 _MAPS = frozenset(
     {
         "trackedFileBackups", "codeBlockData", "originalFileStates", "originalModelLines", "conversationMap",
-        "bubbleDataMap", "mentions", "modelUsage", "usageData", "wireToolInputs", "wireIngestContext", "answers",
+        "bubbleDataMap", "mentions", "modelUsage", "usageData", "wireToolInputs", "wireIngestContext",
+        "answers",
         "pastedContents", "input", "args", "params", "env", "projects", "blobs",
     }
 )  # fmt: skip

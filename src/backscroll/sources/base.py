@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Unit
@@ -29,6 +29,9 @@ class Source(Protocol):
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """What it says from there on. A bad record is a problem; the good ones still arrive."""
+
+    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """The raw records, decoded, by kind, to look at their outline; never one that holds secrets."""
 
     def close(self) -> None:
         """Let go of whatever stayed open between two readings."""

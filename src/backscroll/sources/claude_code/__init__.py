@@ -5,6 +5,7 @@ docs/formats/claude-code.md describes the format and the versions seen.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from backscroll.sources.claude_code.transcript import Transcript
 __all__ = ["ClaudeCode"]
 
 _anything = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_generic = msgspec.json.Decoder(dict[str, Any])
 
 
 class ClaudeCode:
@@ -46,8 +48,27 @@ class ClaudeCode:
             yield Problem(Origin(unit.path, "file"), f"cannot be read: {error.strerror or error}")
             yield Tally()
 
+    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """Every line, by type and, where there is one, by subtype."""
+        try:
+            for line in jsonl.lines(Path(unit.path), _generic, starts=STARTS):
+                for record in line.values:
+                    yield _kind(record, unit.kind), record
+        except OSError:
+            return
+
     def close(self) -> None:
         """Nothing stays open."""
+
+
+def _kind(record: dict[str, Any], unit_kind: str) -> str:
+    if unit_kind == "prompts":
+        return "prompt"
+    parts = [record.get("type"), record.get("subtype")]
+    for holder in ("attachment", "data"):
+        inner = record.get(holder)
+        parts.append(inner.get("type") if isinstance(inner, dict) else None)
+    return "/".join(part for part in parts if isinstance(part, str)) or "(no type)"
 
 
 def _count(unit: Unit) -> Iterator[Item]:

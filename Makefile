@@ -1,0 +1,60 @@
+# make run     set up, read your history and say what there is (ARGS="..." for any other command)
+# make test    set up and run the whole suite
+# make lint    formatting, lint and types
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= auto
+
+.PHONY: setup run test lint bench fuzz lock clean
+.DEFAULT_GOAL := run
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Backscroll needs Python 3.11 or newer, and found none; set PYTHON=/path/to/python3"; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.installed requirements-dev.lock
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Without ARGS: the account of your history. Its exit code 3 (something was not understood) is no failure here.
+run: setup
+ifdef ARGS
+	@$(BIN)/backscroll $(ARGS)
+else
+	@$(BIN)/backscroll doctor || test $$? -eq 3
+endif
+
+test: $(VENV)/.tested
+	@command -v git >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy git >/dev/null; } \
+		|| echo "git is not installed: the tests that need it are skipped"
+	@$(BIN)/pytest -q -n $(WORKERS)
+
+lint: $(VENV)/.tested
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+
+bench: $(VENV)/.tested
+	@$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/.tested
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties
+
+# Needs uv; the lock files name versions and hashes, and no place to get them from.
+lock:
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--extra all --extra build pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--extra dev pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

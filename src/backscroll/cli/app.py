@@ -1,0 +1,90 @@
+"""The command's frame: global options, commands loaded when asked for, errors as sentences."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from backscroll import __version__
+from backscroll.errors import BackscrollError, UsageError
+
+__all__ = ["Setup", "app", "run"]
+
+# name: (module, one line for --help)
+_COMMANDS = {
+    "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
+    "doctor": ("backscroll.cli.doctor", "Say what history there is, and whether all of it was understood."),
+}
+
+
+class Setup:
+    """What the global options say."""
+
+    def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
+        self.home = home
+        self.roots = roots
+
+
+class _Lazy(click.Group):
+    """A group that imports a command only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = import_module(_COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, told) for name, (_, told) in sorted(_COMMANDS.items())])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="backscroll", message="%(prog)s %(version)s")
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="BACKSCROLL_HOME",
+    help="The archive's folder.",
+)
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    metavar="SOURCE=DIR",
+    help="Read this folder as SOURCE's home, and only what is named so. May be given several times.",
+)
+@click.pass_context
+def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:
+    """The whole history of your work with AI coding assistants: read, kept and found."""
+    ctx.obj = Setup(home, roots)
+
+
+def run() -> None:
+    """Run the command; what goes wrong is said in a sentence, on standard error."""
+    try:
+        app(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped. Nothing was changed.", err=True)
+        sys.exit(130)
+    except UsageError as error:
+        click.echo(str(error), err=True)
+        sys.exit(2)
+    except BackscrollError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

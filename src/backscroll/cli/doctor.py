@@ -1,0 +1,134 @@
+"""``backscroll doctor``: what there is, and whether all of it was understood."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from backscroll.cli.app import Setup
+from backscroll.cli.progress import Bar
+from backscroll.config import named_roots, this_machine
+from backscroll.history import History
+from backscroll.ingest.survey import Place, Survey
+
+__all__ = ["command"]
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option(
+    "--shape", is_flag=True, help="Print keys and types of the records, no values: safe for a bug report."
+)
+@click.option("--problems", "most", default=20, show_default=True, help="How many problems to print.")
+@click.pass_obj
+def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
+    """Say what history there is, and whether all of it was understood.
+
+    Every record below every root is read and counted once: as understood, as known to carry no message, or as
+    a problem. Exit code 3 means that something was not understood.
+
+    Example:
+
+        backscroll doctor
+    """
+    machine = this_machine()
+    history = History(roots=named_roots(setup.roots, machine), machine=machine)
+    if shape:
+        _print_shape(history, as_json=as_json)
+        return
+    with Bar("Reading") as bar:
+        found = history.survey(bar.step)
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(_document(found))) + b"\n")
+    else:
+        click.echo("\n".join(_report(found, machine.home, most)))
+    if not found.is_understood:
+        sys.exit(3)
+
+
+def _print_shape(history: History, *, as_json: bool) -> None:
+    outlines = history.outlines()
+    if as_json:
+        document = {
+            source: {
+                kind: {"documents": found.documents, "keys": found.types} for kind, found in kinds.items()
+            }
+            for source, kinds in outlines.items()
+        }
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        return
+    for source, kinds in outlines.items():
+        for kind, outline in sorted(kinds.items()):
+            click.echo(f"{source} · {kind} · {outline.documents:,}")
+            for line in outline.lines():
+                click.echo(f"  {line}")
+
+
+def _document(found: Survey) -> dict[str, object]:
+    return {
+        "is_understood": found.is_understood,
+        "places": found.places,
+        "problems": [
+            {"path": p.origin.path, "place": p.origin.place, "reason": p.reason} for p in found.problems
+        ],
+    }
+
+
+def _report(found: Survey, home: Path, most: int) -> Iterator[str]:
+    there = [place for place in found.places if place.exists]
+    missing = [place for place in found.places if not place.exists]
+    for place in there:
+        yield from _told(place, home)
+        yield ""
+    if missing:
+        yield "Not there:"
+        yield from (f"  {place.source:<12} {_short(place.path, home)}" for place in missing)
+        yield ""
+    if not any(place.records for place in there):
+        yield "No history was found in any of these places."
+        yield "To look around with a made-up one: backscroll demo DIR"
+        return
+    if found.problems:
+        yield f"{len(found.problems):,} problems{_cut(found, most)}:"
+        for problem in found.problems[:most]:
+            yield f"  {_short(problem.origin.path, home)}, {problem.origin.place}: {problem.reason}"
+        yield ""
+    if found.is_understood:
+        yield "Everything was understood."
+    else:
+        yield "Not everything was understood. What doctor --shape prints holds no content and says what the"
+        yield "records look like: attach it to a bug report, and the next version will know them."
+
+
+def _cut(found: Survey, most: int) -> str:
+    return f", the first {most}" if len(found.problems) > most else ""
+
+
+def _told(place: Place, home: Path) -> Iterator[str]:
+    yield f"{place.source}  {_short(place.path, home)}"
+    units = ", ".join(f"{number:,} {kind}" for kind, number in sorted(place.units.items()))
+    yield f"  units      {sum(place.units.values()):,}" + (f" ({units})" if units else "")
+    poor = [f"{n:,} {kind}" for kind, n in sorted(place.completeness.items()) if kind != "complete"]
+    yield f"  sessions   {place.sessions:,}" + (f" ({', '.join(poor)})" if poor else "")
+    if place.unlisted:
+        unlisted = ", ".join(f"{number:,} {kind}" for kind, number in sorted(place.unlisted.items()))
+        yield f"  unlisted   {unlisted}"
+    yield f"  subagents  {place.subagents:,}"
+    yield f"  messages   {place.messages:,}"
+    yield (
+        f"  records    {place.records:,} = {place.understood:,} understood"
+        f" + {place.silent:,} carrying no message + {place.problems:,} problems"
+    )
+    for kind, number in sorted(place.kinds.items(), key=lambda item: (-item[1], item[0])):
+        yield f"    {number:>9,} {kind}"
+    if place.unknown:
+        yield "  unknown"
+        for name, number in sorted(place.unknown.items()):
+            yield f"    {number:>9,} {name}"
+
+
+def _short(path: str, home: Path) -> str:
+    own = str(home)
+    return f"~{path[len(own) :]}" if path.startswith(own + "/") else path

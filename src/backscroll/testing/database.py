@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Cell", "Journal", "Leave", "living", "stamp", "statements", "write"]
+__all__ = ["Cell", "Journal", "Leave", "living", "locked", "stamp", "statements", "write"]
 
 Cell: TypeAlias = str | bytes | int | float | None
 Journal: TypeAlias = Literal["wal", "delete"]
@@ -95,6 +95,17 @@ def living(path: Path, rows: Iterable[Statement] = ()) -> Iterator[sqlite3.Conne
         db.execute("pragma user_version = 1")
         _insert(db, rows)
         yield db
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another process holds the database for itself, and does not let go."""
+    with closing(_connect(path)) as db:
+        # In WAL mode only this keeps readers out; elsewhere the transaction does.
+        db.execute("pragma locking_mode = exclusive")
+        db.execute("begin exclusive")
+        yield
+        db.execute("rollback")
 
 
 def stamp(path: Path, mtime: int) -> None:

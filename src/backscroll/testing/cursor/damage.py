@@ -1,6 +1,7 @@
 """What happens to databases in real life: rows emptied, cut, flipped, doubled, or written by somebody else.
 
-Every function takes the path of a database and changes it in place. `DAMAGES`
+Every function takes the path of a database and changes it in place, which also
+takes in whatever a log beside it held. `DAMAGES`
 names the ones that hurt a single session, for tests that want them all.
 """
 

@@ -179,6 +179,8 @@ def _g5(home: Home) -> None:
 
 def _add_kinds(home: Home) -> None:
     newer = {"tombstone", "cloud"} if home.generation < 4 else set[str]()
+    if home.generation < 3:
+        newer |= {"hex_blobs", "subagent", "circle"}
     for name, add in kinds.KINDS.items():
         if name not in newer:
             add(home)

@@ -57,6 +57,8 @@ def history(
     ``megabytes`` is what the texts are stretched to; the records themselves
     need about one megabyte for every five hundred bubbles.
     """
+    if bubbles < sessions:
+        raise ValueError("every session needs a message")
     rng = Random(f"history/{seed}")
     prose = Prose(rng)
     places = [local(f"/home/dev/{name}", inode=2000 + n) for n, name in enumerate(_FOLDERS)]
@@ -90,11 +92,14 @@ def _sessions(
     rng: Random, prose: Prose, places: Sequence[Place], count: int, bubbles: int
 ) -> Iterator[_Session]:
     """Few long sessions and many short ones: the longest has a good part of all messages."""
-    weights = [rng.paretovariate(1.1) for _ in range(count)]
+    weights = [min(rng.paretovariate(1.1) - 0.95, 5) for _ in range(count)]
     whole = sum(weights)
     left = bubbles
     for place, weight in enumerate(weights):
-        share = left if place == count - 1 else min(left, max(1, round(bubbles * weight / whole)))
+        behind = count - 1 - place
+        share = left - behind
+        if behind:
+            share = max(1, min(share, round(bubbles * weight / whole)))
         left -= share
         start = STARTS[5] - (count - place) * 86_400_000 + rng.randrange(40_000_000)
         yield _Session(new_id(rng), rng.choice(places), prose.title(), start, share)

@@ -1,5 +1,6 @@
 """A Cursor user-data folder, filled session by session and written in one go."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -183,6 +184,9 @@ class Home:
             graph = build_graph(said, [message.at or start for message in said], folder=folder)
             self.put_graph(graph)
             self.put(f"agentKv:checkpoint:{id}", graph.root_id)
+            prompts = [message for message in said if message.role == "user"]
+            for message, root in zip(prompts, graph.older, strict=False):
+                self.put(f"agentKv:bubbleCheckpoint:{id}:{message.id}", root)
             state = graph.state
         record = composer_data(
             id,
@@ -264,6 +268,12 @@ class Home:
         self._disk.clear()
         self._items.clear()
         return self.root
+
+    def write_backup(self) -> Path:
+        """The copy of an earlier state that Cursor keeps beside its database: no second history."""
+        path = self.database.with_name("state.vscdb.backup")
+        shutil.copyfile(self.database, path)
+        return path
 
     def _changed_headers(self) -> list[list[Cell]]:
         out = []

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from backscroll.testing.cursor.bubbles import dumps
+from backscroll.testing.cursor.graph import build_graph
 from backscroll.testing.cursor.home import STARTS, Composer, Home
 from backscroll.testing.cursor.index import Entry
 from backscroll.testing.cursor.messages import assistant, missing, orphaned, tool, user
@@ -16,13 +18,17 @@ __all__ = [
     "KINDS",
     "archived",
     "best_of_n",
+    "both_lists",
+    "circle",
     "cloud",
     "draft",
     "emptied",
     "ghost",
+    "hex_blobs",
     "keyless",
     "orphan_bubbles",
     "placeholder",
+    "rich_only",
     "subagent",
     "task",
     "tombstone",
@@ -191,19 +197,79 @@ def windowless(home: Home) -> str:
     return home.composer(_talk("no folder"), workspace=empty_window(), name="No folder").id
 
 
+def rich_only(home: Home) -> str:
+    """A prompt whose words are only in the editor's own document, once as text and once as an object."""
+    doc = {
+        "type": "doc",
+        "content": [{"type": "paragraph", "content": [{"type": "text", "text": "rich words"}]}],
+    }
+    said = [
+        user("", richText=dumps(doc)),
+        assistant("Read."),
+        user("", richText=doc),
+        assistant("Read again."),
+    ]
+    return home.composer(said, name="Rich text only", has_graph=False).id
+
+
+def both_lists(home: Home) -> str:
+    """A session with a list of messages and an inline conversation; the list's second row is gone."""
+    said = [user("in both"), missing(assistant("only inline"))]
+    made = home.composer(said, name="Both lists", has_graph=False)
+    inline = [
+        {"type": 1, "bubbleId": made.messages[0].id, "text": "in both"},
+        {"type": 2, "bubbleId": made.messages[1].id, "text": "only inline"},
+    ]
+    home.put(made.key, dumps({**made.data, "conversation": inline}))
+    return made.id
+
+
+def circle(home: Home) -> str:
+    """Two sessions, each of which says that the other started it."""
+    ids = ["c14c0000-0000-4000-8000-000000000006", "c14c0000-0000-4000-8000-000000000007"]
+    for id, other in zip(ids, reversed(ids), strict=True):
+        info = {
+            "parentComposerId": other,
+            "subagentTypeName": "explore",
+            "subagentType": 3,
+            "toolCallId": "none",
+        }
+        home.composer(
+            _talk(f"in a circle {id}"),
+            id=id,
+            name="Circle",
+            head={"subagentInfo": info},
+            data={"subagentInfo": info},
+        )
+    return ids[0]
+
+
+def hex_blobs(home: Home) -> str:
+    """A session that is only a graph, whose blobs are stored as hex text."""
+    said = [user("stored as hex"), assistant("All of it.")]
+    graph = build_graph(said, [STARTS[home.generation], STARTS[home.generation] + 9000])
+    for id, blob in graph.blobs.items():
+        home.put(f"agentKv:blob:{id}", blob.hex())
+    return home.composer(name="Hex blobs", has_graph=False, data={"conversationState": graph.state}).id
+
+
 KINDS: Mapping[str, Callable[[Home], str]] = MappingProxyType(
     {
         made.__name__: made
         for made in (
             archived,
             best_of_n,
+            both_lists,
+            circle,
             cloud,
             draft,
             emptied,
             ghost,
+            hex_blobs,
             keyless,
             orphan_bubbles,
             placeholder,
+            rich_only,
             subagent,
             task,
             tombstone,

@@ -1,0 +1,56 @@
+"""Messages that a compaction took out of the conversation, put back before those it left."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from backscroll.readers.protobuf import Record
+from backscroll.sources.cursor_graph.blobs import Blobs, blob_id
+from backscroll.sources.cursor_graph.state import Entry, entry_of
+
+__all__ = ["Archive", "read_archives", "whole_conversation"]
+
+
+class Archive(Struct, frozen=True):
+    """What one compaction took out, and what it put in its place."""
+
+    id: str
+    entries: tuple[Entry, ...]
+    summary: str
+    summary_id: str | None
+
+
+def read_archives(ids: Iterable[str], blobs: Blobs) -> list[Archive]:
+    """The archives, oldest first. One that is missing is left out; `blobs` remembers it."""
+    found: list[Archive] = []
+    for id, data in blobs.each(dict.fromkeys(ids)):
+        if data is not None:
+            record = Record(data)
+            entries = tuple(entry_of(value) for value in record.all(1))
+            found.append(Archive(id, entries, record.text(2) or "", blob_id(record.bytes(4) or b"")))
+    return found
+
+
+def whole_conversation(archives: Iterable[Archive], kept: list[Entry]) -> list[Entry]:
+    """Every message in order: what was archived, oldest first, then what is left.
+
+    A compaction may leave the last messages standing that it also archived, and
+    a later archive may begin with an earlier one: what overlaps is told once.
+    """
+    whole: list[Entry] = []
+    for part in (*(list(archive.entries) for archive in archives), kept):
+        # The system prompt stands first in every list.
+        lead = 1 if whole and part and part[0] == whole[0] else 0
+        overlap = max(_overlap(whole, part), lead)
+        if lead:
+            overlap = max(overlap, 1 + _overlap(whole, part[1:]))
+        whole += part[overlap:]
+    return whole
+
+
+def _overlap(before: list[Entry], after: list[Entry]) -> int:
+    """How many messages at the end of one list stand at the beginning of the other."""
+    for size in range(min(len(before), len(after)), 0, -1):
+        if before[-1] == after[size - 1] and before[-size:] == after[:size]:
+            return size
+    return 0

@@ -1,0 +1,299 @@
+"""A conversation out of its root: messages as the model saw them, times and typed text from the turns."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from backscroll.model import Answer, Message, Origin, Problem, Tally
+from backscroll.readers.protobuf import Record
+from backscroll.sources.cursor_graph import timeline
+from backscroll.sources.cursor_graph.archives import Archive, read_archives, whole_conversation
+from backscroll.sources.cursor_graph.blobs import Blobs
+from backscroll.sources.cursor_graph.parts import (
+    Calls,
+    Place,
+    calls_in,
+    load_message,
+    message_at,
+    model_of,
+    prompt_of,
+    said_by,
+    text_of,
+)
+from backscroll.sources.cursor_graph.prompt import is_injected
+from backscroll.sources.cursor_graph.state import Entry, State
+from backscroll.sources.cursor_graph.steps import said_in
+from backscroll.sources.cursor_graph.turns import Turn, read_steps, read_turns
+
+__all__ = ["Conversation", "Verdict"]
+
+Verdict = Literal["understood", "silent", "problems"]
+
+_RANK: dict[Verdict, int] = {"silent": 0, "problems": 1, "understood": 2}
+_TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
+_UNTIMED_STEPS = 50  # after as many steps without a time, the rest have none either
+_ROLES = ("system", "user", "assistant", "tool")
+
+
+class Conversation:
+    """One conversation, told once through `items`; the rest of it is known afterwards."""
+
+    def __init__(
+        self,
+        state: State,
+        blobs: Blobs,
+        *,
+        path: str,
+        tally: Tally,
+        model: str | None = None,
+        started_at: datetime | None = None,
+        ended_at: datetime | None = None,
+    ) -> None:
+        self.state = state
+        self.verdicts: dict[
+            str, tuple[str, Verdict]
+        ] = {}  # of every blob looked at: its kind and what it gave
+        self.reasons: dict[str, None] = {}  # why not all of it is here
+        self.first_prompt: str | None = None
+        self.models: dict[str, None] = {}
+        self._blobs = blobs
+        self._path = path
+        self._tally = tally
+        self._model = model
+        self._bounds = started_at, ended_at
+        self._calls = Calls()
+        self._uses: dict[str, int] = {}
+
+    def items(self, entries: Sequence[Entry] | None = None) -> Iterator[Message | Answer | Problem]:
+        """All that was said. Given `entries`, these are the messages, whatever the root says."""
+        state = self.state
+        for number in state.unknown_fields:
+            self._tally.meet(f"root field {number}")
+        archives = read_archives(state.archives, self._blobs)
+        for archive in archives:
+            self._mark(archive.id, "blob (archive)", "silent")
+        whole = whole_conversation(archives, state.messages if entries is None else list(entries))
+        turns = list(read_turns(state.turns or state.old_turns, self._blobs))
+        for turn in turns:
+            for id in filter(None, (turn.id, turn.user_id, *turn.step_ids)):
+                self._mark(id, "blob (turn)", "silent")
+        if whole:
+            yield from self._tell(whole, turns, archives)
+        else:
+            for number, turn in enumerate(turns):
+                yield from self._tell_turn(turn, number)
+        yield from self._tell_pending(whole)
+        yield from self._damage(whole, [] if whole else turns)
+
+    def _tell(
+        self, whole: Sequence[Entry], turns: Sequence[Turn], archives: Sequence[Archive]
+    ) -> Iterator[Message | Answer | Problem]:
+        seen = [_glance(message) for _, message in self._each(whole)]
+        alignment = timeline.align(seen, turns)
+        spots = timeline.place_in_time(
+            seen,
+            turns,
+            self.state.timings,
+            alignment=alignment,
+            call_times=self._call_times(turns),
+            started_at=self._bounds[0],
+            ended_at=self._bounds[1],
+        )
+        waiting = _before_which(alignment, len(seen))
+        summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
+        for place, (entry, message) in enumerate(self._each(whole)):
+            for number in waiting.get(place, ()):
+                yield from self._tell_untold(turns[number], number)
+            turn = alignment.turns.get(place)
+            yield from self._tell_entry(
+                entry,
+                message,
+                spots[place],
+                turn=None if turn is None else turns[turn],
+                archive=summaries.get(entry.id),
+                is_first=place == 0,
+            )
+        for number in waiting.get(len(seen), ()):
+            yield from self._tell_untold(turns[number], number)
+
+    def _each(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, dict[str, Any] | bytes | None]]:
+        """Every entry with its message; bytes when it is none, None when its blob is not there."""
+        fetched = self._blobs.each(entry.id for entry in entries if entry.data is None)
+        for entry in entries:
+            data = entry.data if entry.data is not None else next(fetched)[1]
+            yield entry, None if data is None else load_message(data) or data
+
+    def _tell_entry(
+        self,
+        entry: Entry,
+        message: dict[str, Any] | bytes | None,
+        spot: timeline.Spot | None,
+        *,
+        turn: Turn | None,
+        archive: Archive | None,
+        is_first: bool,
+    ) -> Iterator[Message | Answer | Problem]:
+        if message is None:
+            return  # told as damage at the end
+        if isinstance(message, bytes):
+            self._mark(entry.id, "blob (message)", "problems")
+            self.reasons["a message could not be read"] = None
+            yield Problem(self._origin(entry.id), "is not a message: neither JSON nor anything known")
+            return
+        role = message.get("role")
+        if role not in _ROLES:
+            self._tally.meet(f"role {role}")
+        place = self._place(entry.id, spot)
+        if archive is not None:
+            # The message that stands for what a compaction took out: nobody said it.
+            yield message_at(place, "system", archive.summary or text_of(message), kind="compaction")
+            self._mark(entry.id, "blob (message)", "understood")
+        elif role == "system" and is_first:
+            self._mark(entry.id, "blob (system prompt)", "silent")
+        elif role == "user":
+            yield self._tell_user(message, place, turn)
+            self._mark(entry.id, "blob (message)", "understood")
+        else:
+            place = self._with_model(message, place, role)
+            said = list(said_by(message, place, calls=self._calls, tally=self._tally))
+            known = role in _ROLES and not message.get("content")
+            self._mark(
+                entry.id, "blob (message)", "understood" if said else "silent" if known else "problems"
+            )
+            if not said and not known:
+                yield Problem(place.origin, "says nothing that is understood")
+            yield from said
+
+    def _tell_user(self, message: dict[str, Any], place: Place, turn: Turn | None) -> Message:
+        prompt = prompt_of(message)
+        text = prompt.text
+        if turn is not None and turn.text.strip() and not prompt.is_quoted:
+            text = turn.text.strip()
+        if prompt.is_context and not text:
+            return message_at(place, "system", text_of(message), kind="context")
+        is_synthetic = (turn is not None and turn.is_simulated) or is_injected(text)
+        if not is_synthetic:
+            self.first_prompt = self.first_prompt or text or None
+        kind = "synthetic" if is_synthetic else None
+        return message_at(place, "user", text, kind=kind, attachments=prompt.attachments)
+
+    def _tell_untold(self, turn: Turn, number: int) -> Iterator[Message | Problem]:
+        self.reasons["older messages are kept only as the window shows them"] = None
+        yield from self._tell_turn(turn, number)
+
+    def _tell_turn(self, turn: Turn, number: int) -> Iterator[Message | Problem]:
+        """A turn from its steps, for conversations that have no messages of the other kind."""
+        timings = self.state.timings
+        timed_ms = timings[number].timestamp_ms if number < len(timings) else None
+        for said, blob in said_in(
+            turn, read_steps(turn, self._blobs), calls=self._calls, place=self._place, timed_ms=timed_ms
+        ):
+            if said.role == "user" and said.kind is None:
+                self.first_prompt = self.first_prompt or said.content or None
+            self._mark(blob, "blob (turn)", "understood")
+            yield said
+
+    def _tell_pending(self, whole: Sequence[Entry]) -> Iterator[Message | Answer | Problem]:
+        """The step that was under way; a root written in between repeats it."""
+        told = {entry.id for entry in whole}
+        for entry in self.state.pending:
+            message = load_message(entry.data or b"")
+            if message is None:
+                yield Problem(Origin(self._path, "root, field 4"), "the unfinished step is not JSON")
+                continue
+            calls = calls_in(message)
+            if entry.id in told or (calls and all(self._calls.find(id) for id in calls)):
+                continue
+            place = self._with_model(message, self._place(entry.id, None), "assistant")
+            yield from said_by(message, place, calls=self._calls, tally=self._tally)
+
+    def _damage(self, whole: Iterable[Entry], turns: Iterable[Turn]) -> Iterator[Problem]:
+        """What the conversation names and the store does not have, or has differently."""
+        needed = {entry.id for entry in whole} | set(self.state.archives)
+        needed |= {id for turn in turns for id in (turn.user_id, *turn.step_ids) if id}
+        needed |= set(self.state.turns or self.state.old_turns) if not whole else set()
+        for id in self._blobs.missing:
+            if id in needed:
+                self.reasons["messages are missing from the store"] = None
+                yield Problem(self._origin(id), "is named by the conversation and missing from the store")
+        for id in self._blobs.altered:
+            if id in self.verdicts:
+                yield Problem(self._origin(id), "is not what its id says: it was changed or damaged")
+
+    def _call_times(self, turns: Iterable[Turn]) -> dict[str, int]:
+        """When calls were made, where steps say it."""
+        found: dict[str, int] = {}
+        untimed = 0
+        for turn in turns:
+            for step in read_steps(turn, self._blobs):
+                if step.timestamp_ms is None:
+                    untimed += 1
+                elif step.call is not None and step.call.id is not None:
+                    found[step.call.id] = step.timestamp_ms
+                if untimed >= _UNTIMED_STEPS and not found:
+                    return found
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """What the root says besides the conversation."""
+        facts = self.state.facts()
+        todos = []
+        for id, data in self._blobs.each(self.state.todos):
+            self._mark(id, "blob (todo)", "silent")
+            record = Record(data or b"")
+            if record.text(2):
+                status = _TODO_STATES.get(record.number(3) or 0, "unknown")
+                todos.append({"content": record.text(2), "status": status})
+        if todos:
+            facts["todos"] = todos
+        for name, of in (("summary", self.state.summary), ("plan", self.state.plan)):
+            if of is not None and (data := self._blobs.get(of)) is not None:
+                self._mark(of, f"blob ({name})", "silent")
+                facts[name] = Record(data).text(1) or ""
+        for file in self.state.tracked_files():
+            if file.backup is not None:
+                self._mark(file.backup, "blob (file)", "silent")
+        return facts
+
+    def _mark(self, id: str, kind: str, verdict: Verdict) -> None:
+        known = self.verdicts.get(id)
+        if known is None or _RANK[verdict] > _RANK[known[1]]:
+            self.verdicts[id] = (kind, verdict)
+
+    def _place(self, id: str, spot: timeline.Spot | None) -> Place:
+        """Where a record's messages stand. A record told twice gets a number, since both have one id."""
+        self._uses[id] = self._uses.get(id, 0) + 1
+        name = id if self._uses[id] == 1 else f"{id}#{self._uses[id]}"
+        if spot is None:
+            return Place(name, self._origin(id))
+        return Place(name, self._origin(id), spot.at, spot.source)
+
+    def _with_model(self, message: dict[str, Any], place: Place, role: Any) -> Place:
+        if role != "assistant":
+            return place
+        model = model_of(message) or self._model
+        if model is not None:
+            self.models[model] = None
+        return Place(place.id, place.origin, place.timestamp, place.timestamp_source, model)
+
+    def _origin(self, id: str) -> Origin:
+        return Origin(self._path, f"blob {id}")
+
+
+def _glance(message: dict[str, Any] | bytes | None) -> timeline.Seen:
+    if not isinstance(message, dict):
+        return timeline.Seen("")
+    role = str(message.get("role"))
+    if role != "user":
+        return timeline.Seen(role, calls=calls_in(message))
+    prompt = prompt_of(message)
+    return timeline.Seen(role, None if prompt.is_context else prompt.text, at=prompt.at)
+
+
+def _before_which(alignment: timeline.Alignment, end: int) -> dict[int, list[int]]:
+    """Before which message each turn belongs that the messages do not hold."""
+    waiting: dict[int, list[int]] = {}
+    for untold in alignment.untold:
+        later = [place for place, turn in alignment.turns.items() if turn > untold]
+        waiting.setdefault(min(later, default=end), []).append(untold)
+    return waiting

@@ -1,0 +1,136 @@
+"""The root of a conversation: ``ConversationStateStructure`` without its schema.
+
+docs/formats/cursor-cli.md lists the fields.
+"""
+
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll.model import TrackedFile
+from backscroll.readers.protobuf import Record
+from backscroll.sources.cursor_graph.blobs import blob_id
+
+__all__ = ["NEWEST_FIELD", "Entry", "Nested", "State", "Timing"]
+
+NEWEST_FIELD = 39
+_MODES = {1: "agent", 2: "ask", 3: "plan", 4: "debug", 5: "triage", 6: "project", 7: "multitask", 8: "custom"}
+
+
+class Entry(Struct, frozen=True):
+    """A message of the conversation: the blob that holds it, or its JSON itself."""
+
+    id: str
+    data: bytes | None = None
+
+
+class Timing(Struct, frozen=True):
+    """When a turn was, and how long it took."""
+
+    timestamp_ms: int | None
+    duration_ms: int | None
+
+
+class Nested(Struct, frozen=True):
+    """A subagent's conversation kept within its parent's root, or in a blob of its own."""
+
+    key: str
+    data: bytes | None  # the subagent's own root
+    blob: str | None
+    created_ms: int | None = None
+    kind: str | None = None
+
+
+class State:
+    """What a root says, field by field. A damaged one says what comes before the damage."""
+
+    def __init__(self, data: bytes, *, depth: int = 0) -> None:
+        record = Record(data, depth=depth)
+        self._record = record
+        self.fault = record.fault
+        self.messages = [entry_of(value) for value in record.all(1)]
+        self.old_turns = _ids(record, 2)
+        self.todos = _ids(record, 3)
+        self.pending = [Entry(sha256(value).hexdigest(), value) for value in record.all(4)]
+        self.summary = _id(record, 6)
+        self.plan = _id(record, 7)
+        self.turns = _ids(record, 8)
+        self.workspace_uris = record.texts(9)
+        self.archives = _ids(record, 13) or _ids(record, 11)
+        self.timings = [Timing(timing.number(2), timing.number(1)) for timing in record.records(14)]
+        self.started_ms = record.number(26)
+        self.branch = record.text(19) or None
+
+    @property
+    def unknown_fields(self) -> list[int]:
+        return sorted(number for number in self._record.numbers if number > NEWEST_FIELD)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.messages or self.turns or self.old_turns or self.pending)
+
+    def nested(self) -> list[Nested]:
+        """The subagents told of here."""
+        found: list[Nested] = []
+        for entry in self._record.records(16):
+            value = entry.record(2)
+            if value is not None:
+                found.append(
+                    Nested(entry.text(1) or "", value.bytes(1), None, value.number(2), value.text(4) or None)
+                )
+        for entry in self._record.records(31):
+            id = blob_id(entry.bytes(2) or b"")
+            if id is not None:
+                found.append(Nested(entry.text(1) or "", None, id))
+        return found
+
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
+        """Files of which versions were kept: names only, never what is in them."""
+        files: dict[str, TrackedFile] = {}
+        for entry in self._record.records(12):
+            path = entry.text(1)
+            if path:
+                files[path] = TrackedFile(path, backup=blob_id(entry.bytes(2) or b""))
+        for entry in self._record.records(15):
+            path, value = entry.text(1), entry.record(2)
+            if path:
+                initial = (value.bytes(2) if value else None) or b""
+                files[path] = TrackedFile(path, backup=blob_id(initial))
+        return tuple(files.values())
+
+    def facts(self) -> dict[str, Any]:
+        """What else is worth keeping of a root, each only when it is there."""
+        record = self._record
+        details = record.record(5)
+        gauge = {"used": details.number(1), "max": details.number(2)} if details else {}
+        repos = [
+            {"path": repo.text(1), "branch": repo.text(2)} for repo in record.records(21) if repo.text(1)
+        ]
+        mode = record.number(10)
+        facts = {
+            "mode": _MODES.get(mode, str(mode)) if mode else None,
+            "time_zone": record.text(27),
+            "compactions": record.number(17),
+            "read_paths": record.texts(18),
+            "tracked_repos": repos,
+            "context_tokens": {key: value for key, value in gauge.items() if value},
+            "workspace_uris": self.workspace_uris,
+        }
+        return {key: value for key, value in facts.items() if value}
+
+
+def entry_of(value: bytes) -> Entry:
+    """A message's place: 32 bytes name a blob, anything else is the message."""
+    id = blob_id(value)
+    if id is None or value.lstrip().startswith(b"{"):
+        return Entry(sha256(value).hexdigest(), value)
+    return Entry(id)
+
+
+def _ids(record: Record, number: int) -> list[str]:
+    return [id for value in record.all(number) if (id := blob_id(value)) is not None]
+
+
+def _id(record: Record, number: int) -> str | None:
+    return blob_id(record.bytes(number) or b"")

@@ -1,0 +1,65 @@
+"""A turn told from its steps, for conversations of which only these are left."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from backscroll.model import Message, Role, ToolCall
+from backscroll.readers import times
+from backscroll.sources.cursor_graph.edits import edits_of
+from backscroll.sources.cursor_graph.parts import Calls, Place, message_at
+from backscroll.sources.cursor_graph.timeline import Spot
+from backscroll.sources.cursor_graph.tools import readable
+from backscroll.sources.cursor_graph.turns import Call, Step, Turn
+
+__all__ = ["said_in"]
+
+
+def said_in(
+    turn: Turn,
+    steps: Iterable[Step],
+    *,
+    calls: Calls,
+    place: Callable[[str, Spot | None], Place],
+    timed_ms: int | None,
+) -> Iterator[tuple[Message, str]]:
+    """The messages of a turn, each with the blob it came from."""
+    stored, timed = times.from_value(turn.timestamp_ms), times.from_value(timed_ms)
+    opened = Spot(stored, "stored") if stored else Spot(timed, "turn") if timed else None
+    user = turn.user_id or turn.id
+    if turn.output is not None:
+        tool = ToolCall(None, "Shell", {"command": turn.text}, turn.output, "completed")
+        yield message_at(place(user, opened), "tool", "", kind="command", tool=tool), user
+    elif turn.text.strip():
+        kind = "synthetic" if turn.is_simulated else None
+        yield message_at(place(user, opened), "user", turn.text.strip(), kind=kind), user
+    for step in steps:
+        at = times.from_value(step.timestamp_ms)
+        said = _said(step, calls)
+        if said is None:
+            continue
+        role, text, tool_call = said
+        spot = Spot(at, "stored") if at else opened and msgspec.structs.replace(opened, source="turn")
+        yield message_at(place(step.id, spot), role, text, tool=tool_call), step.id
+
+
+def _said(step: Step, calls: Calls) -> tuple[Role, str, ToolCall | None] | None:
+    if step.call is not None:
+        return "tool", "", _tool(step.call, calls)
+    if step.thinking:
+        return "thinking", step.thinking, None
+    if step.text and step.text.strip():
+        return "assistant", step.text, None
+    return None
+
+
+def _tool(call: Call, calls: Calls) -> ToolCall:
+    result = None if call.result is None else readable(call.result, [])
+    return ToolCall(
+        calls.make(call.id),
+        call.name,
+        call.params,
+        result,
+        "pending" if result is None and call.completed_ms is None else "completed",
+        edits=edits_of(call.name, call.params),
+    )

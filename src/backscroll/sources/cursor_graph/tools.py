@@ -1,0 +1,125 @@
+"""What a tool was asked for, and what it answered as text a person can read."""
+
+from typing import Any
+
+import msgspec
+
+from backscroll.model import Attachment, Status
+from backscroll.readers import lenient
+
+__all__ = ["Outcome", "attachment_of", "params_of", "read_outcome", "unwrapped"]
+
+_ENVELOPES = ("value", "content", "text", "output")  # of {"type": …, "value": …} and its relatives
+_LEVELS = 4
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a call."""
+
+    text: str
+    status: Status
+    attachments: tuple[Attachment, ...] = ()
+
+
+def unwrapped(value: Any) -> Any:
+    """JSON within a JSON string, up to twice; anything else as it is."""
+    for _ in range(2):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+            break
+        try:
+            value = lenient.load(value)
+        except lenient.FAILURES:
+            break
+    return value
+
+
+def params_of(part: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, wherever this version keeps them; what is no object is kept under ``raw``."""
+    options = part.get("providerOptions")
+    cursor = options.get("cursor") if isinstance(options, dict) else None
+    raw = cursor.get("rawToolCallArgs") if isinstance(cursor, dict) else None
+    kept: Any = None
+    for value in (part.get("args"), part.get("input"), part.get("arguments"), raw):
+        plain = unwrapped(value)
+        if isinstance(plain, dict) and plain:
+            return {str(key): item for key, item in plain.items()}
+        if kept is None and plain not in (None, "", {}, []):
+            kept = plain
+    return {} if kept is None else {"raw": kept}
+
+
+def read_outcome(part: dict[str, Any]) -> Outcome:
+    """The answer in a tool-result part: text, object, list of blocks, or an envelope around one of them."""
+    attachments: list[Attachment] = []
+    text = ""
+    failed = part.get("isError") is True or part.get("is_error") is True
+    for key in ("result", "output", "experimental_content", "content"):
+        value = part.get(key)
+        if value is None:
+            continue
+        if isinstance(value, dict) and str(value.get("type", "")).startswith("error"):
+            failed = True
+        text = text or readable(value, attachments)
+    return Outcome(text, "failed" if failed else "completed", tuple(dict.fromkeys(attachments)))
+
+
+def readable(value: Any, attachments: list[Attachment], *, depth: int = 0) -> str:
+    """A value as text. Pictures and files in it are added to ``attachments`` and named, not spelled out."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list) and depth < _LEVELS and any(isinstance(block, dict) for block in value):
+        return "\n".join(filter(None, (readable(block, attachments, depth=depth + 1) for block in value)))
+    if isinstance(value, dict) and depth < _LEVELS:
+        if (attachment := attachment_of(value)) is not None:
+            attachments.append(attachment)
+            return ""
+        if isinstance(value.get("type"), str):
+            for key in _ENVELOPES:
+                if value.get(key) is not None:
+                    return readable(value[key], attachments, depth=depth + 1)
+    return dumped(value)
+
+
+def dumped(value: Any) -> str:
+    """A value as JSON laid out for reading."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def attachment_of(part: dict[str, Any]) -> Attachment | None:
+    """A picture or file as its name, type and size; None for any other part."""
+    kind = part.get("type")
+    if kind not in ("image", "image_url", "image-data", "file", "file-data", "media", "image-url"):
+        return None
+    media = part.get("mimeType") or part.get("mediaType") or part.get("media_type")
+    data = next((part[key] for key in ("image", "data", "file", "url", "image_url") if part.get(key)), None)
+    if isinstance(data, dict) and isinstance(data.get("url"), str):
+        data = data["url"]
+    name = part.get("filename") or part.get("name")
+    is_image = str(kind).startswith("image") or str(media).startswith("image/")
+    if isinstance(data, str) and data.startswith("data:"):
+        head, _, data = data.partition(",")
+        media = media or head[5:].partition(";")[0]
+    is_link = isinstance(data, str) and data.startswith(("http://", "https://", "file://", "/"))
+    return Attachment(
+        "image" if is_image else "file",
+        name=name if isinstance(name, str) else None,
+        media_type=media if isinstance(media, str) and media else None,
+        size=None if is_link else _size(data),
+        path=data if is_link and isinstance(data, str) else None,
+    )
+
+
+def _size(data: Any) -> int | None:
+    """How many bytes were attached, without decoding them."""
+    match data:
+        case str() if data:
+            return len(data) * 3 // 4 - data[-2:].count("=")
+        case {"type": "Buffer", "data": list(values)}:
+            return len(values)
+        case dict() if data and all(key.isdigit() for key in list(data)[:8]):
+            return len(data)
+        case list():
+            return len(data)
+    return None

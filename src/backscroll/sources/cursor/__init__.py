@@ -1,0 +1,73 @@
+"""Cursor, the editor: ``state.vscdb`` databases below a user-data folder that holds ``User/``.
+
+docs/formats/cursor.md describes the stores and the versions met.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from backscroll.config import Machine
+from backscroll.errors import BackscrollError
+from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
+from backscroll.sources.cursor import account, chat, composer, listing, places, prompts
+from backscroll.sources.cursor.library import Library, Shelfmark
+
+__all__ = ["Cursor"]
+
+
+class Cursor:
+    """The history of Cursor's editor, opened for reading only.
+
+    Units come in an order that reads a large database from front to back; reading
+    them in it is several times faster on a cold disk than any other order.
+    """
+
+    name = "cursor"
+    platform = "cursor"
+
+    def __init__(self) -> None:
+        self._libraries: dict[str, Library] = {}
+
+    def roots(self, machine: Machine) -> list[Path]:
+        """The user-data folders of every build of the editor."""
+        return places.roots(machine)
+
+    def units(self, root: Path) -> Iterator[Unit]:
+        """One unit per session, and one per database for the rows that belong to none."""
+        library = self._library(root)
+        library.refresh()
+        return listing.units(library)
+
+    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+        """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
+        try:
+            yield from self._items(unit)
+        except BackscrollError as error:
+            tally = Tally()
+            tally.count("database", "problems")
+            yield Problem(Origin(unit.path, unit.key or "database"), str(error))
+            yield tally
+
+    def close(self) -> None:
+        """Close all databases and forget what was fetched ahead."""
+        for library in self._libraries.values():
+            library.close()
+        self._libraries.clear()
+
+    def _library(self, root: Path) -> Library:
+        return self._libraries.setdefault(str(root), Library(root))
+
+    def _items(self, unit: Unit) -> Iterator[Item]:
+        library = self._library(Path(unit.root))
+        path = Path(unit.path)
+        mark = Shelfmark(path, "" if path == library.global_path else path.parent.name)
+        kind, colon, name = unit.key.partition(":")
+        if not unit.key:
+            return account.read(library, mark, listing.owned(library, mark))
+        if kind == "tab" and colon:
+            return chat.read_tab(library, mark, name, unit.session_id or name)
+        if kind == "composer" and colon:
+            return chat.read_inline(library, mark, name)
+        if unit.kind == "prompts":
+            return prompts.read(library, path, mark.storage)
+        return composer.read(library, path, unit.key)

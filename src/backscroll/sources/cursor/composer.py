@@ -1,0 +1,225 @@
+"""One session, put together from its rows, the lists that name it, and what lies beside them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+
+from backscroll.model import Item, Link, Message, Opening, Workspace
+from backscroll.sources.cursor import bubble, closing, moment, recovery, summary, workspace
+from backscroll.sources.cursor.decode import Undecodable, as_int, as_map, as_text, decode
+from backscroll.sources.cursor.index import COMPOSERS_KEY, Entry
+from backscroll.sources.cursor.library import Library
+from backscroll.sources.cursor.notes import Notes
+from backscroll.sources.cursor.order import Order, arrange
+from backscroll.sources.cursor.proposal import Proposals
+from backscroll.sources.cursor.rows import Damaged, Shelf
+from backscroll.sources.cursor.shape import KNOWN_COMPOSER, Composer, Head
+from backscroll.sources.cursor.summary import Facts
+from backscroll.sources.cursor.talk import Talk, timed
+
+__all__ = ["SOURCE", "is_agent", "read", "tell"]
+
+SOURCE = "cursor"
+
+
+def is_agent(session: str, head: Head, entry: Entry | None = None) -> bool:
+    """Whether a session was started by another one, as far as a list tells."""
+    return (
+        session.startswith("task-")
+        or isinstance(head.subagent_info, dict)
+        or head.is_best_of_n_subcomposer is True
+        or bool(as_text(head.parent_composer_id))
+        or (entry is not None and entry.is_subagent)
+    )
+
+
+def read(library: Library, path: Path, session: str) -> Iterator[Item]:
+    """A session that has rows of its own, or of which at least the global list knows."""
+    notes = Notes(str(path), f"composerData:{session}")
+    shelf = library.warehouse(path).take(session)
+    facts = _facts(library, shelf, session, notes)
+    _count_others(shelf, facts, notes)
+    if not shelf.bubbles and not _has_words(facts.composer) and (copy := library.inline(session)):
+        # The workspace's own list still has the conversation, which the global record has lost.
+        facts = facts._replace(composer=copy)
+        notes.record = f"{COMPOSERS_KEY} {session}"
+    yield from tell(library, path, facts, shelf, notes)
+
+
+def _has_words(composer: Composer) -> bool:
+    lists = (composer.conversation, composer.full_conversation_headers_only, composer.conversation_map)
+    return any(len(memoryview(each)) > len(b"null") for each in lists)
+
+
+def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
+    entry = library.entry(session)
+    value = shelf.data()
+    composer = Composer()
+    has_data = False
+    if isinstance(value, Damaged):
+        notes.trouble(f"composerData:{session}", value.reason)
+    elif value is not None:
+        try:
+            composer = decode(value, Composer)
+            has_data = True
+        except Undecodable as error:
+            notes.trouble(f"composerData:{session}", f"not readable as JSON: {error}")
+    if shelf.data_rowid:
+        verdict = "understood" if has_data else "silent" if value is None else "problems"
+        notes.tally.count("composerData", verdict)  # type: ignore[arg-type]
+    version = as_int(composer.v)
+    if version is not None and version > KNOWN_COMPOSER:
+        notes.tally.meet(f"composerData _v {version}")
+    return Facts(session, entry.head if entry else Head(), composer, entry, has_data, bool(shelf.data_rowid))
+
+
+def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
+    for family, number in shelf.others.items():
+        notes.tally.count(family, "silent", number)
+    if facts.entry is None or not facts.entry.is_row:
+        return
+    if facts.entry.fault:
+        notes.tally.count("composerHeaders", "problems")
+        notes.trouble(f"composerHeaders {facts.session}", facts.entry.fault)
+    else:
+        notes.tally.count("composerHeaders", "silent")
+
+
+def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes) -> Iterator[Item]:
+    """The stream of one session, its tally last."""
+    latest = moment.latest_believable()
+    parent = _parent(facts)
+    is_child = parent is not None or _is_child(facts)
+    agent_id = facts.session if is_child else None
+    claims = workspace.Claims(facts.head, facts.composer, facts.entry.workspace_id if facts.entry else "")
+    home = workspace.attribute(
+        library, facts.session, claims, parent=parent, claims_of=lambda name: _claims(library, path, name)
+    )
+    order = arrange(facts.composer, shelf, latest)
+    _note_faults(order, notes)
+    voice = _voice(library, path, facts, agent_id, latest, seeks_files=home is None)
+    talk = Talk(facts.session, order, shelf, voice, notes, latest)
+    begun, _ = summary.span(facts, latest)
+    spoken: Iterator[Message] = chain(
+        timed(talk.conversation(facts.composer), begun), timed(talk.abandoned(facts.composer), begun)
+    )
+    held, store = _first_words(spoken, "bubbles" if shelf.bubbles else "inline")
+    reasons: list[str] = []
+    if not store and (
+        rescued := recovery.recover(library, path, facts, voice, home.storage_ids if home else (), latest)
+    ):
+        store, held, spoken = rescued.store, [], timed(rescued.messages, begun)
+        reasons.append(rescued.reason)
+    yield Opening(
+        source=SOURCE,
+        id=facts.session,
+        store=store or ("inline" if facts.has_data and not shelf.bubbles else "bubbles"),
+        agent_id=agent_id,
+        parent_id=parent,
+    )
+    digest = closing.Digest()
+    for message in chain(held, spoken):
+        yield from notes.flush()
+        digest.take(message)
+        yield message
+    yield from notes.flush()
+    yield from voice.links
+    yield from _links(facts)
+    if home is None:
+        home = _guess(library, path, shelf, facts.session, voice)
+    remains = closing.Remains(talk.missing, talk.orphans, order.is_inferred, tuple(reasons), store)
+    yield closing.close(
+        library, facts, digest, home, remains, voice.decisions, parent, latest, is_child=is_child
+    )
+    for problem in library.side.problems():
+        notes.tally.count("side database", "problems")
+        yield problem
+    yield notes.tally
+
+
+def _first_words(spoken: Iterator[Message], store: str) -> tuple[list[Message], str]:
+    """Messages up to the first that is really there; an empty store when there is none."""
+    held = []
+    for message in spoken:
+        held.append(message)
+        if message.kind != "missing":
+            return held, store
+    return held, ""
+
+
+def _note_faults(order: Order, notes: Notes) -> None:
+    for fault in order.faults:
+        notes.tally.count("entry of composerData", "problems")
+        notes.trouble(notes.record, f"an entry of its message list could not be read: {fault}")
+
+
+def _voice(
+    library: Library,
+    path: Path,
+    facts: Facts,
+    agent_id: str | None,
+    latest: datetime,
+    *,
+    seeks_files: bool,
+) -> bubble.Voice:
+    named = as_text(as_map(facts.composer.model_config).get("modelName"))
+    warehouse = library.warehouse(path)
+    return bubble.Voice(
+        path=str(path),
+        agent_id=agent_id,
+        latest=latest,
+        proposals=Proposals(
+            facts.composer.code_block_data,
+            lambda family: warehouse.values_below(f"{family}:{facts.session}:"),
+        ),
+        images=library.images,
+        model=named if named not in bubble.AUTO else library.side.model(facts.session),
+        seeks_files=seeks_files,
+    )
+
+
+def _parent(facts: Facts) -> str | None:
+    found = workspace.parent_of(workspace.Claims(facts.head, facts.composer))
+    return found if found != facts.session else None
+
+
+def _is_child(facts: Facts) -> bool:
+    return (
+        is_agent(facts.session, facts.head, facts.entry)
+        or isinstance(facts.composer.subagent_info, dict)
+        or facts.composer.is_best_of_n_subcomposer is True
+    )
+
+
+def _claims(library: Library, path: Path, session: str) -> workspace.Claims | None:
+    """What another session's records say of its folder."""
+    entry = library.entry(session)
+    value = library.warehouse(path).value_at(f"composerData:{session}")
+    composer = Composer()
+    if isinstance(value, bytes):
+        try:
+            composer = decode(value, Composer)
+        except Undecodable:
+            value = None
+    if entry is None and value is None:
+        return None
+    return workspace.Claims(entry.head if entry else Head(), composer, entry.workspace_id if entry else "")
+
+
+def _links(facts: Facts) -> Iterator[Link]:
+    """What ties this session to the call that started it."""
+    for record in (facts.head.subagent_info, facts.composer.subagent_info):
+        if call := as_text(as_map(record).get("toolCallId")):
+            yield Link(agent_id=facts.session, tool_call_id=call, evidence="subagentInfo", strength=0)
+            return
+    if facts.session.startswith("task-"):
+        call = facts.session.removeprefix("task-")
+        yield Link(agent_id=facts.session, tool_call_id=call, evidence="composer id", strength=2)
+
+
+def _guess(library: Library, path: Path, shelf: Shelf, session: str, voice: bubble.Voice) -> Workspace | None:
+    """The folder by what was sent along with requests, else by the files that were named."""
+    family = "messageRequestContext"
+    sent = library.warehouse(path).values_below(f"{family}:{session}:") if shelf.others.get(family) else {}
+    return workspace.from_requests(library, sent.values()) or workspace.from_files(library, voice.files)

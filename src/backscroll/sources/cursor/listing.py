@@ -1,0 +1,119 @@
+"""What there is to read below one root: sessions by their keys, titles from the lists, nothing decoded."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from hashlib import blake2b
+
+from backscroll.model import Unit
+from backscroll.readers.sqlite import change_token
+from backscroll.sources.cursor.composer import SOURCE, is_agent
+from backscroll.sources.cursor.decode import as_text
+from backscroll.sources.cursor.keys import Rows
+from backscroll.sources.cursor.library import Library, Shelfmark
+from backscroll.sources.cursor.prompts import session_of
+from backscroll.sources.cursor.shape import Head
+
+__all__ = ["owned", "units"]
+
+
+def units(library: Library) -> Iterator[Unit]:
+    """Sessions with rows, newest rows first; those in workspaces' lists; then the databases themselves."""
+    marks = library.databases()
+    taken: set[str] = set()
+    for mark in marks:
+        yield from _sessions(library, mark, taken)
+    tabs: set[str] = set()
+    for mark in marks:
+        yield from _lists(library, mark, taken, tabs)
+    for mark in marks:
+        yield Unit(
+            source=SOURCE,
+            root=str(library.root),
+            path=str(mark.path),
+            fingerprint=change_token(mark.path),
+            kind="index",
+        )
+
+
+def owned(library: Library, mark: Shelfmark) -> frozenset[str]:
+    """The sessions whose rows in a database are counted by units of their own."""
+    found = set(library.sessions(mark.path))
+    if not mark.storage:
+        return frozenset(found | library.heads().entries.keys() | _listed_only(library, found))
+    return frozenset(found - library.sessions(library.global_path).keys()) if found else frozenset()
+
+
+def _sessions(library: Library, mark: Shelfmark, taken: set[str]) -> Iterator[Unit]:
+    """Sessions with rows, and of the global database also those that only a list knows."""
+    rows = {name: each for name, each in library.sessions(mark.path).items() if name not in taken}
+    if not mark.storage:
+        for name in (*library.heads().entries, *_listed_only(library, rows.keys())):
+            rows.setdefault(name, Rows())
+    order = sorted(rows, key=lambda name: (-rows[name].newest, name))
+    if order:
+        library.warehouse(mark.path).expect([(name, rows[name].bubbles) for name in order])
+    taken.update(order)
+    for name in order:
+        entry = library.entry(name)
+        head = entry.head if entry else Head()
+        found = rows[name]
+        yield Unit(
+            source=SOURCE,
+            root=str(library.root),
+            path=str(mark.path),
+            key=name,
+            fingerprint=_fingerprint(found.token, entry.token if entry else ""),
+            size=found.bubbles + bool(found.data),
+            kind="agent" if is_agent(name, head, entry) else "session",
+            session_id=name,
+            title=as_text(head.name).strip() or None,
+        )
+
+
+def _listed_only(library: Library, known: AbstractSet[str]) -> set[str]:
+    """Sessions that only workspaces' own lists name, where these are the lists to believe."""
+    if library.heads().source != "none":
+        return set()
+    found: set[str] = set()
+    for mark in library.databases():
+        if mark.storage:
+            lists = library.lists(mark)
+            found |= lists.entries.keys() - lists.inline.keys()
+    return found - known
+
+
+def _lists(library: Library, mark: Shelfmark, taken: set[str], tabs: set[str]) -> Iterator[Unit]:
+    """Conversations that lie in a database's lists, and the log of prompts where there is nothing else."""
+    lists = library.lists(mark)
+    root, path = str(library.root), str(mark.path)
+    spoken = False
+    for tab in lists.tabs:
+        session = f"{mark.storage}-{tab.id}" if tab.id in tabs and mark.storage else tab.id
+        tabs.add(tab.id)
+        spoken = True
+        yield Unit(SOURCE, root, path, f"tab:{tab.id}", tab.token, 1, "session", session, tab.title)
+    for name, token in lists.inline.items():
+        spoken = True
+        if name in taken:
+            continue
+        taken.add(name)
+        title = as_text(lists.entries[name].head.name).strip() or None
+        yield Unit(SOURCE, root, path, f"composer:{name}", token, 1, "session", name, title)
+    if lists.has_log and not spoken and mark.storage and not _has_sessions(library, mark):
+        yield Unit(
+            SOURCE, root, path, "prompts", change_token(mark.path), 1, "prompts", session_of(mark.storage)
+        )
+
+
+def _has_sessions(library: Library, mark: Shelfmark) -> bool:
+    """Whether any session with rows belongs to a workspace, as far as the lists tell."""
+    with_rows = library.sessions(library.global_path).keys() if library.global_path.is_file() else set()
+    lists = library.lists(mark)
+    if any(name in with_rows for name in (*lists.entries, *lists.shown)):
+        return True
+    entries = library.heads().entries
+    return any(entry.workspace_id == mark.storage and name in with_rows for name, entry in entries.items())
+
+
+def _fingerprint(*parts: str) -> str:
+    return blake2b("|".join(parts).encode(), digest_size=12).hexdigest()

@@ -1,0 +1,26 @@
+"""The account of one unit while it is being read."""
+
+from collections.abc import Iterator
+
+from backscroll.model import Origin, Problem, Tally
+
+__all__ = ["Notes"]
+
+
+class Notes:
+    """Counts records and gathers problems until the stream can tell them."""
+
+    def __init__(self, path: str, record: str = "") -> None:
+        self.path = path
+        self.record = record  # where the session's own record lies
+        self.tally = Tally()
+        self._problems: list[Problem] = []
+
+    def trouble(self, place: str, reason: str) -> None:
+        """Note something that could not be read; counting the record is the caller's."""
+        self._problems.append(Problem(Origin(self.path, place), reason))
+
+    def flush(self) -> Iterator[Problem]:
+        """The problems noted since the last time."""
+        found, self._problems = self._problems, []
+        yield from found

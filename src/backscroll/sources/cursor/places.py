@@ -1,0 +1,89 @@
+"""Where Cursor keeps its history: one user-data folder per build, holding ``User/``."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from backscroll.config import Machine
+
+__all__ = ["Storage", "agent_home", "global_database", "is_inside", "roots", "search_database", "storages"]
+
+_BUILDS = ("Cursor", "Cursor Nightly")
+_WINDOWS_HOMES = Path("/mnt/c/Users")
+
+
+class Storage(Struct, frozen=True):
+    """What the editor keeps for one workspace."""
+
+    id: str
+    folder: Path
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "state.vscdb"
+
+
+def roots(machine: Machine) -> list[Path]:
+    """The user-data folders of every build; on WSL those of the Windows side too, when there are any."""
+    match machine.system:
+        case "darwin":
+            base = machine.home / "Library" / "Application Support"
+        case "win32" | "cygwin":
+            base = machine.folder("APPDATA", machine.home / "AppData" / "Roaming")
+        case _:
+            base = machine.folder("XDG_CONFIG_HOME", machine.home / ".config")
+    found = [base / build for build in _BUILDS]
+    if machine.system == "linux":
+        found += _seen_from_wsl(_WINDOWS_HOMES)
+    return found
+
+
+def _seen_from_wsl(homes: Path) -> list[Path]:
+    try:
+        return sorted(
+            path for build in _BUILDS for path in homes.glob(f"*/AppData/Roaming/{build}") if path.is_dir()
+        )
+    except OSError:
+        return []
+
+
+def global_database(root: Path) -> Path:
+    return root / "User" / "globalStorage" / "state.vscdb"
+
+
+def search_database(root: Path) -> Path:
+    return root / "User" / "globalStorage" / "conversation-search.db"
+
+
+def storages(root: Path) -> Iterator[Storage]:
+    """The folders below ``workspaceStorage`` by name; links that lead elsewhere are not followed."""
+    base = root / "User" / "workspaceStorage"
+    try:
+        names = sorted(entry.name for entry in os.scandir(base) if entry.is_dir())
+    except OSError:
+        return
+    for name in names:
+        folder = base / name
+        if is_inside(folder, root):
+            yield Storage(name, folder)
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether a path, links resolved, is below the root."""
+    if not path.is_symlink():
+        return True
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except OSError:
+        return False
+
+
+def agent_home(root: Path) -> Path | None:
+    """The ``.cursor`` folder of the user whose user-data folder this is."""
+    for folder in list(root.absolute().parents)[:3]:
+        home = folder / ".cursor"
+        if home.is_dir():
+            return home
+    return None

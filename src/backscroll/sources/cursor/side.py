@@ -1,0 +1,111 @@
+"""Databases beside the main one: the editor's own search index, and its record of generated code."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
+from backscroll.model import Origin, Problem
+from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.sources.cursor import places
+
+__all__ = ["Side"]
+
+T = TypeVar("T")
+
+
+class Side:
+    """Titles, models and text that other stores know of sessions. Nothing is opened before it is needed."""
+
+    def __init__(self, root: Path) -> None:
+        self._search = places.search_database(root)
+        home = places.agent_home(root)
+        self._tracking = home / "ai-tracking" / "ai-code-tracking.db" if home else None
+        self._titles: dict[str, str] | None = None
+        self._summaries: dict[str, str] | None = None
+        self._models: dict[str, str] | None = None
+        self._problems: list[Problem] = []
+
+    def problems(self) -> list[Problem]:
+        """What could not be read since this was last asked."""
+        found, self._problems = self._problems, []
+        return found
+
+    def title(self, session: str) -> tuple[str, str] | None:
+        """A title and the store that has it, for a session whose own records have none."""
+        if self._titles is None:
+            self._titles = self._ask(self._search, _search_titles) or {}
+        if title := self._titles.get(session):
+            return title, "conversation-search"
+        if self._summaries is None:
+            self._summaries = self._ask(self._tracking, _summary_titles) or {}
+        if title := self._summaries.get(session):
+            return title, "conversation_summaries"
+        return None
+
+    def model(self, session: str) -> str | None:
+        """The model that wrote most of a session's code, where the session itself says only "Auto"."""
+        if self._models is None:
+            self._models = self._ask(self._tracking, _tracked_models) or {}
+        return self._models.get(session)
+
+    def body(self, session: str) -> str:
+        """All text of a session as the search index holds it: what is left when its rows are lost."""
+        return self._ask(self._search, lambda connection: _search_body(connection, session)) or ""
+
+    def _ask(self, path: Path | None, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        if path is None or not path.is_file():
+            return None
+        try:
+            with Database(path) as database:
+                return database.read(work)
+        except DatabaseNotFoundError:
+            return None
+        except DatabaseUnreadableError as error:
+            self._problems.append(Problem(Origin(str(path), "database"), str(error)))
+            return None
+        except sqlite3.OperationalError:
+            return None  # an older build without this table or column
+
+
+def _text(value: object) -> str:
+    return (as_bytes(value) or b"").decode("utf-8", "replace").strip()
+
+
+def _search_titles(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute("select id, title from conversations order by source = 'local'")
+    return {_text(name): _text(title) for name, title in rows if _text(title)}
+
+
+def _search_body(connection: sqlite3.Connection, session: str) -> str:
+    rows = connection.execute(
+        """
+        select conversation_fts.body from conversations
+        join conversation_fts on conversation_fts.rowid = conversations.fts_rowid
+        where conversations.id = ?
+        """,
+        [session],
+    )
+    return next((_text(body) for (body,) in rows if _text(body)), "")
+
+
+def _summary_titles(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute("select conversationId, title from conversation_summaries")
+    return {_text(name): _text(title) for name, title in rows if _text(title)}
+
+
+def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:
+    """The most frequent model of each session; one row is a piece of code, not a request."""
+    rows = connection.execute(
+        """
+        select conversationId, model, count(distinct requestId), count(*) from ai_code_hashes
+        where conversationId is not null and model is not null and model not in ('', 'default')
+        group by conversationId, model
+        """
+    )
+    counts: dict[str, Counter[str]] = {}
+    for name, model, requests, pieces in rows:
+        counts.setdefault(_text(name), Counter())[_text(model)] = (requests or 0) * 1_000_000 + pieces
+    return {name: counter.most_common(1)[0][0] for name, counter in counts.items()}

@@ -1,0 +1,168 @@
+"""The messages of one session in their order, each row accounted for."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from backscroll.model import Message, Origin
+from backscroll.sources.cursor import bubble, moment, summary
+from backscroll.sources.cursor.decode import Undecodable, as_int, as_map, as_text, decode, decode_each, unwrap
+from backscroll.sources.cursor.notes import Notes
+from backscroll.sources.cursor.order import Order, Step
+from backscroll.sources.cursor.rows import Damaged, Shelf, Value
+from backscroll.sources.cursor.shape import KNOWN_BUBBLE, Bubble, Composer, Header
+
+__all__ = ["Talk", "timed"]
+
+_TOOL_CAPABILITY = 15
+
+
+class Talk:
+    """What was said, and what is left of what was said."""
+
+    def __init__(
+        self, session: str, order: Order, shelf: Shelf, voice: bubble.Voice, notes: Notes, latest: datetime
+    ) -> None:
+        self._session = session
+        self._order = order
+        self._shelf = shelf
+        self._voice = voice
+        self._notes = notes
+        self._latest = latest
+        self.missing = 0
+        self.orphans = 0
+
+    def conversation(self, composer: Composer) -> Iterator[Message]:
+        """The conversation; where it was shortened, the summary follows the last message it stands for."""
+        steps = self._order.steps
+        records = _tool_records(composer.capabilities)
+        text, last = summary.compaction(composer)
+        place = next((number for number, step in enumerate(steps, 1) if step.id == last), len(steps))
+        spoken = False
+        for message in self._said(steps[:place], records):
+            spoken = True
+            yield message
+        if text and spoken:
+            yield Message(
+                id=f"{self._session}.summary",
+                role="system",
+                content=text,
+                origin=Origin(self._notes.path, self._notes.record),
+                kind="compaction",
+            )
+        yield from self._said(steps[place:], records)
+
+    def abandoned(self, composer: Composer) -> Iterator[Message]:
+        """What no longer belongs to the conversation: rewound, regenerated, or known only as a tool call."""
+        records = _tool_records(composer.capabilities)
+        known = {step.id for step in (*self._order.steps, *self._order.orphans)}
+        for message in self._said(self._order.orphans, records, is_orphan=True):
+            self.orphans += 1
+            yield message
+        for name, record in records.items():
+            if name not in known:
+                place = f"{self._notes.record} {name}"
+                body = Bubble(type=2)
+                yield from self._voice.say(body, name, place, record=record, is_active=False, kind="orphan")
+
+    def _said(
+        self, steps: list[Step], records: Mapping[str, Any], *, is_orphan: bool = False
+    ) -> Iterator[Message]:
+        rows = self._shelf.bubbles
+        bodies = self._shelf.bodies(step.id for step in steps)
+        for step in steps:
+            place = f"bubbleId:{self._session}:{step.id}"
+            value = next(bodies)[1] if step.id in rows else None
+            row = self._row(place, value)
+            body = row
+            if body is None and (body := self._order.body(step.id)) is not None:
+                place = f"{self._notes.record} {step.id}"
+            said = False
+            if body is not None:
+                for message in self._voice.say(
+                    body,
+                    step.id,
+                    place,
+                    header=step.header,
+                    record=records.get(step.id),
+                    is_active=not is_orphan,
+                    kind="orphan" if is_orphan else None,
+                ):
+                    said = True
+                    yield message
+            elif step.header is not None:
+                yield self._placeholder(step.id, step.header)
+            if step.id in rows and (row is not None or value is None):
+                self._notes.tally.count("bubbleId", "understood" if row is not None and said else "silent")
+
+    def _row(self, place: str, value: Value) -> Bubble | None:
+        """A bubble's row; None when it was emptied, and when it is a problem."""
+        if value is None:
+            return None
+        if isinstance(value, Damaged):
+            reason = value.reason
+        else:
+            try:
+                found = decode(value, Bubble)
+            except Undecodable as error:
+                reason = f"not readable as JSON: {error}"
+            else:
+                version = as_int(found.v)
+                if version is not None and version > KNOWN_BUBBLE:
+                    self._notes.tally.meet(f"bubbleId _v {version}")
+                return found
+        self._notes.tally.count("bubbleId", "problems")
+        self._notes.trouble(place, reason)
+        return None
+
+    def _placeholder(self, name: str, header: Header) -> Message:
+        """A message that is listed and gone; it keeps its place and what the list still tells of it."""
+        self.missing += 1
+        grouping = as_map(header.grouping)
+        when = moment.of_bubble(None, None, None, header, None, self._latest)
+        return Message(
+            id=name,
+            role=bubble.role_of(None, header)[0],
+            content=as_text(grouping.get("textPreview")),
+            origin=Origin(self._notes.path, self._notes.record),
+            kind="missing",
+            timestamp=when.at if when else None,
+            timestamp_source=when.source if when else None,
+            is_active=not grouping or grouping.get("isRenderable") is True,
+        )
+
+
+def _tool_records(capabilities: Raw) -> dict[str, Any]:
+    """Tool calls that builds of early 2025 kept in the session's record, by bubble."""
+    if b"bubbleDataMap" not in bytes(capabilities):
+        return {}
+    found: dict[str, Any] = {}
+    for capability in map(as_map, decode_each(capabilities, object)[0]):
+        if capability.get("type") == _TOOL_CAPABILITY:
+            found.update(as_map(unwrap(as_map(capability.get("data")).get("bubbleDataMap"))))
+    return found
+
+
+def timed(messages: Iterable[Message], begun: datetime | None) -> Iterator[Message]:
+    """Messages without a time get that of the next that has its own, else of the last, else the session's."""
+    waiting: list[Message] = []
+    last: datetime | None = None
+    for message in messages:
+        if message.timestamp is None:
+            waiting.append(message)
+            continue
+        last = message.timestamp
+        for each in waiting:
+            yield replace(each, timestamp=last, timestamp_source="neighbour")
+        waiting.clear()
+        yield message
+    for each in waiting:
+        if last is not None:
+            yield replace(each, timestamp=last, timestamp_source="neighbour")
+        elif begun is not None:
+            yield replace(each, timestamp=begun, timestamp_source="session")
+        else:
+            yield each

@@ -1,0 +1,86 @@
+"""The addresses in Cursor's records: plain paths, file URIs, and URIs of other hosts."""
+
+import re
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from backscroll.sources.cursor.decode import as_map, as_text
+
+__all__ = ["Address", "address", "file_path"]
+
+_URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://([^/?#]*)([^?#]*)")
+_WSL_SHARE = re.compile(r"^[\\/]{2}(?:wsl\.localhost|wsl\$)[\\/]([^\\/]+)(.*)$", re.IGNORECASE | re.DOTALL)
+_DRIVE = re.compile(r"^/?([A-Za-z]):(.*)$", re.DOTALL)
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
+
+
+class Address(NamedTuple):
+    """A path, on this machine or on the host that ``authority`` names."""
+
+    path: str
+    authority: str = ""
+
+
+def address(value: Any) -> Address | None:
+    """What a URI says, be it text or the editor's own object; None when it names no file."""
+    if isinstance(value, str):
+        return _from_text(value)
+    parts = as_map(value)
+    scheme, authority = as_text(parts.get("scheme")), as_text(parts.get("authority"))
+    path = as_text(parts.get("path"))
+    if scheme and scheme != "file":
+        if authority and path:
+            return _remote(authority, path)
+        return _from_text(as_text(parts.get("external")))
+    fs_path = as_text(parts.get("fsPath")) or as_text(parts.get("_fsPath"))
+    if fs_path:
+        return _local(fs_path)
+    if authority and path:
+        return _local(f"//{authority}{path}")
+    if path:
+        return _local(path)
+    return _from_text(as_text(parts.get("external")) or as_text(parts.get("_formatted")))
+
+
+def file_path(value: Any) -> str:
+    """Only the path of an address, the host left out; empty when there is none."""
+    found = address(value)
+    return found.path if found else ""
+
+
+def _from_text(text: str) -> Address | None:
+    found = _URI.match(text)
+    if found is None:
+        return _local(text) if text.startswith(("/", "\\\\")) or _DRIVE.match(text) else None
+    scheme, authority, path = found[1].lower(), unquote(found[2]), unquote(found[3])
+    if scheme == "file":
+        return _local(f"//{authority}{path}" if authority else path)
+    if scheme in ("vscode-remote", "vscode-vfs") or authority:
+        return _remote(authority, path)
+    return None
+
+
+def _local(path: str) -> Address:
+    """A path of this machine; a WSL share is a folder of that distribution, however it was opened."""
+    if share := _WSL_SHARE.match(path):
+        return Address(share[2].replace("\\", "/") or "/", f"wsl+{share[1]}")
+    if drive := _DRIVE.match(path):
+        return Address(f"{drive[1].lower()}:{drive[2]}")
+    return Address(path)
+
+
+def _remote(authority: str, path: str) -> Address:
+    kind, plus, host = unquote(authority).partition("+")
+    if kind == "ssh-remote" and _HEX.fullmatch(host):
+        host = _host_name(host) or host
+    return Address(path or "/", f"{kind}{plus}{host}")
+
+
+def _host_name(digits: str) -> str:
+    """The host in the hexadecimal JSON that newer remote extensions use as authority."""
+    try:
+        return as_text(as_map(msgspec.json.decode(bytes.fromhex(digits))).get("hostName"))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,49 @@
+"""Cursor's command line: a ``store.db`` per session under ``~/.cursor/chats``, and transcripts beside it.
+
+docs/formats/cursor-cli.md describes the format and the versions seen.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from backscroll.config import Machine
+from backscroll.model import Item, Mark, Unit
+from backscroll.sources.cursor_cli import places
+from backscroll.sources.cursor_cli.draft import read_draft, read_prompts
+from backscroll.sources.cursor_cli.store import read_store
+from backscroll.sources.cursor_cli.transcript import Known, read_transcript
+
+__all__ = ["CursorCli"]
+
+
+class CursorCli:
+    """Sessions held with ``cursor-agent`` in a terminal or through another editor."""
+
+    name = places.SOURCE
+    platform = "cursor"
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+
+    def roots(self, machine: Machine) -> list[Path]:
+        return places.roots(machine)
+
+    def units(self, root: Path) -> Iterator[Unit]:
+        return places.find_units(root)
+
+    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+        """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""
+        path = Path(unit.path)
+        match unit.kind:
+            case "transcript":
+                known = self._known.setdefault(unit.root, Known(Path(unit.root)))
+                return read_transcript(path, known)
+            case "prompts":
+                return read_prompts(path)
+            case _ if path.name == "meta.json":
+                return read_draft(path)
+        return read_store(path)
+
+    def close(self) -> None:
+        """Forget the folders learned from other sessions."""
+        self._known.clear()

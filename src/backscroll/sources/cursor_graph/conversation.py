@@ -20,7 +20,7 @@ from backscroll.sources.cursor_graph.parts import (
     said_by,
     text_of,
 )
-from backscroll.sources.cursor_graph.prompt import is_injected
+from backscroll.sources.cursor_graph.prompt import folders_in, is_injected
 from backscroll.sources.cursor_graph.state import Entry, State
 from backscroll.sources.cursor_graph.steps import said_in
 from backscroll.sources.cursor_graph.turns import Turn, read_steps, read_turns
@@ -32,6 +32,7 @@ Verdict = Literal["understood", "silent", "problems"]
 _RANK: dict[Verdict, int] = {"silent": 0, "problems": 1, "understood": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
 _UNTIMED_STEPS = 50  # after as many steps without a time, the rest have none either
+_GLANCE = 4_000  # characters of context that are compared with what turns say
 _ROLES = ("system", "user", "assistant", "tool")
 
 
@@ -55,6 +56,7 @@ class Conversation:
         ] = {}  # of every blob looked at: its kind and what it gave
         self.reasons: dict[str, None] = {}  # why not all of it is here
         self.first_prompt: str | None = None
+        self.told_folders: dict[str, None] = {}  # workspace paths that the context names
         self.models: dict[str, None] = {}
         self._blobs = blobs
         self._path = path
@@ -63,6 +65,7 @@ class Conversation:
         self._bounds = started_at, ended_at
         self._calls = Calls()
         self._uses: dict[str, int] = {}
+        self._last_spot: timeline.Spot | None = None
 
     def items(self, entries: Sequence[Entry] | None = None) -> Iterator[Message | Answer | Problem]:
         """All that was said. Given `entries`, these are the messages, whatever the root says."""
@@ -88,7 +91,8 @@ class Conversation:
     def _tell(
         self, whole: Sequence[Entry], turns: Sequence[Turn], archives: Sequence[Archive]
     ) -> Iterator[Message | Answer | Problem]:
-        seen = [_glance(message) for _, message in self._each(whole)]
+        summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
+        seen = [_glance(message, is_summary=entry.id in summaries) for entry, message in self._each(whole)]
         alignment = timeline.align(seen, turns)
         spots = timeline.place_in_time(
             seen,
@@ -99,8 +103,10 @@ class Conversation:
             started_at=self._bounds[0],
             ended_at=self._bounds[1],
         )
+        self._last_spot = spots[-1] and timeline.Spot(spots[-1].at, "turn")
         waiting = _before_which(alignment, len(seen))
-        summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
+        # A compaction begins the list anew, with the same instructions.
+        instructions = {entry.id for entry in (*whole[:1], *self.state.messages[:1])}
         for place, (entry, message) in enumerate(self._each(whole)):
             for number in waiting.get(place, ()):
                 yield from self._tell_untold(turns[number], number)
@@ -111,7 +117,7 @@ class Conversation:
                 spots[place],
                 turn=None if turn is None else turns[turn],
                 archive=summaries.get(entry.id),
-                is_first=place == 0,
+                is_instruction=entry.id in instructions,
             )
         for number in waiting.get(len(seen), ()):
             yield from self._tell_untold(turns[number], number)
@@ -131,7 +137,7 @@ class Conversation:
         *,
         turn: Turn | None,
         archive: Archive | None,
-        is_first: bool,
+        is_instruction: bool,
     ) -> Iterator[Message | Answer | Problem]:
         if message is None:
             return  # told as damage at the end
@@ -148,8 +154,11 @@ class Conversation:
             # The message that stands for what a compaction took out: nobody said it.
             yield message_at(place, "system", archive.summary or text_of(message), kind="compaction")
             self._mark(entry.id, "blob (message)", "understood")
-        elif role == "system" and is_first:
+        elif role == "system" and is_instruction:
             self._mark(entry.id, "blob (system prompt)", "silent")
+        elif role == "system":
+            yield message_at(place, "system", text_of(message), kind="context")
+            self._mark(entry.id, "blob (message)", "understood")
         elif role == "user":
             yield self._tell_user(message, place, turn)
             self._mark(entry.id, "blob (message)", "understood")
@@ -166,11 +175,13 @@ class Conversation:
 
     def _tell_user(self, message: dict[str, Any], place: Place, turn: Turn | None) -> Message:
         prompt = prompt_of(message)
+        whole = text_of(message)
+        self.told_folders |= dict.fromkeys(folders_in(whole))
         text = prompt.text
         if turn is not None and turn.text.strip() and not prompt.is_quoted:
             text = turn.text.strip()
         if prompt.is_context and not text:
-            return message_at(place, "system", text_of(message), kind="context")
+            return message_at(place, "system", whole, kind="context")
         is_synthetic = (turn is not None and turn.is_simulated) or is_injected(text)
         if not is_synthetic:
             self.first_prompt = self.first_prompt or text or None
@@ -204,7 +215,7 @@ class Conversation:
             calls = calls_in(message)
             if entry.id in told or (calls and all(self._calls.find(id) for id in calls)):
                 continue
-            place = self._with_model(message, self._place(entry.id, None), "assistant")
+            place = self._with_model(message, self._place(entry.id, self._last_spot), "assistant")
             yield from said_by(message, place, calls=self._calls, tally=self._tally)
 
     def _damage(self, whole: Iterable[Entry], turns: Iterable[Turn]) -> Iterator[Problem]:
@@ -280,14 +291,16 @@ class Conversation:
         return Origin(self._path, f"blob {id}")
 
 
-def _glance(message: dict[str, Any] | bytes | None) -> timeline.Seen:
-    if not isinstance(message, dict):
+def _glance(message: dict[str, Any] | bytes | None, *, is_summary: bool) -> timeline.Seen:
+    if not isinstance(message, dict) or is_summary:
         return timeline.Seen("")
     role = str(message.get("role"))
     if role != "user":
         return timeline.Seen(role, calls=calls_in(message))
     prompt = prompt_of(message)
-    return timeline.Seen(role, None if prompt.is_context else prompt.text, at=prompt.at)
+    if prompt.is_context:
+        return timeline.Seen(role, at=prompt.at, context=text_of(message)[:_GLANCE])
+    return timeline.Seen(role, prompt.text, at=prompt.at)
 
 
 def _before_which(alignment: timeline.Alignment, end: int) -> dict[int, list[int]]:

@@ -8,13 +8,14 @@ from msgspec import Struct
 from backscroll.model import Attachment
 from backscroll.readers import times
 
-__all__ = ["Prompt", "is_injected", "read_prompt"]
+__all__ = ["Prompt", "folders_in", "is_injected", "read_prompt"]
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 _CUT_QUERY = re.compile(r"<user_query>\s*(.*)", re.DOTALL)
 _TIMESTAMP = re.compile(r"<timestamp>(.*?)</timestamp>", re.DOTALL)
 _IMAGES = re.compile(r"<image_files>(.*?)</image_files>", re.DOTALL)
 _IMAGE_PATH = re.compile(r"^\s*(?:\d+\.|[-*])?\s*(\S.*?\.\w{2,5})\s*$", re.MULTILINE)
+_FOLDER = re.compile(r"^\s*Workspace Path:\s*(\S.*?)\s*$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"^\s*\[Image\]\s*$", re.MULTILINE)
 
 # Blocks that are written for the model and not by the person.
@@ -97,3 +98,8 @@ def read_prompt(raw: str) -> Prompt:
 def is_injected(text: str) -> bool:
     """Whether the tool wrote this in the person's place."""
     return _INJECTED.match(text) is not None
+
+
+def folders_in(context: str) -> list[str]:
+    """The workspace paths that the context names."""
+    return list(_FOLDER.findall(context))

@@ -41,6 +41,12 @@ class Nested(Struct, frozen=True):
     created_ms: int | None = None
     kind: str | None = None
 
+    @staticmethod
+    def unwrapped(data: bytes) -> bytes | None:
+        """The root within a subagent's record; None when these bytes are the root itself."""
+        inner = Record(data).bytes(1)
+        return None if inner is None or blob_id(inner) is not None else inner
+
 
 class State:
     """What a root says, field by field. A damaged one says what comes before the damage."""
@@ -123,9 +129,7 @@ class State:
 def entry_of(value: bytes) -> Entry:
     """A message's place: 32 bytes name a blob, anything else is the message."""
     id = blob_id(value)
-    if id is None or value.lstrip().startswith(b"{"):
-        return Entry(sha256(value).hexdigest(), value)
-    return Entry(id)
+    return Entry(sha256(value).hexdigest(), value) if id is None else Entry(id)
 
 
 def _ids(record: Record, number: int) -> list[str]:

@@ -1,6 +1,7 @@
 """A turn told from its steps, for conversations of which only these are left."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -53,8 +54,15 @@ def _said(step: Step, calls: Calls) -> tuple[Role, str, ToolCall | None] | None:
     return None
 
 
+def _bare(result: Any) -> Any:
+    """A result without the records around it, when there is but one thing in them."""
+    while isinstance(result, dict) and len(result) == 1:
+        (result,) = result.values()
+    return result
+
+
 def _tool(call: Call, calls: Calls) -> ToolCall:
-    result = None if call.result is None else readable(call.result, [])
+    result = None if call.result is None else readable(_bare(call.result), [])
     return ToolCall(
         calls.make(call.id),
         call.name,

@@ -27,6 +27,7 @@ class Seen(Struct):
     prompt: str | None = None  # what a person typed; None when nobody did
     calls: tuple[str, ...] = ()
     at: datetime | None = None  # told in the text
+    context: str = ""  # how the text begins of a user's message that nobody typed
 
 
 class Spot(Struct, frozen=True):
@@ -54,18 +55,24 @@ def align(seen: Sequence[Seen], turns: Sequence[Turn]) -> Alignment:
         for step in range(block.size):
             found[prompts[block.a + step][0]] = block.b + step
     ends = [(0, 0), *((block.a + block.size, block.b + block.size) for block in blocks)]
+    contexts = {place: _squeezed(each.context) for place, each in enumerate(seen) if each.context}
     untold: list[int] = []
     for (from_a, from_b), block in zip(ends, blocks, strict=False):
         loose_prompts, loose_turns = prompts[from_a : block.a], range(from_b, block.b)
         if len(loose_prompts) == len(loose_turns):
             found.update({place: turn for (place, _), turn in zip(loose_prompts, loose_turns, strict=True)})
             continue
-        untold += [
-            turn
-            for turn in loose_turns
-            if texts[turn]
-            and not any(texts[turn] in text or text in texts[turn] for _, text in loose_prompts if text)
-        ]
+        for turn in loose_turns:
+            told = [text for _, text in loose_prompts if text]
+            if not texts[turn] or any(texts[turn] in text or text in texts[turn] for text in told):
+                continue
+            # What the tool says in the person's place stands among the messages as context.
+            place = next((place for place, context in contexts.items() if texts[turn] in context), None)
+            if place is None:
+                untold.append(turn)
+            else:
+                found[place] = turn
+                del contexts[place]
     return Alignment(found, untold)
 
 
@@ -85,7 +92,9 @@ def place_in_time(
 ) -> list[Spot | None]:
     """A time for every message, as far as anything is known."""
     spots: list[Spot | None] = [None] * len(seen)
-    openings = [place for place, each in enumerate(seen) if each.prompt is not None]
+    openings = sorted(
+        {place for place, each in enumerate(seen) if each.prompt is not None} | {*alignment.turns}
+    )
     for place, each in enumerate(seen):
         if each.at is not None:
             spots[place] = Spot(each.at, "stored")

@@ -178,9 +178,13 @@ def _spelled(record: Record, level: int = 0) -> dict[str, Any]:
 def _plain(value: bytes, level: int) -> Any:
     """Bytes without a schema: text where they are text, else a record, else only their number."""
     text = value.decode("utf-8", "replace")
-    if "\ufffd" not in text and all(letter.isprintable() or letter in "\n\r\t" for letter in text[:200]):
+    is_text = "\ufffd" not in text and all(
+        letter.isprintable() or letter in "\n\r\t" for letter in text[:200]
+    )
+    # A newline is also how a record begins whose first field is text.
+    if is_text and not value.startswith(b"\n"):
         return text
     record = Record(value, depth=level)
     if record.fault is None and level < _LEVELS:
         return _spelled(record, level + 1)
-    return f"({len(value)} bytes)"
+    return text if is_text else f"({len(value)} bytes)"

@@ -1,0 +1,126 @@
+"""What a session's store and the file beside it say about the session as a whole."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll.readers import lenient
+from backscroll.readers.sqlite import as_bytes
+
+__all__ = ["Meta", "Sidecar", "read_meta", "read_sidecar"]
+
+_KNOWN = {
+    "agentId",
+    "approvalMode",
+    "createdAt",
+    "isRunEverything",
+    "lastUsedModel",
+    "latestRootBlobId",
+    "mode",
+    "name",
+    "subagentInfo",
+}
+_SECRET = re.compile(r"key|token|secret|auth", re.IGNORECASE)
+_HEX = re.compile(rb"[0-9a-fA-F]+")
+_SCALAR = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
+_LARGEST_SIDECAR = 1024 * 1024
+
+
+class Meta(Struct, frozen=True):
+    """A store's own metadata, without its secrets."""
+
+    fields: dict[str, Any]
+    unknown: tuple[str, ...] = ()
+    fault: str | None = None
+
+    def text(self, key: str) -> str | None:
+        value = self.fields.get(key)
+        return value if isinstance(value, str) and value else None
+
+    @property
+    def subagent(self) -> dict[str, Any]:
+        info = self.fields.get("subagentInfo")
+        return info if isinstance(info, dict) else {}
+
+
+class Sidecar(Struct, frozen=True):
+    """``meta.json``, as far as it is there."""
+
+    fields: dict[str, Any] = {}
+    fault: str | None = None
+    is_there: bool = False
+
+    def text(self, key: str) -> str | None:
+        value = self.fields.get(key)
+        return value if isinstance(value, str) and value else None
+
+
+def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
+    """The metadata in the rows of ``meta``: JSON in hex, plain JSON, or a row for each field."""
+    fields: dict[str, Any] = {}
+    fault: str | None = None
+    for raw_key, raw_value in rows:
+        key, value = (as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value)
+        if key in _KNOWN:
+            fields.setdefault(key, _plain(value))
+            continue
+        if _SECRET.search(key) or value is None:
+            continue
+        loaded, problem = _document(value)
+        fields = {**fields, **loaded}
+        fault = fault or problem
+    known = {name: value for name, value in fields.items() if name in _KNOWN}
+    unknown = sorted(name for name in fields if name not in _KNOWN and not _SECRET.search(name))
+    return Meta(known, tuple(unknown), fault)
+
+
+def _document(value: bytes) -> tuple[dict[str, Any], str | None]:
+    """A whole object, or the plain fields of one that is cut or torn."""
+    text = value
+    if _HEX.fullmatch(value.strip()):
+        digits = value.strip()
+        text = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
+    try:
+        loaded = lenient.load(text)
+    except lenient.FAILURES:
+        spelled = lenient.clean_text(text)
+        return {key: _scalar(found) for key, found in _SCALAR.findall(spelled)}, "is not whole JSON"
+    return (loaded, None) if isinstance(loaded, dict) else ({}, "is not an object")
+
+
+def _scalar(found: str) -> Any:
+    try:
+        return lenient.load(found)
+    except lenient.FAILURES:
+        return None
+
+
+def _plain(value: bytes | None) -> Any:
+    """A field that has a row of its own: JSON where it is, text where it is not."""
+    if value is None:
+        return None
+    try:
+        return lenient.load(value)
+    except lenient.FAILURES:
+        return lenient.clean_text(value)
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """``meta.json`` beside a store. A missing one is silence, a broken one a fault."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_SIDECAR)
+    except FileNotFoundError:
+        return Sidecar()
+    except OSError as error:
+        return Sidecar(fault=f"cannot be opened: {error.strerror}", is_there=True)
+    try:
+        loaded = lenient.load(data)
+    except lenient.FAILURES:
+        return Sidecar(fault="is not JSON", is_there=True)
+    if not isinstance(loaded, dict):
+        return Sidecar(fault="is not an object", is_there=True)
+    return Sidecar({key: value for key, value in loaded.items() if not _SECRET.search(key)}, is_there=True)

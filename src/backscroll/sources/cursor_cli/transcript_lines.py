@@ -1,0 +1,135 @@
+"""A transcript as JSON lines: one line per message, without ids or times of its own."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from backscroll.model import Answer, Item, Message, Origin, Problem, Tally, TimeSource
+from backscroll.readers import jsonl
+from backscroll.sources.cursor_graph.parts import (
+    Calls,
+    Place,
+    message_at,
+    parts_of,
+    prompt_of,
+    said_by,
+    text_of,
+)
+from backscroll.sources.cursor_graph.prompt import is_injected
+
+__all__ = ["tell"]
+
+_Verdict = Literal["understood", "silent", "problems"]
+_HIDDEN = re.compile(r"\s*\[REDACTED\]\s*\Z")
+_DECODER = msgspec.json.Decoder(dict[str, Any])
+
+
+def tell(path: Path, *, tally: Tally, agent_id: str | None) -> Iterator[Item]:
+    """Every message of a transcript, and every line counted once."""
+    reader = _Reader(path, tally, agent_id)
+    for line in jsonl.lines(path, _DECODER):
+        if line.is_blank:
+            tally.count("blank line", "silent")
+            continue
+        place = f"line {line.number}"
+        verdicts: list[tuple[str, _Verdict]] = []
+        for number, record in enumerate(line.values):
+            id = f"line-{line.number}" if not number else f"line-{line.number}-{number + 1}"
+            told = list(reader.tell(record, Place(id, Origin(str(path), place))))
+            verdicts.append(_verdict(record, told))
+            yield from told
+            if verdicts[-1][1] == "problems":
+                yield Problem(Origin(str(path), place), "says nothing that is understood")
+        if line.fault is not None:
+            yield Problem(Origin(str(path), place), line.fault)
+        if not verdicts:
+            tally.count("(unreadable)", "problems")
+        else:
+            tally.count(*max(verdicts, key=lambda told: ("silent", "problems", "understood").index(told[1])))
+
+
+def _verdict(record: dict[str, Any], told: list[Message | Answer]) -> tuple[str, _Verdict]:
+    kind = record.get("role") or record.get("type")
+    if told:
+        return str(kind), "understood"
+    is_known = kind in ("user", "assistant", "turn_ended")
+    return str(kind), "silent" if is_known else "problems"
+
+
+class _Reader:
+    """Goes through a transcript and remembers when the last prompt was."""
+
+    def __init__(self, path: Path, tally: Tally, agent_id: str | None) -> None:
+        self._tally = tally
+        self._agent_id = agent_id
+        self._calls = Calls()
+        self._prompted_at: datetime | None = None
+
+    def tell(self, record: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
+        place = self._timed(place, self._prompted_at, "turn")
+        for item in self._said(record, place):
+            yield replace(item, agent_id=self._agent_id) if isinstance(item, Message) else item
+
+    def _said(self, record: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
+        content = record.get("message")
+        message = content if isinstance(content, dict) else {"content": content or record.get("content")}
+        match record.get("role") or record.get("type"):
+            case "user":
+                yield from self._user(message, place)
+            case "assistant":
+                parts = [part for part in map(_bared, parts_of(message)) if part is not None]
+                heard = {"role": "assistant", "content": parts}
+                yield from said_by(heard, place, calls=self._calls, tally=self._tally)
+            case "turn_ended":
+                yield from self._end(record, place)
+            case "error":
+                yield message_at(place, "error", _reason(record))
+            case kind:
+                self._tally.meet(f"transcript line {kind}")
+
+    def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message]:
+        prompt = prompt_of(message)
+        if prompt.at is not None:
+            self._prompted_at = prompt.at
+            place = self._timed(place, prompt.at, "stored")
+        if prompt.is_context:
+            if whole := text_of(message):
+                yield message_at(place, "system", whole, kind="context")
+            return
+        kind = "synthetic" if is_injected(prompt.text) else None
+        yield message_at(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
+
+    def _end(self, record: dict[str, Any], place: Place) -> Iterator[Message]:
+        match record.get("status"):
+            case "error":
+                yield message_at(place, "error", _reason(record))
+            case "aborted":
+                yield message_at(place, "system", "The turn was aborted.", kind="interruption")
+            case "success" | None:
+                return
+            case status:
+                self._tally.meet(f"turn_ended status {status}")
+
+    def _timed(self, place: Place, at: datetime | None, source: TimeSource) -> Place:
+        return place if at is None else replace(place, timestamp=at, timestamp_source=source)
+
+
+def _bared(part: dict[str, Any]) -> dict[str, Any] | None:
+    """A part without the placeholder for thinking; None when it was nothing else."""
+    text = part.get("text")
+    if part.get("type") != "text" or not isinstance(text, str):
+        return part
+    bare = _HIDDEN.sub("", text)
+    return {**part, "text": bare} if bare.strip() else None
+
+
+def _reason(record: dict[str, Any]) -> str:
+    error = record.get("error") or record.get("message")
+    if isinstance(error, dict):
+        error = error.get("message") or error
+    return error if isinstance(error, str) else "" if error is None else msgspec.json.encode(error).decode()

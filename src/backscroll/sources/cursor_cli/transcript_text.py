@@ -1,0 +1,132 @@
+"""A transcript as plain text, the oldest form: role lines, and marked lines for thinking and tools."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from backscroll.model import Answer, Item, Message, Origin, Tally, ToolCall
+from backscroll.sources.cursor_graph.edits import edits_of
+from backscroll.sources.cursor_graph.parts import Place, message_at
+from backscroll.sources.cursor_graph.prompt import is_injected, read_prompt
+from backscroll.sources.cursor_graph.tools import unwrapped
+
+__all__ = ["tell"]
+
+_MARK = re.compile(r"\[(Thinking|Tool call|Tool result)\][ \t]*(.*)")
+_PARAM = re.compile(r"\s+([\w.\-]+):\s?(.*)")
+_HIDDEN = re.compile(r"\s*\[REDACTED\]\s*\Z")
+
+
+class _Block(Struct):
+    """A run of lines of one kind."""
+
+    kind: str  # "user", "assistant", "Thinking", "Tool call", "Tool result", or "" before the first role
+    name: str  # what follows the mark on its line
+    line: int
+    lines: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines).strip("\n")
+
+
+def tell(path: Path, *, tally: Tally, agent_id: str | None) -> Iterator[Item]:
+    """Every block of a transcript, each counted once."""
+    pending: dict[str, str] = {}  # the last call of each tool that has no result yet
+    prompted = Place("", Origin("", ""))
+    for block in _blocks(path):
+        place = replace(prompted, id=f"line-{block.line}", origin=Origin(str(path), f"line {block.line}"))
+        told: Message | Answer | None
+        if block.kind == "user":
+            told = _user(block, place)
+            if told is not None and told.timestamp is not None:
+                prompted = replace(prompted, timestamp=told.timestamp, timestamp_source="turn")
+        elif block.kind == "Tool result" and block.name in pending:
+            call = pending.pop(block.name)
+            told = Answer(tool_call_id=call, result=block.text, origin=place.origin)
+        else:
+            told = _message(block, place)
+            if told is not None and told.tool is not None and told.tool.id is not None:
+                pending[block.name] = told.tool.id
+        if told is not None:
+            yield replace(told, agent_id=agent_id) if isinstance(told, Message) else told
+        tally.count(f"text ({block.kind or 'before the first role'})", "understood" if told else "silent")
+
+
+def _blocks(path: Path) -> Iterator[_Block]:
+    block = _Block("", "", 1, [])
+    with path.open(encoding="utf-8", errors="replace", newline=None) as file:
+        for number, raw in enumerate(file, start=1):
+            line = raw.rstrip("\n").removeprefix("\ufeff")
+            mark = _MARK.match(line) if block.kind not in ("", "user") else None
+            if line in ("user:", "assistant:"):
+                opened = _Block(line[:-1], "", number, [])
+            elif mark is not None:
+                opened = _Block(mark[1], mark[2].strip(), number, [])
+            elif block.kind == "Tool call" and line.strip() and not line[:1].isspace():
+                opened = _Block("assistant", "", number, [line])  # the arguments are indented; this is not
+            else:
+                block.lines.append(line)
+                continue
+            if _is_worth_counting(block):
+                yield block
+            block = opened
+    if _is_worth_counting(block):
+        yield block
+
+
+def _is_worth_counting(block: _Block) -> bool:
+    return bool(block.kind or block.text.strip())
+
+
+def _user(block: _Block, place: Place) -> Message | None:
+    prompt = read_prompt(block.text)
+    if prompt.at is not None:
+        place = replace(place, timestamp=prompt.at, timestamp_source="stored")
+    if prompt.is_context:
+        return message_at(place, "system", block.text.strip(), kind="context") if block.text.strip() else None
+    kind = "synthetic" if is_injected(prompt.text) else None
+    return message_at(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
+
+
+def _message(block: _Block, place: Place) -> Message | None:
+    text = _HIDDEN.sub("", block.text).strip()
+    match block.kind:
+        case "Thinking":
+            thought = "\n".join(filter(None, (block.name, text)))
+            return message_at(place, "thinking", thought) if thought else None
+        case "Tool call":
+            params = _params(block)
+            tool = ToolCall(place.id, block.name or "unknown", params, edits=edits_of(block.name, params))
+            return message_at(place, "tool", "", tool=tool)
+        case "Tool result":
+            tool = ToolCall(None, block.name or "unknown", result=block.text, status="completed")
+            return message_at(place, "tool", "", tool=tool)
+        case "assistant" if text:
+            return message_at(place, "assistant", text)
+        case "" if text:
+            return message_at(place, "system", text, kind="context")
+    return None
+
+
+def _params(block: _Block) -> dict[str, Any]:
+    """Indented ``name: value`` lines, or JSON; a line that is neither goes on with the value before it."""
+    whole = unwrapped(block.text.strip())
+    if isinstance(whole, dict):
+        return whole
+    params: dict[str, Any] = {}
+    last = ""
+    for line in block.lines:
+        found = _PARAM.match(line)
+        if found is not None:
+            last = found[1]
+            params[last] = found[2]
+        elif last:
+            params[last] = f"{params[last]}\n{line.strip()}" if line.strip() else params[last]
+        elif line.strip():
+            params["raw"] = f"{params['raw']}\n{line.strip()}" if "raw" in params else line.strip()
+    return params

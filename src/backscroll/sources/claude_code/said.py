@@ -81,10 +81,14 @@ class Said:
         self.node = transcript.tree.add(self.id, self.parent, flags, self.response)
 
     def repeats(self, kind: str, words: str) -> bool:
-        """Whether a response's words stand here again under another id, as 2.0.0 to 2.0.63 wrote them."""
-        if self.response is None or self.is_known:
+        """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote them.
+
+        The same are words of one response, or words typed at the same millisecond.
+        """
+        same = self.response or text(self.value.timestamp)
+        if same is None or self.is_known:
             return False
-        return self.transcript.is_repeat(self.response, kind, words)
+        return self.transcript.is_repeat(same, kind, words)
 
     def say(
         self,

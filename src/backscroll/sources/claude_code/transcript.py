@@ -265,9 +265,9 @@ class Transcript:
         if early is not None:
             self.tree.dead.add(f"queued-{early}")
 
-    def is_repeat(self, response: str, kind: str, words: str) -> bool:
-        """Whether the response said these words on another line."""
-        key = (response, kind, words)
+    def is_repeat(self, same: str, kind: str, words: str) -> bool:
+        """Whether these words were met a short while ago on a line of the same response or moment."""
+        key = (same, kind, words)
         if key in self._repeats:
             return True
         if len(self._repeats) > _REMEMBERED:

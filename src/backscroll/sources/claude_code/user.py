@@ -44,6 +44,8 @@ def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block
 
 
 def _prompt(words: str, said: Said, attachments: tuple[Attachment, ...]) -> None:
+    if words and said.repeats("prompt", words):
+        return
     said.transcript.delivered(words)
     kind = None
     if said.is_agent_root:

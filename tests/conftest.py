@@ -1,0 +1,39 @@
+"""What every test shares: no real home, no real environment, and hypothesis in two lengths."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "short", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.register_profile("long", settings.get_profile("short"), max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="Write the golden files anew.")
+
+
+@pytest.fixture(autouse=True)
+def _nobody_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the history of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("CLAUDE_", "CURSOR_", "BACKSCROLL_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    """A file to write and break; it may be written many times in one test."""
+    return tmp_path / "scratch.jsonl"

@@ -1,0 +1,95 @@
+"""Subagents, in every layout there was."""
+
+from pathlib import Path
+
+from backscroll.model import Agent, Reading
+from backscroll.testing.claude_code import Transcript, calls
+from tests.sources.claude_code.reading import everything, only, said, tell
+
+
+def agents(reading: Reading) -> dict[str, Agent]:
+    return {agent.agent_id: agent for agent in reading.closing.agents}
+
+
+def test_an_inlined_subagent_keeps_its_words_apart_and_knows_its_call(tmp_path: Path) -> None:
+    session = Transcript(version="1.0.98").user("where is it read?")
+    session.delegate("Find all callers", "Two.", calls=[calls.grep("parse", ["a.py"])]).assistant(
+        "In two places."
+    )
+    reading = only(session, tmp_path)
+    (agent,) = agents(reading).values()
+    assert agent.agent_id.startswith("inline-")
+    assert agent.prompt == "Find all callers"
+    (task,) = [m for m in reading.messages if m.tool and m.tool.name == "Task"]
+    assert task.tool is not None
+    assert agent.tool_call_id == task.tool.id
+    own = [m for m in reading.messages if m.agent_id == agent.agent_id]
+    assert all(m.is_sidechain and m.is_active for m in own)
+    assert said(tuple(own), "assistant") == ["Two."]
+    assert said(tuple(m for m in reading.messages if m.agent_id is None), "user") == ["where is it read?"]
+
+
+def test_two_inlined_subagents_with_two_prompts_are_told_apart(tmp_path: Path) -> None:
+    session = Transcript(version="1.0.98").user("look").delegate("Look left", "Nothing.")
+    session.delegate("Look right", "Something.").assistant("Right.")
+    found = agents(only(session, tmp_path))
+    assert {agent.prompt for agent in found.values()} == {"Look left", "Look right"}
+    assert len({agent.tool_call_id for agent in found.values()}) == 2
+
+
+def test_a_flat_file_belongs_to_the_session_its_lines_name(tmp_path: Path) -> None:
+    session = Transcript(version="2.0.40").user("go").delegate("Look", "Seen.").assistant("ok")
+    session.write(tmp_path)
+    told = everything(tmp_path)
+    (name,) = [name for name in told if name.startswith("agent-")]
+    (reading,) = told[name].readings
+    assert reading.opening.parent_id == session.session_id
+    assert reading.opening.agent_id == name.removeprefix("agent-").removesuffix(".jsonl")
+    assert all(m.agent_id == reading.opening.agent_id for m in reading.messages)
+    (link,) = told[f"{session.session_id}.jsonl"].links
+    assert link.agent_id == reading.opening.agent_id
+
+
+def test_a_file_below_the_session_is_linked_by_its_sidecar(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.230").user("go").delegate("Look", "Seen.").assistant("ok")
+    session.write(tmp_path)
+    told = everything(tmp_path)
+    (name,) = [name for name in told if name.startswith("agent-")]
+    (reading,) = told[name].readings
+    (link,) = told[name].links
+    assert (link.strength, link.tool_call_id) == (1, session.tool_ids[-1])
+    assert reading.opening.parent_id == session.session_id
+    own = reading.closing.agents[0]
+    assert (own.tool_call_id, own.prompt) == (link.tool_call_id, "Look")
+
+
+def test_figures_of_an_agent_come_from_its_parent(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.230").user("go").delegate("Look", "Seen.").assistant("ok")
+    (agent,) = agents(only(session, tmp_path)).values()
+    assert agent.total_duration_ms is not None
+    assert agent.total_tokens is not None
+    assert agent.total_tool_use_count is not None
+
+
+def test_warm_ups_and_replays_are_hidden(tmp_path: Path) -> None:
+    session = Transcript(version="2.0.64").user("go")
+    session.subagent("Warmup").assistant("Ready.")
+    session.subagent("real work").assistant("Done.")
+    session.subagent("x", agent_id="acompact-123").assistant("replayed")
+    session.subagent(None, agent_id="b1").assistant("an answer first")
+    session.write(tmp_path)
+    found = {
+        told.readings[0].opening.agent_id: told.readings[0].closing.visibility
+        for name, told in everything(tmp_path).items()
+        if name.startswith("agent-")
+    }
+    assert sorted(found.values()) == ["hidden", "hidden", "hidden", "listed"]
+    assert found["acompact-123"] == found["b1"] == "hidden"
+
+
+def test_a_progress_line_links_an_agent_once(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.30").user("go")
+    for _ in range(5):
+        session.progress("agent_progress", parent_tool_id="toolu_7", agentId="a1b2c3d", prompt="find")
+    told = tell(session.write(tmp_path))
+    assert [(link.agent_id, link.tool_call_id) for link in told.links] == [("a1b2c3d", "toolu_7")]

@@ -1,0 +1,40 @@
+"""How a project's folder is named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.sources.claude_code.key import matches, project_key
+
+LONG = "/srv/" + "/".join(f"segment{number:02}" for number in range(25))
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("/home/zoe/my_app.v2", "-home-zoe-my-app-v2"),
+        ("C:\\Users\\Zoe\\dev", "C--Users-Zoe-dev"),
+        ("/srv/日本/x", "-srv----x"),
+        ("/srv/🚀/x", "-srv----x"),
+    ],
+)
+def test_everything_but_letters_and_digits_becomes_a_dash(path: str, key: str) -> None:
+    assert project_key(path) == key
+
+
+def test_a_long_path_is_cut_and_hashed() -> None:
+    key = project_key(LONG)
+    assert len(key) == 207
+    assert key.endswith("-segment18-segme-kme5to")
+
+
+def test_drive_letters_and_old_spellings_match() -> None:
+    assert matches("c:\\Users\\Zoe\\dev", "C--Users-Zoe-dev")
+    assert matches("/home/zoe/my_app", "-home-zoe-my_app")
+    assert matches(LONG, project_key(LONG)[:201] + "otherhash")
+    assert not matches("/home/zoe/app2", "-home-zoe-app")
+
+
+@given(st.text())
+def test_any_path_has_a_key_that_it_matches(path: str) -> None:
+    assert matches(path, project_key(path))

@@ -10,7 +10,7 @@ from msgspec import Raw
 from backscroll.model import Item, Origin, Problem, Tally
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor import index, keys
-from backscroll.sources.cursor.decode import Undecodable, decode
+from backscroll.sources.cursor.decode import Undecodable, as_map, decode
 from backscroll.sources.cursor.library import Library, Shelfmark
 
 __all__ = ["read"]
@@ -54,8 +54,10 @@ def read(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> Iterato
             tally.count(count.family, "silent", count.number)
             continue
         tally.count(count.family, "problems", count.number)
-        tally.meet(f"key family {count.family}", count.number)
-        reason = count.reason or f"unknown key family '{count.family}' ({count.number} rows)"
+        reason = count.reason
+        if not reason:
+            tally.meet(f"key family {count.family}", count.number)
+            reason = f"unknown key family '{count.family}' ({count.number} rows)"
         yield Problem(Origin(path, count.family), reason)
     for key, reason in faults:
         if reason:
@@ -162,17 +164,26 @@ def _unknown(connection: Connection, key: bytes, text: str) -> tuple[bytes, _Cou
 
 
 def _keyless(connection: Connection) -> Iterator[_Count]:
-    """Rows whose key is NULL or binary: without a key nobody can say whose they are."""
-    emptied = filled = 0
+    """Rows whose key is NULL or binary. One that holds a message is lost: nobody can say whose it is."""
+    empty = spoken = 0
     for (value,) in connection.execute("select value from cursorDiskKV where key is null"):
-        emptied, filled = (emptied + 1, filled) if value is None else (emptied, filled + 1)
-    if emptied:
-        yield _Count("row without key", emptied)
-    if filled:
-        yield _Count("row without key", filled, False, f"{filled} rows have no key")
+        is_spoken = _is_record(as_bytes(value))
+        empty, spoken = empty + (not is_spoken), spoken + is_spoken
+    if empty:
+        yield _Count("row without key", empty)
+    if spoken:
+        yield _Count("row without key", spoken, False, f"{spoken} rows hold a message and no key")
     binary = connection.execute("select count(*) from cursorDiskKV where key >= x''").fetchone()[0]
     if binary:
         yield _Count("binary key", binary, False)
+
+
+def _is_record(value: bytes | None) -> bool:
+    try:
+        fields = as_map(decode(Raw(value), object)) if value else {}
+    except Undecodable:
+        return bool(value)
+    return not fields.keys().isdisjoint({"text", "bubbleId", "composerId", "conversation"})
 
 
 def _items(connection: Connection, mark: Shelfmark) -> tuple[list[_Count], list[Fault]]:

@@ -89,7 +89,7 @@ def close(
         workspace=home,
         created_at=begun or digest.first,
         created_at_source=source,
-        updated_at=max((at for at in (changed, digest.last) if at is not None), default=None),
+        updated_at=max((at for at in (changed, digest.last) if at is not None), default=begun),
         git_branch=summary.branch(facts),
         completeness=completeness,
         reasons=reasons,

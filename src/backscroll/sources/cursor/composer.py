@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from typing import TypeAlias
 
-from backscroll.model import Item, Link, Message, Opening, Workspace
+from msgspec.structs import replace
+
+from backscroll.model import Answer, Item, Link, Message, Opening, Problem, Workspace
 from backscroll.sources.cursor import bubble, closing, moment, recovery, summary, workspace
 from backscroll.sources.cursor.decode import Undecodable, as_int, as_map, as_text, decode
 from backscroll.sources.cursor.index import COMPOSERS_KEY, Entry
 from backscroll.sources.cursor.library import Library
+from backscroll.sources.cursor.memory import Memory
 from backscroll.sources.cursor.notes import Notes
 from backscroll.sources.cursor.order import Order, arrange
 from backscroll.sources.cursor.proposal import Proposals
@@ -21,6 +25,8 @@ from backscroll.sources.cursor.talk import Talk, timed
 __all__ = ["SOURCE", "is_agent", "read", "tell"]
 
 SOURCE = "cursor"
+
+_Said: TypeAlias = Message | Answer | Problem
 
 
 def is_agent(session: str, head: Head, entry: Entry | None = None) -> bool:
@@ -71,7 +77,9 @@ def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
     version = as_int(composer.v)
     if version is not None and version > KNOWN_COMPOSER:
         notes.tally.meet(f"composerData _v {version}")
-    return Facts(session, entry.head if entry else Head(), composer, entry, has_data, bool(shelf.data_rowid))
+    head = entry.head if entry else Head()
+    is_damaged = value is not None and not has_data
+    return Facts(session, head, composer, entry, has_data, bool(shelf.data_rowid), is_damaged)
 
 
 def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
@@ -92,24 +100,30 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     parent = _parent(facts)
     is_child = parent is not None or _is_child(facts)
     agent_id = facts.session if is_child else None
-    claims = workspace.Claims(facts.head, facts.composer, facts.entry.workspace_id if facts.entry else "")
+    model = _model(library, facts)
+    memory = Memory(library.warehouse(path), facts.session, facts.composer.conversation_state, model, notes)
+    claims = workspace.Claims(
+        facts.head,
+        facts.composer,
+        facts.entry.workspace_id if facts.entry else "",
+        lambda: memory.workspace_uris,
+    )
     home = workspace.attribute(
         library, facts.session, claims, parent=parent, claims_of=lambda name: _claims(library, path, name)
     )
     order = arrange(facts.composer, shelf, latest)
     _note_faults(order, notes)
-    voice = _voice(library, path, facts, agent_id, latest, seeks_files=home is None)
-    talk = Talk(facts.session, order, shelf, voice, notes, latest)
+    voice = _voice(library, path, facts, agent_id, model, latest, seeks_files=home is None)
+    talk = Talk(facts.session, order, shelf, voice, memory, notes, latest)
     begun, _ = summary.span(facts, latest)
-    spoken: Iterator[Message] = chain(
+    spoken: Iterator[_Said] = chain(
         timed(talk.conversation(facts.composer), begun), timed(talk.abandoned(facts.composer), begun)
     )
     held, store = _first_words(spoken, "bubbles" if shelf.bubbles else "inline")
     reasons: list[str] = []
-    if not store and (
-        rescued := recovery.recover(library, path, facts, voice, home.storage_ids if home else (), latest)
-    ):
-        store, held, spoken = rescued.store, [], timed(rescued.messages, begun)
+    storages = home.storage_ids if home else ()
+    if not store and (rescued := recovery.recover(library, facts, memory, storages, latest)):
+        store, held, spoken = rescued.store, [], iter(rescued.items)
         reasons.append(rescued.reason)
     yield Opening(
         source=SOURCE,
@@ -119,10 +133,15 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
         parent_id=parent,
     )
     digest = closing.Digest()
-    for message in chain(held, spoken):
+    for item in chain(held, spoken):
         yield from notes.flush()
-        digest.take(message)
-        yield message
+        match item:
+            case Message():
+                item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
+                digest.take(item)
+            case Problem():
+                notes.tally.count("agentKv:blob (of a session)", "problems")
+        yield item
     yield from notes.flush()
     yield from voice.links
     yield from _links(facts)
@@ -138,12 +157,12 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     yield notes.tally
 
 
-def _first_words(spoken: Iterator[Message], store: str) -> tuple[list[Message], str]:
+def _first_words(spoken: Iterator[_Said], store: str) -> tuple[list[_Said], str]:
     """Messages up to the first that is really there; an empty store when there is none."""
-    held = []
-    for message in spoken:
-        held.append(message)
-        if message.kind != "missing":
+    held: list[_Said] = []
+    for item in spoken:
+        held.append(item)
+        if isinstance(item, Message) and item.kind not in ("missing", "recovered"):
             return held, store
     return held, ""
 
@@ -154,16 +173,22 @@ def _note_faults(order: Order, notes: Notes) -> None:
         notes.trouble(notes.record, f"an entry of its message list could not be read: {fault}")
 
 
+def _model(library: Library, facts: Facts) -> str | None:
+    """The model chosen last; where that was "Auto", the one that wrote most of the code."""
+    named = as_text(as_map(facts.composer.model_config).get("modelName"))
+    return named if named not in bubble.AUTO else library.side.model(facts.session)
+
+
 def _voice(
     library: Library,
     path: Path,
     facts: Facts,
     agent_id: str | None,
+    model: str | None,
     latest: datetime,
     *,
     seeks_files: bool,
 ) -> bubble.Voice:
-    named = as_text(as_map(facts.composer.model_config).get("modelName"))
     warehouse = library.warehouse(path)
     return bubble.Voice(
         path=str(path),
@@ -174,7 +199,7 @@ def _voice(
             lambda family: warehouse.values_below(f"{family}:{facts.session}:"),
         ),
         images=library.images,
-        model=named if named not in bubble.AUTO else library.side.model(facts.session),
+        model=model,
         seeks_files=seeks_files,
     )
 

@@ -2,32 +2,35 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
-from backscroll.model import Message, Origin
+from backscroll.model import Answer, Message, Origin, Problem
 from backscroll.sources.cursor import places, prompts, summary
-from backscroll.sources.cursor.bubble import Voice
 from backscroll.sources.cursor.library import Library
+from backscroll.sources.cursor.memory import Memory
 from backscroll.sources.cursor.summary import Facts
 
 __all__ = ["Rescue", "recover"]
 
 
 class Rescue(NamedTuple):
+    """What was found, in which store, and what is wrong with it."""
+
     store: str
-    messages: Iterable[Message]
+    items: Iterable[Message | Answer | Problem]
     reason: str
 
 
 def recover(
-    library: Library, path: Path, facts: Facts, voice: Voice, storages: tuple[str, ...], latest: datetime
+    library: Library, facts: Facts, memory: Memory, storages: tuple[str, ...], latest: datetime
 ) -> Rescue | None:
     """The best of what is left: the agent's own record, the search index, the log of prompts."""
-    if (
-        summary.standing(facts, has_messages=False) != "ghost"
-        and not facts.composer.full_conversation_headers_only
-    ):
+    begun, ended = summary.span(facts, latest)
+    if memory.state is not None:
+        reason = "its messages are gone; this is what the agent remembers of them"
+        return Rescue("graph", memory.items(begun, ended), reason)
+    is_gone = summary.standing(facts, has_messages=False) == "ghost"
+    if not is_gone and len(memoryview(facts.composer.full_conversation_headers_only)) <= len(b"null"):
         return None
     if body := library.side.body(facts.session):
         message = Message(
@@ -38,7 +41,6 @@ def recover(
             kind="recovered",
         )
         return Rescue("search", [message], "only the text in Cursor's search index is left")
-    begun, ended = summary.span(facts, latest)
     known = {mark.storage: mark.path for mark in library.databases() if mark.storage}
     for storage in storages:
         if storage in known and (typed := prompts.between(library, known[storage], begun, ended, latest)):

@@ -171,6 +171,11 @@ class Warehouse:
         """Values whose keys begin with a prefix that ends in a colon, by what follows it."""
         return self._database.read(lambda connection: _values_below(connection, prefix))
 
+    def values_at(self, names: list[str]) -> dict[str, bytes]:
+        """The values under those of the keys that are there and not emptied."""
+        listed = msgspec.json.encode(names).decode()
+        return self._database.read(lambda connection: _values_at(connection, listed))
+
     def _weigh(self, values: dict[int, Value]) -> None:
         """Learn from a fetch how large bubbles are here."""
         if len(values) >= _FEWEST:
@@ -207,6 +212,15 @@ def _value_at(connection: Connection, key: str) -> bytes | None:
         return None
     found = connection.execute("select value from cursorDiskKV where key = ?", [key]).fetchone()
     return as_bytes(found[0]) if found else None
+
+
+def _values_at(connection: Connection, names: str) -> dict[str, bytes]:
+    if not keys.has_table(connection, "cursorDiskKV"):
+        return {}
+    rows = connection.execute(
+        "select key, value from cursorDiskKV where key in (select value from json_each(?))", [names]
+    )
+    return {key.decode("utf-8", "replace"): data for key, value in rows if (data := as_bytes(value))}
 
 
 def _values_below(connection: Connection, prefix: str) -> dict[str, bytes]:

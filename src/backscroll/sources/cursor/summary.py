@@ -24,6 +24,7 @@ class Facts(NamedTuple):
     entry: Entry | None
     has_data: bool  # a composerData row with something in it
     has_row: bool  # a composerData row at all
+    is_damaged: bool = False  # a composerData row that cannot be read
 
 
 def title(facts: Facts) -> tuple[str, str] | None:
@@ -44,7 +45,8 @@ def standing(facts: Facts, *, has_messages: bool) -> Visibility:
     """Whether a person would call this session theirs, and if not, why."""
     head, composer, entry = facts.head, facts.composer, facts.entry
     is_archived = head.is_archived is True or head.is_archived == 1 or composer.is_archived is True
-    if has_messages:
+    is_emptied = facts.has_row and not facts.has_data and not facts.is_damaged
+    if has_messages and not is_emptied:
         return "archived" if is_archived else "listed"
     workspace_id = entry.workspace_id if entry else ""
     is_windowless = workspace_id == "empty-window" or (
@@ -52,12 +54,14 @@ def standing(facts: Facts, *, has_messages: bool) -> Visibility:
         and workspace_id.isdigit()
         and not as_map(head.workspace_identifier).get("uri")
     )
+    if is_emptied:
+        return "deleted"
     if facts.session == "empty-state-draft" or is_windowless:
         return "placeholder"
+    if facts.session.startswith("bc-") or head.created_from_background_agent:
+        return "ghost"  # the mirror of a session whose words are with Cursor's servers
     if facts.has_data:
         return "draft"
-    if facts.has_row:
-        return "deleted"
     if is_archived and head.is_draft is not True and not (head.name or head.subtitle or head.draft_target):
         return "deleted"
     return "draft" if head.is_draft is True else "ghost"

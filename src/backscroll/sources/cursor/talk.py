@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from backscroll.model import Message, Origin
 from backscroll.sources.cursor import bubble, moment, summary
 from backscroll.sources.cursor.decode import Undecodable, as_int, as_map, as_text, decode, decode_each, unwrap
+from backscroll.sources.cursor.memory import Memory
 from backscroll.sources.cursor.notes import Notes
 from backscroll.sources.cursor.order import Order, Step
 from backscroll.sources.cursor.rows import Damaged, Shelf, Value
@@ -24,9 +25,17 @@ class Talk:
     """What was said, and what is left of what was said."""
 
     def __init__(
-        self, session: str, order: Order, shelf: Shelf, voice: bubble.Voice, notes: Notes, latest: datetime
+        self,
+        session: str,
+        order: Order,
+        shelf: Shelf,
+        voice: bubble.Voice,
+        memory: Memory,
+        notes: Notes,
+        latest: datetime,
     ) -> None:
         self._session = session
+        self._memory = memory
         self._order = order
         self._shelf = shelf
         self._voice = voice
@@ -119,16 +128,23 @@ class Talk:
         return None
 
     def _placeholder(self, name: str, header: Header) -> Message:
-        """A message that is listed and gone; it keeps its place and what the list still tells of it."""
-        self.missing += 1
+        """A message that is listed and gone, from the agent's memory where that has it.
+
+        Otherwise it keeps its place, and what the list still tells of it.
+        """
         grouping = as_map(header.grouping)
+        role = bubble.role_of(None, header)[0]
+        call = self._memory.calls.get(as_text(grouping.get("toolCallId")))
+        text = self._memory.prompts.get(name, "") if role == "user" else ""
+        self.missing += not (call or text)
         when = moment.of_bubble(None, None, None, header, None, self._latest)
         return Message(
             id=name,
-            role=bubble.role_of(None, header)[0],
-            content=as_text(grouping.get("textPreview")),
+            role="tool" if call else role,
+            content="" if call else text or as_text(grouping.get("textPreview")),
             origin=Origin(self._notes.path, self._notes.record),
-            kind="missing",
+            kind="recovered" if call or text else "missing",
+            tool=call,
             timestamp=when.at if when else None,
             timestamp_source=when.source if when else None,
             is_active=not grouping or grouping.get("isRenderable") is True,

@@ -29,6 +29,7 @@ class Claims(NamedTuple):
     head: Head
     composer: Composer
     workspace_id: str = ""
+    told: Callable[[], list[str]] = list  # folders that the agent was told it works in
 
 
 def attribute(
@@ -83,7 +84,12 @@ def _own(library: Library, session: str, claims: Claims) -> Workspace | None:
     for storage in library.members(session):
         if found := stored(library, storage, "workspace list"):
             return found
-    return _from_checkout(library, head, composer)
+    if found := _from_checkout(library, head, composer):
+        return found
+    for uri in claims.told():
+        if where := address(uri):
+            return _workspace(library, where, "conversationState")
+    return None
 
 
 def _identified(library: Library, identifier: dict[str, Any]) -> Workspace | None:

@@ -18,7 +18,7 @@ from backscroll.sources.cursor.result import failure
 from backscroll.sources.cursor.shape import Bubble, CodeBlock, Header
 from backscroll.sources.cursor.uri import file_path
 
-__all__ = ["AUTO", "Voice", "document_text", "placeholder_preview", "role_of"]
+__all__ = ["AUTO", "Voice", "document_text", "role_of"]
 
 AUTO = ("", "default", "auto", "Auto")
 _DEEPEST = 64  # nodes within nodes of an editor document
@@ -243,17 +243,21 @@ def _shown_code(blocks: list[CodeBlock]) -> str:
 
 def _usage(bubble: Bubble) -> TokenUsage | None:
     """Tokens where they were counted; 0 is what builds write that do not count."""
-    for record, names in (
-        (bubble.token_count, ("inputTokens", "outputTokens")),
-        (bubble.usage, ("input_tokens", "output_tokens")),
+    counted = bubble.token_count
+    if isinstance(counted, dict) and (
+        found := _tokens(counted.get("inputTokens"), counted.get("outputTokens"))
     ):
-        fields = as_map(record)
-        into, out = (as_int(fields.get(name)) or None for name in names)
-        if (into or 0) > 0 or (out or 0) > 0:
-            return TokenUsage(input_tokens=into, output_tokens=out)
+        return found
+    counted = bubble.usage
+    if isinstance(counted, dict):
+        return _tokens(counted.get("input_tokens"), counted.get("output_tokens"))
     return None
 
 
-def placeholder_preview(header: Header) -> str:
-    """What the list of bubbles still tells of one that is gone."""
-    return as_text(as_map(header.grouping).get("textPreview"))
+def _tokens(into: Any, out: Any) -> TokenUsage | None:
+    if not into and not out:
+        return None
+    read, written = as_int(into) or 0, as_int(out) or 0
+    if read <= 0 and written <= 0:
+        return None
+    return TokenUsage(input_tokens=read if read > 0 else None, output_tokens=written if written > 0 else None)

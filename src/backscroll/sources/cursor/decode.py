@@ -4,7 +4,7 @@ Every declared field takes any value, so only text that is no JSON at all, or
 is no object, is refused.
 """
 
-import re
+import json
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,13 +21,13 @@ __all__ = [
     "decode",
     "decode_each",
     "decode_map",
+    "storable",
     "unwrap",
 ]
 
 T = TypeVar("T")
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")  # may not fit into 64 bits, which msgspec decodes but never encodes
 _JSON_STARTS = frozenset('{["')
 _LARGEST_COUNT = 2**53
 
@@ -121,12 +121,23 @@ def unwrap(value: Any, *, levels: int = 2) -> Any:
 
 
 def _load(data: bytes) -> Any:
-    if _LONG_NUMBER.search(data):
-        return lenient.load(data)
     try:
         return msgspec.json.decode(data)
     except lenient.FAILURES:
         return lenient.load(data)
+
+
+def storable(value: Any) -> Any:
+    """The same value, with numbers that 64 bits cannot hold, which no encoder takes, made ones they can."""
+    return value if _is_storable(value) else lenient.load(json.dumps(value))
+
+
+def _is_storable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_storable, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_storable, value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**64
 
 
 def as_text(value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.sources.cursor.decode import as_int, as_list, as_map, as_text, unwrap
+from backscroll.sources.cursor.decode import as_int, as_list, as_map, as_text, storable, unwrap
 
 __all__ = ["failure", "readable"]
 
@@ -31,7 +31,7 @@ def readable(value: Any) -> str | None:
 
 def pretty(value: Any) -> str:
     """JSON laid out for reading."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(storable(value)), indent=2).decode()
 
 
 def failure(error: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from backscroll.model import Edit, Status, ToolCall
 from backscroll.sources.cursor import edit, verdict
-from backscroll.sources.cursor.decode import as_map, as_text, unwrap
+from backscroll.sources.cursor.decode import as_map, as_text, storable, unwrap
 from backscroll.sources.cursor.proposal import Proposals
 from backscroll.sources.cursor.result import failure, readable
 from backscroll.sources.cursor.shape import CodeBlock
@@ -82,9 +82,9 @@ def _arguments(record: dict[str, Any]) -> dict[str, Any]:
     for value in (record.get("rawArgs"), record.get("params")):
         found = unwrap(value)
         if isinstance(found, dict) and found:
-            return found
+            return storable(found)  # type: ignore[no-any-return]
         if isinstance(found, list) and found:
-            return {"items": found}
+            return {"items": storable(found)}
         if isinstance(found, str) and found.strip():
             left = left or found
     return {"raw": left} if left else {}

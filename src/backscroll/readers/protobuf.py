@@ -43,7 +43,11 @@ class Record:
             if len(self.fields) >= _MOST_FIELDS:
                 raise _CutOffError(f"more than {_MOST_FIELDS} fields")
             start = at
-            tag, at = _varint(data, at)
+            tag = data[at]
+            if tag < 0x80:
+                at += 1
+            else:
+                tag, at = _varint(data, at)
             number, wire_type = tag >> 3, tag & 7
             value: int | bytes
             if not number:
@@ -51,7 +55,10 @@ class Record:
             if wire_type == _VARINT:
                 value, at = _varint(data, at)
             elif wire_type == _BYTES:
-                size, at = _varint(data, at)
+                if at < end and data[at] < 0x80:
+                    size, at = data[at], at + 1
+                else:
+                    size, at = _varint(data, at)
                 if size > end - at:
                     raise _CutOffError(f"cut off in field {number} at byte {start}")
                 value, at = data[at : at + size], at + size

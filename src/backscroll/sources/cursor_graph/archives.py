@@ -8,7 +8,10 @@ from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import Blobs, blob_id
 from backscroll.sources.cursor_graph.state import Entry, entry_of
 
+
 __all__ = ["Archive", "read_archives", "whole_conversation"]
+
+_LONGEST_LEAD = 4  # system prompt, context, rules, summary
 
 
 class Archive(Struct, frozen=True):
@@ -34,17 +37,18 @@ def read_archives(ids: Iterable[str], blobs: Blobs) -> list[Archive]:
 def whole_conversation(archives: Iterable[Archive], kept: list[Entry]) -> list[Entry]:
     """Every message in order: what was archived, oldest first, then what is left.
 
-    A compaction may leave the last messages standing that it also archived, and
-    a later archive may begin with an earlier one: what overlaps is told once.
+    A compaction leaves the system prompt, the context and its summary, and may
+    leave the last messages standing that it also archived; a later archive may
+    begin with an earlier one. What overlaps is told once.
     """
     whole: list[Entry] = []
     for part in (*(list(archive.entries) for archive in archives), kept):
+        lead, overlap = next(
+            ((lead, size) for lead in range(_LONGEST_LEAD) if (size := _overlap(whole, part[lead:]))), (0, 0)
+        )
+        new = part[:lead] + part[lead + overlap :]
         # The system prompt stands first in every list.
-        lead = 1 if whole and part and part[0] == whole[0] else 0
-        overlap = max(_overlap(whole, part), lead)
-        if lead:
-            overlap = max(overlap, 1 + _overlap(whole, part[1:]))
-        whole += part[overlap:]
+        whole += new[1:] if whole and new and new[0] == whole[0] else new
     return whole
 
 

@@ -23,7 +23,7 @@ from backscroll.sources.cursor_graph.parts import (
 from backscroll.sources.cursor_graph.prompt import folders_in, is_injected
 from backscroll.sources.cursor_graph.state import Entry, State
 from backscroll.sources.cursor_graph.steps import said_in
-from backscroll.sources.cursor_graph.turns import Turn, read_steps, read_turns
+from backscroll.sources.cursor_graph.turns import Turn, read_call_times, read_steps, read_turns
 
 __all__ = ["Conversation", "Verdict"]
 
@@ -31,7 +31,6 @@ Verdict = Literal["understood", "silent", "problems"]
 
 _RANK: dict[Verdict, int] = {"silent": 0, "problems": 1, "understood": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
-_UNTIMED_STEPS = 50  # after as many steps without a time, the rest have none either
 _GLANCE = 4_000  # characters of context that are compared with what turns say
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -99,7 +98,7 @@ class Conversation:
             turns,
             self.state.timings,
             alignment=alignment,
-            call_times=self._call_times(turns),
+            call_times=read_call_times(turns, self._blobs),
             started_at=self._bounds[0],
             ended_at=self._bounds[1],
         )
@@ -230,20 +229,6 @@ class Conversation:
         for id in self._blobs.altered:
             if id in self.verdicts:
                 yield Problem(self._origin(id), "is not what its id says: it was changed or damaged")
-
-    def _call_times(self, turns: Iterable[Turn]) -> dict[str, int]:
-        """When calls were made, where steps say it."""
-        found: dict[str, int] = {}
-        untimed = 0
-        for turn in turns:
-            for step in read_steps(turn, self._blobs):
-                if step.timestamp_ms is None:
-                    untimed += 1
-                elif step.call is not None and step.call.id is not None:
-                    found[step.call.id] = step.timestamp_ms
-                if untimed >= _UNTIMED_STEPS and not found:
-                    return found
-        return found
 
     def facts(self) -> dict[str, Any]:
         """What the root says besides the conversation."""

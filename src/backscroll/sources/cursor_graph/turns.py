@@ -8,7 +8,7 @@ from msgspec import Struct
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import Blobs, blob_id
 
-__all__ = ["Call", "Step", "Turn", "read_steps", "read_turns"]
+__all__ = ["Call", "Step", "Turn", "read_call_times", "read_steps", "read_turns"]
 
 _TOOLS = {
     1: "Shell",
@@ -34,6 +34,7 @@ _TOOLS = {
 }
 _CALL_ID, _STARTED, _COMPLETED = 57, 59, 60
 _LEVELS = 6
+_UNTIMED_CALLS = 50  # after as many without a time, the rest have none either
 
 
 class Call(Struct, frozen=True):
@@ -136,6 +137,23 @@ def read_steps(turn: Turn, blobs: Blobs) -> Iterator[Step]:
     for id, data in blobs.each(turn.step_ids):
         if data is not None:
             yield _step(id, Record(data))
+
+
+def read_call_times(turns: Iterable[Turn], blobs: Blobs) -> dict[str, int]:
+    """When calls were made, by their ids. Only newer versions say it, and those say it of every call."""
+    found: dict[str, int] = {}
+    untimed = 0
+    for _, data in blobs.each(id for turn in turns for id in turn.step_ids):
+        call = Record(data).record(2) if data is not None else None
+        if call is None:
+            continue
+        id, started = call.text(_CALL_ID), call.number(_STARTED)
+        if id and started is not None:
+            found[id] = started
+        untimed += started is None
+        if untimed >= _UNTIMED_CALLS and not found:
+            break
+    return found
 
 
 def _step(id: str, record: Record) -> Step:

@@ -3,6 +3,7 @@
 docs/formats/cursor.md describes the stores and the versions met.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +43,7 @@ class Cursor:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
         try:
             yield from self._items(unit)
-        except BackscrollError as error:
+        except (BackscrollError, sqlite3.Error) as error:
             tally = Tally()
             tally.count("database", "problems")
             yield Problem(Origin(unit.path, unit.key or "database"), str(error))

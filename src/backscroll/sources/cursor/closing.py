@@ -51,6 +51,7 @@ class Remains(NamedTuple):
     """What is not as it was when it was said."""
 
     missing: int = 0
+    emptied: int = 0
     orphans: int = 0
     is_inferred: bool = False
     reasons: tuple[str, ...] = ()
@@ -75,7 +76,11 @@ def close(
     title = summary.title(facts) or library.side.title(facts.session)
     if title is None and digest.prompt:
         title = (summary.opening_line(digest.prompt), "first message")
-    completeness, reasons = _completeness(remains, facts)
+    has_messages = digest.count > 0 or remains.missing > 0
+    visibility = summary.standing(facts, has_messages=has_messages)
+    completeness, reasons = _completeness(remains)
+    if visibility == "ghost":
+        completeness, reasons = "partial", ("it is listed, and nothing of it is here",)
     metadata: dict[str, Any] = summary.facts(facts)
     if decisions:
         metadata["decision_evidence"] = dict(decisions)
@@ -93,17 +98,19 @@ def close(
         git_branch=summary.branch(facts),
         completeness=completeness,
         reasons=reasons,
-        visibility=summary.standing(facts, has_messages=digest.count > 0 or remains.missing > 0),
+        visibility=visibility,
         agents=(_agent(facts, digest, parent, begun, title),) if is_child else (),
         child_ids=_children(facts),
         metadata=metadata,
     )
 
 
-def _completeness(remains: Remains, facts: Facts) -> tuple[Completeness, tuple[str, ...]]:
+def _completeness(remains: Remains) -> tuple[Completeness, tuple[str, ...]]:
     reasons = list(remains.reasons)
     if remains.missing and remains.store != "graph":
         reasons.append(f"{remains.missing} messages are listed and gone")
+    if remains.emptied:
+        reasons.append(f"{remains.emptied} messages were emptied or cannot be read")
     if remains.is_inferred:
         reasons.append("the order of messages is inferred from their times")
     if remains.store in ("prompts", "search"):

@@ -97,8 +97,8 @@ def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
 def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes) -> Iterator[Item]:
     """The stream of one session, its tally last."""
     latest = moment.latest_believable()
-    parent = _parent(facts)
-    is_child = parent is not None or _is_child(facts)
+    parent = _parent(library, path, facts)
+    is_child = parent is not None or _is_marked(facts)
     agent_id = facts.session if is_child else None
     model = _model(library, facts)
     memory = Memory(library.warehouse(path), facts.session, facts.composer.conversation_state, model, notes)
@@ -147,7 +147,9 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     yield from _links(facts)
     if home is None:
         home = _guess(library, path, shelf, facts.session, voice)
-    remains = closing.Remains(talk.missing, talk.orphans, order.is_inferred, tuple(reasons), store)
+    remains = closing.Remains(
+        talk.missing, talk.emptied, talk.orphans, order.is_inferred, tuple(reasons), store
+    )
     yield closing.close(
         library, facts, digest, home, remains, voice.decisions, parent, latest, is_child=is_child
     )
@@ -204,16 +206,25 @@ def _voice(
     )
 
 
-def _parent(facts: Facts) -> str | None:
-    found = workspace.parent_of(workspace.Claims(facts.head, facts.composer))
-    return found if found != facts.session else None
+def _parent(library: Library, path: Path, facts: Facts) -> str | None:
+    """The session that started this one; none when following parents leads back here."""
+    parent = workspace.parent_of(workspace.Claims(facts.head, facts.composer))
+    seen = {facts.session}
+    name = parent
+    while name and name not in seen:
+        seen.add(name)
+        entry = library.heads().entries.get(name)
+        claims = workspace.Claims(entry.head, Composer()) if entry else _claims(library, path, name)
+        name = workspace.parent_of(claims) if claims else None
+    return parent if name != facts.session else None
 
 
-def _is_child(facts: Facts) -> bool:
+def _is_marked(facts: Facts) -> bool:
+    """Whether a session is called somebody's child, whoever that may be."""
     return (
-        is_agent(facts.session, facts.head, facts.entry)
-        or isinstance(facts.composer.subagent_info, dict)
-        or facts.composer.is_best_of_n_subcomposer is True
+        facts.session.startswith("task-")
+        or (facts.entry is not None and facts.entry.is_subagent)
+        or True in (facts.head.is_best_of_n_subcomposer, facts.composer.is_best_of_n_subcomposer)
     )
 
 

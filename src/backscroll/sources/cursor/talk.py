@@ -42,6 +42,7 @@ class Talk:
         self._notes = notes
         self._latest = latest
         self.missing = 0
+        self.emptied = 0
         self.orphans = 0
 
     def conversation(self, composer: Composer) -> Iterator[Message]:
@@ -104,6 +105,8 @@ class Talk:
                     yield message
             elif step.header is not None:
                 yield self._placeholder(step.id, step.header)
+            else:
+                self.emptied += 1
             if step.id in rows and (row is not None or value is None):
                 self._notes.tally.count("bubbleId", "understood" if row is not None and said else "silent")
 

@@ -6,11 +6,12 @@ docs/formats/cursor.md describes the stores and the versions met.
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from backscroll.config import Machine
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
-from backscroll.sources.cursor import account, chat, composer, listing, places, prompts
+from backscroll.sources.cursor import account, chat, composer, document, listing, places, prompts
 from backscroll.sources.cursor.library import Library, Shelfmark
 
 __all__ = ["Cursor"]
@@ -48,6 +49,18 @@ class Cursor:
             tally.count("database", "problems")
             yield Problem(Origin(unit.path, unit.key or "database"), str(error))
             yield tally
+
+    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
+        library = self._library(Path(unit.root))
+        path = Path(unit.path)
+        try:
+            if not unit.key:
+                yield from document.items(library, path)
+            elif unit.kind != "prompts" and not unit.key.startswith(("tab:", "composer:")):
+                yield from document.rows(library, path, unit.key)
+        except (BackscrollError, sqlite3.Error):
+            return
 
     def close(self) -> None:
         """Close all databases and forget what was fetched ahead."""

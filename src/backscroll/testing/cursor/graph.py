@@ -88,6 +88,8 @@ def build_graph(
     has_prompts: bool = True,
     is_inline: bool = False,
     compacted: int = 0,
+    summary: str = "Earlier, the basket totals were looked into.",
+    paths: Sequence[str] | None = None,
     archive_field: Literal[11, 13] = 13,
     pending: Message | None = None,
     subagents: Mapping[str, "Graph"] | None = None,
@@ -99,9 +101,11 @@ def build_graph(
     """The graph of a conversation, with the roots of its earlier turns left in it.
 
     ``compacted`` is how many of the model's messages were summarised away into
-    an archive. ``pending`` is an answer whose tool has not returned.
+    an archive, and ``summary`` what stands in their place. ``paths`` are the files
+    that were read. ``pending`` is an answer whose tool has not returned.
     """
     graph = Graph()
+    paths = [f"{folder}/cart.py"] if paths is None else paths
     seen = [graph.put(dumps(prompt).encode()) for prompt in opening_prompts(folder)] if has_prompts else []
     nodes: list[bytes] = []
     timings: list[bytes] = []
@@ -110,7 +114,7 @@ def build_graph(
         clock = times[place : place + len(turn)]
         place += len(turn)
         before = graph.put(
-            _root(seen, nodes, timings, turn_shape=turn_shape, is_timed=is_timed, folder=folder)
+            _root(seen, nodes, timings, turn_shape=turn_shape, is_timed=is_timed, folder=folder, paths=paths)
         )
         graph.older.append(before.hex())
         if has_prompts:
@@ -120,7 +124,7 @@ def build_graph(
         timings.append(message((1, clock[-1] - clock[0]), (2, clock[0])))
     extra: list[Field] = []
     if compacted:
-        seen, archive = _compact(graph, seen, compacted)
+        seen, archive = _compact(graph, seen, compacted, summary)
         extra.append((archive_field, archive))
         extra.append((17, 1))
     if pending is not None:
@@ -136,6 +140,7 @@ def build_graph(
         turn_shape=turn_shape,
         is_timed=is_timed,
         folder=folder,
+        paths=paths,
         extra=extra,
         start=times[:1],
     )
@@ -153,6 +158,7 @@ def _root(
     turn_shape: Turns,
     is_timed: bool,
     folder: str,
+    paths: Sequence[str],
     extra: Sequence[Field] = (),
     start: Sequence[int] = (),
 ) -> bytes:
@@ -165,10 +171,11 @@ def _root(
     fields.append((5, message((1, 300), (2, 200000), (3, breakdown))))
     if turn_shape == "new":
         fields += [(8, id) for id in nodes]
-    fields += [(9, f"file://{folder}"), (10, 1), (12, entry(f"{folder}/cart.py", "unchanged"))]
+    fields += [(9, f"file://{folder}"), (10, 1)]
+    fields += [(12, entry(path, "unchanged")) for path in paths]
     if is_timed and turn_shape == "new":
         fields += [(14, timing) for timing in timings]
-    fields.append((18, f"{folder}/cart.py"))
+    fields += [(18, path) for path in paths]
     if is_timed and start:
         fields += [(26, start[0]), (27, "Europe/Paris")]
     fields += extra
@@ -224,10 +231,9 @@ def _call(tool: Tool, at: int, is_timed: bool) -> bytes:
     return message(*fields)
 
 
-def _compact(graph: Graph, seen: Sequence[bytes], count: int) -> tuple[list[bytes], bytes]:
+def _compact(graph: Graph, seen: Sequence[bytes], count: int, told: str) -> tuple[list[bytes], bytes]:
     """Move messages out of the root into an archive, and put a summary in their place."""
     opening, moved, kept = list(seen[:2]), seen[2 : 2 + count], seen[2 + count :]
-    told = "Earlier, the basket totals were looked into."
     summary = {
         "role": "user",
         "content": [{"type": "text", "text": f"<conversation_summary>\n{told}\n</conversation_summary>"}],

@@ -1,0 +1,122 @@
+"""Where the command line's history lies, and what counts as a part of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backscroll.config import Machine
+from backscroll.sources.cursor_cli import CursorCli, places
+from backscroll.sources.cursor_cli.models import display_name
+
+from .reading import CWD, Store, only, read_all, read_one, user
+
+
+def test_every_root_that_versions_have_used_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path / "nowhere")
+    assert CursorCli().roots(Machine(tmp_path)) == [tmp_path / ".cursor", tmp_path / ".config" / "cursor"]
+    named = {"CURSOR_CONFIG_DIR": "/etc/one", "CURSOR_DATA_DIR": "~/two", "XDG_CONFIG_HOME": "/xdg"}
+    assert CursorCli().roots(Machine(tmp_path, named)) == [
+        Path("/etc/one"),
+        tmp_path / "two",
+        tmp_path / ".cursor",
+        Path("/xdg/cursor"),
+    ]
+
+
+def test_the_windows_side_is_seen_from_wsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zoe" / ".cursor").mkdir(parents=True)
+    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path)
+    assert tmp_path / "zoe" / ".cursor" in CursorCli().roots(Machine(Path("/home/zoe")))
+
+
+def test_a_missing_root_is_silence(tmp_path: Path) -> None:
+    assert list(CursorCli().units(tmp_path / "nowhere")) == []
+
+
+def test_a_session_never_begun_is_a_draft(tmp_path: Path) -> None:
+    folder = tmp_path / "chats" / "11e9fe063b91149eb10c6daf331adfaa" / "id-1"
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text(
+        json.dumps({"schemaVersion": 1, "cwd": CWD, "title": "T", "hasConversation": False})
+    )
+    told = read_one(tmp_path)
+    reading = only(told)
+    assert (reading.opening.id, reading.closing.visibility, reading.messages) == ("id-1", "draft", ())
+    assert reading.closing.workspace is not None
+    assert "verified" in reading.closing.workspace.evidence
+    assert told.tally.kinds == {"meta.json": 1}
+
+
+def test_a_session_of_another_editor_is_told_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path).say(user("go"))
+    store.folder = tmp_path / "acp-sessions" / store.id
+    store.path = store.folder / "store.db"
+    store.write(sidecar={"schemaVersion": 1, "cwd": CWD})
+    reading = only(read_one(tmp_path))
+    assert (reading.opening.store, reading.opening.id) == ("acp", store.id)
+    assert reading.closing.workspace is not None
+    assert reading.closing.workspace.path == CWD
+
+
+def test_prompts_without_a_session_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "prompt_history.json").write_text('["one", "two"]')
+    Store(tmp_path).say(user("go")).write()
+    next(tmp_path.glob("chats/*/*")).joinpath("prompt_history.json").write_text('["three"]')
+    counted = [told.tally.kinds.get("prompt without a session") for told in read_all(tmp_path)]
+    assert counted == [None, 1, 2]
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "7"])
+def test_a_broken_prompt_list_is_a_problem(tmp_path: Path, content: str) -> None:
+    (tmp_path / "prompt_history.json").write_text(content)
+    assert len(read_one(tmp_path).problems) == 1
+
+
+def test_links_that_lead_out_of_the_root_are_not_followed(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    Store(outside).say(user("somebody else's")).write()
+    hashed = next((outside / "chats").iterdir())
+    (root / "chats").mkdir(parents=True)
+    (root / "chats" / hashed.name).symlink_to(hashed)
+    (root / "projects").symlink_to(outside)
+    assert list(CursorCli().units(root)) == []
+
+
+def test_the_fingerprint_moves_with_the_store_and_with_the_file_beside_it(tmp_path: Path) -> None:
+    store = Store(tmp_path).say(user("go")).write()
+    source = CursorCli()
+    (before,) = source.units(tmp_path)
+    list(source.read(before))
+    assert list(source.units(tmp_path)) == [before]
+    (store.folder / "meta.json").write_text("{}")
+    (after,) = source.units(tmp_path)
+    assert (after.fingerprint != before.fingerprint, after.session_id) == (True, store.id)
+
+
+def test_reading_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    Store(tmp_path).say(user("go")).write(sidecar={"schemaVersion": 1})
+
+    def state() -> dict[str, tuple[int, int]]:
+        return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.rglob("*")}
+
+    before = state()
+    read_all(tmp_path)
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("claude-4.5-opus-high-thinking", "Claude Opus 4.5 (Thinking)"),
+        ("claude-4-sonnet", "Claude Sonnet 4"),
+        ("gpt-4o", "GPT-4o"),
+        ("gpt-4.1", "GPT-4.1"),
+        ("gemini-2.5-pro", "Gemini 2.5 Pro"),
+        ("composer-1", "composer-1"),
+    ],
+)
+def test_models_are_called_as_people_call_them(model: str, name: str) -> None:
+    assert display_name(model) == name

@@ -170,12 +170,13 @@ class Voice:
 
 def role_of(value: Any, header: Header | None = None) -> tuple[Role, str | None]:
     """Who speaks, and what to call a type that nobody knows."""
-    for each in (value, header.type if header is not None else None):
-        if each in (1, "user"):
-            return "user", None
-        if each in (2, "ai", "assistant"):
-            return "assistant", None
-    return "assistant", None if value is None else f"type {value}"
+    if value is None and header is not None:
+        value = header.type
+    if value in (1, "user"):
+        return "user", None
+    if value is None or value in (2, "ai", "assistant"):
+        return "assistant", None
+    return "assistant", f"type {value}"[:40]
 
 
 def _text(bubble: Bubble) -> str:

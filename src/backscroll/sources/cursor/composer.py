@@ -97,8 +97,9 @@ def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
 def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes) -> Iterator[Item]:
     """The stream of one session, its tally last."""
     latest = moment.latest_believable()
-    parent = _parent(library, path, facts)
-    is_child = parent is not None or _is_marked(facts)
+    parent = workspace.parent_of(workspace.Claims(facts.head, facts.composer))
+    is_child = (parent is not None or _is_marked(facts)) and not _is_circular(library, path, facts, parent)
+    parent = parent if is_child else None
     agent_id = facts.session if is_child else None
     model = _model(library, facts)
     memory = Memory(library.warehouse(path), facts.session, facts.composer.conversation_state, model, notes)
@@ -206,9 +207,8 @@ def _voice(
     )
 
 
-def _parent(library: Library, path: Path, facts: Facts) -> str | None:
-    """The session that started this one; none when following parents leads back here."""
-    parent = workspace.parent_of(workspace.Claims(facts.head, facts.composer))
+def _is_circular(library: Library, path: Path, facts: Facts, parent: str | None) -> bool:
+    """Whether following parents leads back here: then nobody started anybody."""
     seen = {facts.session}
     name = parent
     while name and name not in seen:
@@ -216,7 +216,7 @@ def _parent(library: Library, path: Path, facts: Facts) -> str | None:
         entry = library.heads().entries.get(name)
         claims = workspace.Claims(entry.head, Composer()) if entry else _claims(library, path, name)
         name = workspace.parent_of(claims) if claims else None
-    return parent if name != facts.session else None
+    return name == facts.session
 
 
 def _is_marked(facts: Facts) -> bool:

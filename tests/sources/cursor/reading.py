@@ -1,0 +1,59 @@
+"""What the source tells of a home, with the account of every unit checked on the way."""
+
+from pathlib import Path
+
+from backscroll.model import Message, Reading, Tally, Told, Unit, fold
+from backscroll.sources.cursor import Cursor
+from backscroll.testing import cursor
+
+
+def tell(root: Path) -> dict[Unit, Told]:
+    """Everything below a root, unit by unit."""
+    source = Cursor()
+    told = {unit: fold(source.read(unit)) for unit in source.units(root)}
+    for each in told.values():
+        account = each.tally
+        assert account.records == account.understood + account.silent + account.problems
+        assert account.records == sum(account.kinds.values())
+    source.close()
+    return told
+
+
+def read(root: Path) -> dict[str, Reading]:
+    """Every session below a root, by id."""
+    found = [reading for told in tell(root).values() for reading in told.readings]
+    assert len({reading.opening.id for reading in found}) == len(found)
+    return {reading.opening.id: reading for reading in found}
+
+
+def read_one(root: Path, session: str) -> Reading:
+    return read(root)[session]
+
+
+def converse(home: cursor.Home, *messages: cursor.Message, **how: object) -> Reading:
+    """The one session that holds these messages, written and read."""
+    made = home.composer(messages, **how)  # type: ignore[arg-type]
+    home.write()
+    return read_one(home.root, made.id)
+
+
+def said(reading: Reading, *, is_active: bool = True) -> list[tuple[str, str]]:
+    """Role and words of what was said; a tool's name and answer in place of its words."""
+    return [(each.role, words(each)) for each in reading.messages if each.is_active is is_active]
+
+
+def words(message: Message) -> str:
+    return f"{message.tool.name}: {message.tool.result}" if message.tool else message.content
+
+
+def total(root: Path) -> Tally:
+    """The accounts of all units in one."""
+    whole = Tally()
+    for told in tell(root).values():
+        whole.records += told.tally.records
+        whole.problems += told.tally.problems
+        for kind, number in told.tally.kinds.items():
+            whole.kinds[kind] = whole.kinds.get(kind, 0) + number
+        for name, number in told.tally.unknown.items():
+            whole.unknown[name] = whole.unknown.get(name, 0) + number
+    return whole

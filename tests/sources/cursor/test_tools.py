@@ -1,0 +1,256 @@
+"""Tool calls: arguments, answers, standing, decisions, edits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.testing import cursor
+from tests.sources.cursor.reading import converse, tell
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> cursor.Home:
+    return cursor.Home(tmp_path / "Cursor")
+
+
+def call(home: cursor.Home, tool: cursor.Tool, **how: Any) -> ToolCall:
+    """The one call that a record gives."""
+    reading = converse(home, cursor.Message("assistant", tool=tool, id="b1"), **how)
+    (message,) = [message for message in reading.messages if message.role == "tool"]
+    assert message.tool is not None
+    return message.tool
+
+
+@pytest.mark.parametrize("spelling", ["json", "object", "double"])
+def test_arguments_and_answer_are_read_however_they_are_wrapped(home: cursor.Home, spelling: Any) -> None:
+    found = call(home, cursor.Tool("run_terminal_cmd", {"command": "ls"}, {"output": "a"}, spelling=spelling))
+    assert (found.params, found.result, found.status) == ({"command": "ls"}, "a", "completed")
+
+
+def test_arguments_come_from_params_when_the_raw_ones_are_empty_or_broken(home: cursor.Home) -> None:
+    for raw in ("", "{broken", None):
+        found = call(home, cursor.Tool("grep", {"pattern": "x"}, {}, fields={"rawArgs": raw}))
+        assert found.params == {"pattern": "x"}
+
+
+def test_arguments_that_are_no_json_are_kept_as_they_are(home: cursor.Home) -> None:
+    found = call(home, cursor.Tool("grep", fields={"rawArgs": "pattern=x", "params": ""}))
+    assert found.params == {"raw": "pattern=x"}
+
+
+def test_a_number_too_long_for_anyone_does_not_cost_the_arguments(home: cursor.Home) -> None:
+    found = call(home, cursor.Tool("grep", fields={"rawArgs": '{"n": ' + "9" * 40 + ', "pattern": "x"}'}))
+    assert found.params == {"n": 1e40, "pattern": "x"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"output": "3 passed", "rejected": False, "notInterrupted": True}, "3 passed"),
+        ({"output": "boom", "exitCode": 2, "rejected": False}, "boom\n[exit code 2]"),
+        ({"diff": {"chunks": [{"diffString": "-a\n+b"}, {"diffString": "+c"}]}}, "-a\n+b\n+c"),
+        ({"files": [{"name": "src", "isDirectory": True}, {"name": "a.py"}]}, "src/\na.py"),
+        (
+            {"directories": [{"absPath": "/w", "files": [{"relPath": "a.py"}], "totalFiles": 1}]},
+            "/w/a.py\n[1 files in /w]",
+        ),
+        (
+            {
+                "success": {
+                    "workspaceResults": {
+                        "/w": {
+                            "content": {
+                                "matches": [
+                                    {"file": "a.py", "matches": [{"lineNumber": 3, "content": "total"}]}
+                                ]
+                            }
+                        }
+                    }
+                }
+            },
+            "a.py:3: total",
+        ),
+        ({"success": {"workspaceResults": {"/w": {"files": ["a.py", "b.py"]}}}}, "a.py\nb.py"),
+        ({"contents": "def f(): ...", "totalLines": 1}, "def f(): ..."),
+        ({"content": [{"type": "text", "text": "from a server"}]}, "from a server"),
+        ("plain words", "plain words"),
+        ("[1] + done", "[1] + done"),
+        ({"odd": 1}, '{\n  "odd": 1\n}'),
+    ],
+)
+def test_an_answer_reads_like_text(home: cursor.Home, answer: Any, text: str) -> None:
+    assert call(home, cursor.Tool("any", {}, answer)).result == text
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("loading", "pending"),
+        ("running", "pending"),
+        ("completed", "completed"),
+        ("error", "failed"),
+        ("cancelled", "cancelled"),
+        ("rejected", "cancelled"),
+    ],
+)
+def test_every_status_is_one_of_four(home: cursor.Home, status: str, expected: str) -> None:
+    assert call(home, cursor.Tool("any", {}, None, status=status)).status == expected
+
+
+def test_a_call_not_answered_has_no_result_and_one_answered_with_nothing_an_empty_one(
+    home: cursor.Home,
+) -> None:
+    assert call(home, cursor.Tool("any", {}, None, status="loading")).result is None
+    assert call(home, cursor.Tool("any", {}, None, status="completed")).result == ""
+
+
+def test_a_failure_says_what_the_user_saw(home: cursor.Home) -> None:
+    error = {"clientVisibleErrorMessage": "No such host", "modelVisibleErrorMessage": "dns"}
+    found = call(home, cursor.Tool("web_fetch", {}, None, status="error", error=error))
+    assert (found.status, found.result, found.is_error) == ("failed", "No such host", True)
+
+
+def test_two_bubbles_with_one_call_id_are_two_calls(home: cursor.Home) -> None:
+    one = cursor.Message("assistant", tool=cursor.Tool("a", {}, "1", call_id="call_1"))
+    two = cursor.Message("assistant", tool=cursor.Tool("b", {}, "2", call_id="call_1"))
+    reading = converse(home, one, two)
+    assert [message.tool and (message.tool.name, message.tool.id) for message in reading.messages] == [
+        ("a", "call_1"),
+        ("b", None),
+    ]
+
+
+def test_a_shell_call_says_where_it_ran(home: cursor.Home) -> None:
+    reading = converse(home, cursor.tool("run_terminal_cmd", {"command": "ls", "cwd": "/w"}, {"output": ""}))
+    assert reading.messages[0].cwd == "/w"
+
+
+def test_the_question_asked_outweighs_the_flag_that_auto_run_sets(home: cursor.Home) -> None:
+    review = {"reviewData": {"status": "Done", "selectedOption": "skip"}}
+    found = call(home, cursor.Tool("rm", {}, {}, decision="accepted", additional=review))
+    assert found.decision == "rejected"
+    assert call(home, cursor.Tool("rm", {}, {}, decision="accepted")).decision == "accepted"
+    assert call(home, cursor.Tool("rm", {}, {"output": "", "rejected": True})).decision == "rejected"
+    assert call(home, cursor.Tool("rm", {}, {})).decision is None
+
+
+def proposal(status: str, **more: Any) -> dict[str, Any]:
+    block = {"version": 0, "status": status, "bubbleId": "b1", "content": "x = 1\ny = 2"} | more
+    return {"codeBlockData": {"file:///w/a.py": [block]}}
+
+
+def test_what_became_of_the_code_outweighs_both(home: cursor.Home) -> None:
+    tool = cursor.Tool("edit_file", {"target_file": "/w/a.py"}, {}, decision="accepted")
+    assert call(home, tool, data=proposal("rejected")).decision == "rejected"
+    assert call(home, tool, data=proposal("completed")).decision == "accepted"
+
+
+def test_hunks_taken_and_left_make_a_modified_proposal(home: cursor.Home) -> None:
+    session = "fa7e0000-0000-4000-8000-000000000001"
+    home.put(
+        f"codeBlockPartialInlineDiffFates:{session}:d1",
+        '{"fates": [{"fate": "accepted"}, {"fate": "rejected"}]}',
+    )
+    tool = cursor.Tool("edit_file", {"target_file": "/w/a.py"}, {})
+    reading = converse(
+        home,
+        cursor.Message("assistant", tool=tool, id="b1"),
+        id=session,
+        data=proposal("accepted", diffId="d1"),
+    )
+    assert reading.messages[0].tool and reading.messages[0].tool.decision == "modified"
+    assert reading.closing.metadata["decision_evidence"] == {"codeBlockPartialInlineDiffFates": 1}
+
+
+def test_code_in_an_answer_is_a_change_of_its_own(home: cursor.Home) -> None:
+    """Before there were tools, the editor offered to apply the code of an answer."""
+    uri = {"scheme": "file", "fsPath": "/w/a.py", "external": "file:///w/a.py"}
+    answer = cursor.Message(
+        "assistant", "Like this.", id="b1", fields={"codeBlocks": [{"uri": uri, "version": 0}]}
+    )
+    reading = converse(home, answer, data=proposal("accepted", bubbleId=None, uri=uri))
+    words, change = reading.messages
+    assert (words.role, change.role, change.kind) == ("assistant", "tool", "code block")
+    assert change.tool and change.tool.decision == "accepted"
+    assert change.tool.edits == (Edit("/w/a.py", (Hunk((), ("x = 1", "y = 2")),)),)
+
+
+def test_an_edit_is_what_the_answer_says_was_changed(home: cursor.Home) -> None:
+    chunk = {"diffString": " a\n-b\n+c\n+d", "oldStart": 3, "newStart": 3, "linesAdded": 2, "linesRemoved": 1}
+    found = call(
+        home, cursor.Tool("edit_file_v2", {"relativeWorkspacePath": "/w/a.py"}, {"diff": {"chunks": [chunk]}})
+    )
+    assert found.edits == (Edit("/w/a.py", (Hunk(("b",), ("c", "d"), 3, 3),)),)
+
+
+def test_a_space_after_the_sign_is_no_part_of_the_line(home: cursor.Home) -> None:
+    answer = {"diff": {"chunks": [{"diffString": "  a\n- b\n+   c\n+"}]}}
+    found = call(home, cursor.Tool("edit_file", {"target_file": "/w/a.py"}, answer))
+    assert found.edits[0].hunks == (Hunk(("b",), ("  c", "")),)
+
+
+def test_an_edit_is_found_in_the_stored_difference(home: cursor.Home) -> None:
+    session = "fa7e0000-0000-4000-8000-000000000002"
+    line = {"original": {"startLineNumber": 4, "endLineNumberExclusive": 6}, "modified": ["new"]}
+    home.put(f"codeBlockDiff:{session}:d1", json.dumps({"newModelDiffWrtV0": [line]}))
+    found = call(
+        home,
+        cursor.Tool("edit_file", {"target_file": "/w/a.py"}, {"ok": True}),
+        id=session,
+        data=proposal("accepted", diffId="d1"),
+    )
+    (change,) = found.edits
+    assert (change.path, change.added, change.removed) == ("/w/a.py", 1, 2)
+    assert change.hunks == (Hunk((), ("new",), 4, None),)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "edits"),
+    [
+        (
+            "search_replace",
+            {"file_path": "a.py", "old_string": "a\nb", "new_string": "c"},
+            (Edit("a.py", (Hunk(("a", "b"), ("c",)),)),),
+        ),
+        (
+            "MultiEdit",
+            {"file_path": "a.py", "edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "c"}]},
+            (Edit("a.py", (Hunk(("a",), ("b",)), Hunk(("c",), ()))),),
+        ),
+        ("write", {"file_path": "a.py", "contents": "x\ny"}, (Edit("a.py", (Hunk((), ("x", "y")),)),)),
+        ("delete_file", {"target_file": "a.py"}, (Edit("a.py", (), "delete"),)),
+        (
+            "apply_patch",
+            {"patch": "*** Begin Patch\n*** Add File: n.py\n+x\n*** Update File: a.py\n@@\n-a\n+b\n c\n+d\n"},
+            (
+                Edit("n.py", (Hunk((), ("x",)),), "create"),
+                Edit("a.py", (Hunk(("a",), ("b",)), Hunk((), ("d",)))),
+            ),
+        ),
+        ("read_file", {"target_file": "a.py"}, ()),
+    ],
+)
+def test_an_edit_is_what_the_arguments_asked_for(
+    home: cursor.Home, name: str, params: dict[str, Any], edits: tuple[Edit, ...]
+) -> None:
+    assert call(home, cursor.Tool(name, params, {"ok": True})).edits == edits
+
+
+def test_an_edit_that_failed_changed_nothing(home: cursor.Home) -> None:
+    params = {"file_path": "a.py", "old_string": "a", "new_string": "b"}
+    assert call(home, cursor.Tool("search_replace", params, None, status="error")).edits == ()
+    answer = {"diff": {"chunks": [{"diffString": "-a\n+b"}]}, "applyFailed": True}
+    found = call(home, cursor.Tool("edit_file", params, answer))
+    assert (found.status, found.edits) == ("failed", ())
+
+
+def test_a_call_that_started_an_agent_is_linked_to_it(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "Cursor")
+    child = {"subagentComposerId": "c41d0000-0000-4000-8000-000000000009"}
+    tool = cursor.Tool("task_v2", {}, {}, call_id="call_9", additional=child)
+    home.composer([cursor.Message("assistant", tool=tool)])
+    (link,) = [link for told in tell(home.write()).values() for link in told.links]
+    assert (link.agent_id, link.tool_call_id) == (child["subagentComposerId"], "call_9")

@@ -1,0 +1,208 @@
+"""Which folder a session belongs to, and by what evidence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll.model import Workspace
+from backscroll.sources.cursor.uri import Address, address
+from backscroll.testing import cursor
+from tests.sources.cursor.reading import converse, read, read_one
+
+TALK = (cursor.user("Totals are off"), cursor.assistant("Rounding now happens once."))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> cursor.Home:
+    return cursor.Home(tmp_path / "Cursor")
+
+
+def where(home: cursor.Home, **how: Any) -> Workspace | None:
+    return converse(home, *TALK, **how).closing.workspace
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("file:///home/dev/x", Address("/home/dev/x")),
+        ("file:///home/dev/a%20b", Address("/home/dev/a b")),
+        ("file:///c%3A/Users/dev/x", Address("c:/Users/dev/x")),
+        ("file:///C:/Users/dev/x", Address("c:/Users/dev/x")),
+        ("file://wsl.localhost/Ubuntu/home/dev", Address("/home/dev", "wsl+Ubuntu")),
+        ("file://wsl%24/Ubuntu/home/dev", Address("/home/dev", "wsl+Ubuntu")),
+        ("file://server/share/x", Address("//server/share/x")),
+        ("vscode-remote://wsl+Ubuntu/home/dev", Address("/home/dev", "wsl+Ubuntu")),
+        ("vscode-remote://wsl%2BUbuntu/home/dev", Address("/home/dev", "wsl+Ubuntu")),
+        ("vscode-remote://ssh-remote+host/srv", Address("/srv", "ssh-remote+host")),
+        (
+            "vscode-remote://ssh-remote+" + json.dumps({"hostName": "host"}).encode().hex() + "/srv",
+            Address("/srv", "ssh-remote+host"),
+        ),
+        ("vscode-remote://dev-container+7b7d/workspaces/x", Address("/workspaces/x", "dev-container+7b7d")),
+        ("vscode-remote://tunnel+box/w", Address("/w", "tunnel+box")),
+        ({"scheme": "file", "fsPath": "c:\\Users\\dev\\x", "path": "/c:/x"}, Address("c:\\Users\\dev\\x")),
+        ({"scheme": "file", "path": "/home/dev/x"}, Address("/home/dev/x")),
+        ({"scheme": "file", "authority": "wsl.localhost", "path": "/U/h"}, Address("/h", "wsl+U")),
+        (
+            {"scheme": "vscode-remote", "authority": "ssh-remote+h", "path": "/x"},
+            Address("/x", "ssh-remote+h"),
+        ),
+        ({"$mid": 1, "external": "file:///w"}, Address("/w")),
+        ("untitled:Untitled-1", None),
+        ({}, None),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_addresses_of_every_form_are_understood(uri: Any, expected: Address | None) -> None:
+    assert address(uri) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "authority"),
+    [
+        (cursor.local("/home/dev/docs site"), "/home/dev/docs site", ""),
+        (cursor.windows("C:\\Users\\dev\\shop"), "c:/Users/dev/shop", ""),
+        (cursor.multi_root("/home/dev/all.code-workspace"), "/home/dev/all.code-workspace", ""),
+        (cursor.ssh("build.example", "/srv/shop"), "/srv/shop", "ssh-remote+build.example"),
+        (cursor.wsl("Ubuntu", "/home/dev/shop"), "/home/dev/shop", "wsl+Ubuntu"),
+        (cursor.container("7b7d", "/workspaces/shop"), "/workspaces/shop", "dev-container+7b7d"),
+    ],
+)
+@pytest.mark.parametrize("generation", [2, 3, 5])
+def test_a_workspace_of_every_kind_is_found(
+    tmp_path: Path, place: cursor.Place, path: str, authority: str, generation: int
+) -> None:
+    home = cursor.Home(tmp_path / "Cursor", generation=generation)
+    found = where(home, workspace=place)
+    assert found is not None
+    assert (found.path.replace("\\", "/"), found.authority) == (path, authority)
+    assert place.id in found.storage_ids
+
+
+def test_a_host_is_part_of_the_workspace(tmp_path: Path, home: cursor.Home) -> None:
+    one = home.composer(TALK, workspace=cursor.ssh("a", "/srv/shop"))
+    two = home.composer(TALK, workspace=cursor.ssh("b", "/srv/shop"))
+    found = read(home.write())
+    hashes = [workspace.hash for id in (one.id, two.id) if (workspace := found[id].closing.workspace)]
+    assert len(set(hashes)) == 2
+
+
+def test_the_roots_of_a_workspace_file_are_listed(tmp_path: Path, home: cursor.Home) -> None:
+    file = tmp_path / "all.code-workspace"
+    cursor.write_code_workspace(file, ["shop", "/srv/docs"])
+    found = where(home, workspace=cursor.multi_root(str(file)))
+    assert found and found.folders == (str(tmp_path / "shop"), "/srv/docs")
+
+
+def test_a_folder_made_anew_keeps_its_sessions_together(home: cursor.Home) -> None:
+    old = home.composer(TALK, workspace=cursor.local("/home/dev/shop", inode=1))
+    new = home.composer(TALK, workspace=cursor.local("/home/dev/shop", inode=2))
+    found = read(home.write())
+    first, second = found[old.id].closing.workspace, found[new.id].closing.workspace
+    assert first and second
+    assert first.hash == second.hash
+    assert set(first.storage_ids) == set(second.storage_ids) == {old.place.id, new.place.id}
+
+
+def test_an_id_alone_leads_to_the_folder(home: cursor.Home) -> None:
+    identifier = {"workspaceIdentifier": {"id": cursor.SHOP.id}}
+    found = where(home, workspace=cursor.SHOP, head=identifier, data=identifier)
+    assert found and (found.path, found.evidence) == ("/home/dev/shop", "workspaceIdentifier.id")
+
+
+NOWHERE: dict[str, Any] = {"workspaceIdentifier": {}, "trackedGitRepos": []}
+
+
+def test_a_pane_that_shows_the_session_leads_to_the_folder(home: cursor.Home) -> None:
+    id = "5e55e000-0000-4000-8000-000000000001"
+    shown = json.dumps({f"workbench.panel.aichat.view.{id}": {"isHidden": False}})
+    home.put_item("workbench.panel.composerChatViewPane.5a5a", shown, place=cursor.DOCS)
+    found = where(home, id=id, workspace=cursor.Place("x"), is_listed=False, data=NOWHERE, has_graph=False)
+    assert found and (found.path, found.evidence) == (cursor.DOCS.path, "workspace list")
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "evidence"),
+    [
+        ({"agentLocation": {"environment": {"uri": "file:///w/a"}}}, "/w/a", "agentLocation"),
+        ({"gitWorktree": {"worktreePath": "/w/b"}}, "/w/b", "gitWorktree"),
+        ({"trackedGitRepos": [{"repoPath": "/w/c", "branches": []}]}, "/w/c", "trackedGitRepos"),
+    ],
+)
+def test_a_checkout_is_evidence(home: cursor.Home, data: Any, path: str, evidence: str) -> None:
+    place = cursor.Place("gone")
+    found = where(home, workspace=place, head=NOWHERE, data=NOWHERE | data, has_graph=False)
+    assert found and (found.path, found.evidence) == (path, evidence)
+
+
+def test_a_worktree_belongs_to_its_repository(home: cursor.Home) -> None:
+    tree = "/home/dev/.cursor/worktrees/shop/ab12"
+    repos = {"trackedGitRepos": [{"repoPath": tree}, {"repoPath": "/home/dev/shop"}]}
+    found = where(home, workspace=cursor.local(tree), head=repos, data=repos)
+    assert found and (found.path, found.evidence) == ("/home/dev/shop", "worktree of")
+    assert found.folders == (tree,)
+
+
+def test_git_itself_knows_the_repository_of_a_worktree(tmp_path: Path, home: cursor.Home) -> None:
+    tree = tmp_path / ".cursor/worktrees/shop/ab12"
+    tree.mkdir(parents=True)
+    (tree / ".git").write_text(f"gitdir: {tmp_path}/shop/.git/worktrees/ab12\n")
+    nothing = {"trackedGitRepos": []}
+    found = where(home, workspace=cursor.local(str(tree)), head=nothing, data=nothing)
+    assert found and found.path == str(tmp_path / "shop")
+
+
+def test_a_child_has_the_folder_of_its_parent(home: cursor.Home) -> None:
+    parent = home.composer(TALK, workspace=cursor.DOCS)
+    info = {"subagentInfo": {"parentComposerId": parent.id}}
+    child = home.composer(
+        TALK, workspace=cursor.Place("gone"), head=NOWHERE | info, data=NOWHERE | info, has_graph=False
+    )
+    found = read_one(home.write(), child.id).closing.workspace
+    assert found and (found.path, found.evidence) == (cursor.DOCS.path, "parent")
+
+
+def test_the_graph_names_the_folder(home: cursor.Home) -> None:
+    found = where(home, workspace=cursor.empty_window(), head=NOWHERE, data=NOWHERE)
+    assert found and found.evidence == "conversationState"
+
+
+def test_a_request_that_sent_the_layout_along_is_evidence(home: cursor.Home) -> None:
+    id = "5e55e000-0000-4000-8000-000000000002"
+    layout = json.dumps({"rootPath": "/w/layout"})
+    home.put(f"messageRequestContext:{id}:b1", json.dumps({"projectLayouts": [layout]}))
+    found = where(home, id=id, workspace=cursor.Place("x"), head=NOWHERE, data=NOWHERE, has_graph=False)
+    assert found and (found.path, found.evidence) == ("/w/layout", "messageRequestContext")
+
+
+def test_the_files_that_were_named_are_the_last_evidence(home: cursor.Home) -> None:
+    files = ["/home/dev/shop/src/cart.py", "/home/dev/shop/tests/test_cart.py"]
+    reading = converse(
+        home,
+        cursor.user("Look", files=files),
+        workspace=cursor.Place("x"),
+        head=NOWHERE,
+        data=NOWHERE,
+        has_graph=False,
+    )
+    found = reading.closing.workspace
+    assert found and (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
+
+
+def test_a_transcript_below_a_known_folder_is_evidence(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / ".config/Cursor")
+    home.workspace(cursor.DOCS)
+    made = home.composer(TALK, workspace=cursor.Place("x"), head=NOWHERE, data=NOWHERE, has_graph=False)
+    folder = tmp_path / ".cursor/projects/home-dev-docs-site/agent-transcripts" / made.id
+    folder.mkdir(parents=True)
+    home.composer(TALK, workspace=cursor.DOCS)
+    found = read_one(home.write(), made.id).closing.workspace
+    assert found and (found.path, found.evidence) == (cursor.DOCS.path, "transcript")
+
+
+def test_without_evidence_there_is_no_folder(home: cursor.Home) -> None:
+    place = cursor.empty_window()
+    assert where(home, workspace=place, head=NOWHERE, data=NOWHERE, has_graph=False) is None

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backscroll import sources
 from backscroll.config import Machine, NamedRoot, this_machine
 from backscroll.ingest.survey import Progress, Survey, survey
 from backscroll.readers.outline import Outline
 from backscroll.sources import Source
+
+if TYPE_CHECKING:
+    from backscroll.testing.demo import Demo
 
 __all__ = ["History"]
 
@@ -47,3 +51,12 @@ class History:
                     kinds.setdefault(kind, Outline()).add(document)
             source.close()
         return found
+
+    def write_demo(self, folder: Path) -> "Demo":
+        """Write a made-up history into a folder that does not exist yet, or is empty.
+
+        Raises `DestinationError` when it cannot be written; then nothing is left behind.
+        """
+        from backscroll.testing import demo  # a long story, which nobody else should have to load
+
+        return demo.write(folder)

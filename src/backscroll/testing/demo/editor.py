@@ -1,0 +1,279 @@
+"""A session held in Cursor, the editor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
+from random import Random
+from typing import Any
+
+from backscroll.testing import cursor
+from backscroll.testing.cursor import Message, Place
+from backscroll.testing.cursor.home import settle
+from backscroll.testing.cursor.prompts import thought
+from backscroll.testing.demo.repository import Repository
+from backscroll.testing.demo.scene import Scene, session_id
+
+__all__ = ["CursorScene", "EditorScene", "milliseconds"]
+
+_TABLE = datetime(2026, 7, 5, tzinfo=UTC)  # when the list of sessions became a table
+_SUBAGENT_COLUMN = datetime(2026, 8, 10, tzinfo=UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+class CursorScene(Scene):
+    """What the editor and the command line have in common: a list of messages, each with its time."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        repository: Repository,
+        *,
+        at: datetime,
+        model: str,
+        folder: str | None = None,
+    ) -> None:
+        super().__init__(name, title, repository, folder=folder)
+        self.model = model
+        self.began = at
+        self.messages: list[Message] = []
+        self.prompts: list[str] = []
+        self._now = at
+        self._ids = Random(f"messages/{name}")
+
+    @property
+    def now(self) -> datetime:
+        return self._now
+
+    def pause(self, *, minutes: float = 0, seconds: float = 0) -> None:
+        self._now += timedelta(seconds=round(minutes * 60 + seconds, 3))
+
+    def say(self, text: str, *, files: Sequence[str] = ()) -> None:
+        if self.messages:
+            self.pause(seconds=self.random.uniform(20, 160))
+        self.prompts.append(text)
+        shown = [f"{self.folder}/{path}" for path in files]
+        self.add(cursor.user(text, files=shown, modelInfo={"modelName": self.model}))
+
+    def note(self, text: str) -> None:
+        self.pause(seconds=self.random.uniform(2, 7))
+        self.add(cursor.assistant(text))
+
+    def reply(self, text: str) -> None:
+        self.pause(seconds=self.random.uniform(4, 14) + len(text) / 90)
+        self.add(cursor.assistant(text))
+
+    def call(self, name: str, params: Mapping[str, Any], result: Any = None, **more: Any) -> Message:
+        """The assistant calls a tool."""
+        self.pause(seconds=self.random.uniform(2, 9))
+        return self.add(cursor.tool(name, params, result, **more))
+
+    def add(self, message: Message) -> Message:
+        """Put a message down with the time it is."""
+        at = milliseconds(self._now)
+        (settled,) = settle([replace(message, at=at)], self._ids, at)
+        self.messages.append(settled)
+        return settled
+
+
+class EditorScene(CursorScene):
+    """A composer of the editor."""
+
+    def __init__(
+        self,
+        home: cursor.Home,
+        name: str,
+        title: str,
+        repository: Repository,
+        *,
+        at: datetime,
+        model: str,
+        place: Place,
+        is_archived: bool = False,
+    ) -> None:
+        folder = place.path if place.kind == "folder" else None
+        super().__init__(name, title, repository, at=at, model=model, folder=folder)
+        self._home = home
+        self._place = place
+        self._is_archived = is_archived
+        self._paths: dict[str, None] = {}  # files the assistant has read
+        self._changed: dict[str, tuple[int, int]] = {}
+        self._todos: list[dict[str, str]] = []
+        self._children: list[str] = []
+
+    def show(self, text: str, *, name: str, uuid: str, size: tuple[int, int]) -> None:
+        """The person types something, with a picture."""
+        cursor.write_picture(self._home.root, self._place, name=name, uuid=uuid)
+        at = milliseconds(self._now)
+        picture = {"uuid": uuid, "path": f"images/{name}-{uuid}.png", "loadedAt": at}
+        picture["dimension"] = {"width": size[0], "height": size[1]}
+        self.prompts.append(text)
+        context = {"fileSelections": [], "selectedImages": [picture]}
+        self.add(cursor.user(text, modelInfo={"modelName": self.model}, context=context))
+
+    def think(self, text: str) -> None:
+        self.pause(seconds=1 + len(text) / 60)
+        self.add(cursor.thinking(text, milliseconds=900 + len(text) * 17))
+
+    def shell(self, command: str, output: str = "", *, code: int = 0) -> None:
+        params = {"command": command, "cwd": self.folder, "options": {"timeout": 30000}}
+        result = {"output": output, "exitCode": code, "rejected": False, "notInterrupted": True}
+        self.call("run_terminal_command_v2", params, result, has_raw_args=False, decision="accepted")
+
+    def refuse(self, command: str) -> None:
+        """The assistant wants to run a command, and the person does not let it."""
+        self.pause(seconds=6)
+        self.add(cursor.rejected(command, self.folder))
+
+    def grep(self, pattern: str, *found: str) -> None:
+        matches = []
+        for path in self._shown_paths(found):
+            lines = [line.split(":", 2) for line in found if line.startswith(f"{path}:")]
+            hits = [{"lineNumber": int(number), "content": text} for _, number, text in lines]
+            matches.append({"file": f"{self.folder}/{path}", "matches": hits})
+        params = {"pattern": pattern, "path": self.folder, "outputMode": "content"}
+        told = {"success": {"workspaceResults": {self.folder: {"content": {"matches": matches}}}}}
+        self.call("grep", params, told)
+
+    def todo(self, *items: tuple[str, str]) -> None:
+        self._todos = [
+            {"id": str(number), "content": what, "status": status}
+            for number, (what, status) in enumerate(items, 1)
+        ]
+        told = {"success": True, "finalTodos": self._todos}
+        self.call("todo_write", {"merge": False, "todos": self._todos}, told)
+
+    def reject_edit(self, path: str, old: str, new: str) -> None:
+        """The assistant proposes an edit, and the person does not take it."""
+        full = f"{self.folder}/{path}"
+        review = {"status": "Done", "selectedOption": "reject"}
+        self.call(
+            "search_replace",
+            {"file_path": full, "old_string": old, "new_string": new},
+            {"rejected": True},
+            status="cancelled",
+            decision="rejected",
+            additional={"status": "rejected", "reviewData": review},
+        )
+
+    def delegate(self, description: str, prompt: str, answer: str, *steps: Message) -> None:
+        """Start a subagent in a session of its own, and take what it answers."""
+        self.subagents += 1
+        child = session_id(f"{self.name}/{description}")
+        told = {"description": description, "prompt": prompt, "subagentType": "explore"}
+        asked = self.call("task_v2", told, {"ok": True}, additional={"subagentComposerId": child})
+        info = {
+            "parentComposerId": self.id,
+            "subagentTypeName": "explore",
+            "subagentType": 3,
+            "toolCallId": asked.tool.call_id if asked.tool is not None else "",
+        }
+        at = milliseconds(self._now)
+        said = [cursor.user(prompt), *steps, cursor.assistant(answer)]
+        self._home.composer(
+            settle(said, self._ids, at),
+            generation=self._generation,
+            workspace=self._place,
+            id=child,
+            name=description,
+            at=at,
+            has_graph=False,
+            head=self._head({}) | {"subagentInfo": info, "subtitle": ""},
+            data={"subagentInfo": info, "modelConfig": self._model_config},
+        )
+        self._children.append(child)
+        self.pause(seconds=10 * len(said))
+
+    def close(self) -> None:
+        said = [_without_signature(message) for message in self.messages]
+        times = [message.at or 0 for message in said]
+        graph = cursor.build_graph(said, times, folder=self.folder, paths=list(self._paths))
+        self._home.put_graph(graph)
+        self._home.put(f"agentKv:checkpoint:{self.id}", graph.root_id)
+        self._home.composer(
+            self.messages,
+            generation=self._generation,
+            workspace=self._place,
+            id=self.id,
+            name=self.title,
+            at=milliseconds(self.began),
+            has_graph=False,
+            head=self._head(self._changed) | {"isArchived": self._is_archived},
+            data={
+                "conversationState": graph.state,
+                "modelConfig": self._model_config,
+                "todos": self._todos,
+                "subagentComposerIds": self._children,
+                "isArchived": self._is_archived,
+            },
+        )
+
+    @property
+    def _model_config(self) -> dict[str, Any]:
+        return {"modelName": self.model, "maxMode": False, "selectedModels": []}
+
+    @property
+    def _generation(self) -> int:
+        if self.began >= _SUBAGENT_COLUMN:
+            return 5
+        return 4 if self.began >= _TABLE else 3
+
+    def _head(self, changed: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+        names = ", ".join(path.rpartition("/")[2] for path in changed)
+        return {
+            "subtitle": f"Edited {names}" if names else "",
+            "totalLinesAdded": sum(added for added, _ in changed.values()),
+            "totalLinesRemoved": sum(removed for _, removed in changed.values()),
+            "filesChangedCount": len(changed),
+        }
+
+    def _show_read(self, path: str, text: str) -> None:
+        self._paths[path] = None
+        told = {"contents": text, "totalLinesInFile": text.count("\n")}
+        self.call("read_file_v2", {"targetFile": path}, told)
+
+    def _show_edit(self, path: str, old: str, new: str, before: str) -> None:
+        params = {"file_path": path, "old_string": old, "new_string": new}
+        self._show_change("search_replace", path, params, before, before.replace(old, new))
+
+    def _show_write(self, path: str, text: str, before: str | None) -> None:
+        self._show_change("write", path, {"file_path": path, "contents": text}, before or "", text)
+
+    def _show_change(self, tool: str, path: str, params: dict[str, Any], before: str, after: str) -> None:
+        chunks = _chunks(before, after)
+        added, removed = self._changed.get(path, (0, 0))
+        added += sum(chunk["linesAdded"] for chunk in chunks)
+        removed += sum(chunk["linesRemoved"] for chunk in chunks)
+        self._changed[path] = added, removed
+        self.call(tool, params, {"diff": {"chunks": chunks}}, decision="accepted")
+
+
+def _chunks(before: str, after: str) -> list[dict[str, Any]]:
+    """What an edit changed, as Cursor's edit tools answer."""
+    old, new = before.splitlines(), after.splitlines()
+    chunks = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        lines = [f"-{line}" for line in old[a:b]] + [f"+{line}" for line in new[c:d]]
+        chunks.append(
+            {
+                "diffString": "\n".join(lines),
+                "oldStart": a + 1,
+                "newStart": c + 1,
+                "oldLines": b - a,
+                "newLines": d - c,
+                "linesAdded": d - c,
+                "linesRemoved": b - a,
+            }
+        )
+    return chunks
+
+
+def _without_signature(message: Message) -> Message:
+    """The message as a graph has it when nobody noted which model thought."""
+    return message if message.thinking is None else replace(message, thinking=thought(message.thinking))

@@ -41,7 +41,7 @@ def tell(said: Said) -> None:
 
 
 def _tell_block(block: Block, said: Said) -> None:
-    kind = block.type
+    kind = text(block.type)
     if kind == "text":
         words = block.text if isinstance(block.text, str) else ""
         if words.strip() and not said.repeats("text", words):
@@ -57,7 +57,7 @@ def _tell_block(block: Block, said: Said) -> None:
         _call(block, said)
     elif kind == "redacted_thinking":
         said.say("thinking", "", kind="redacted")
-    elif isinstance(kind, str) and kind.endswith("tool_result"):
+    elif kind is not None and kind.endswith("tool_result"):
         user.answer(block, said)
     elif kind == "fallback":
         said.say("system", f"{_model(block.from_)} → {_model(block.to)}", kind="fallback")
@@ -82,7 +82,9 @@ def _call(block: Block, said: Said) -> None:
     if id_ is None:
         return
     kept = said.transcript.kept
-    kept.pending[id_] = Pending(name, said.node, asked if name in results.EDIT_TOOLS else None)
+    kept.pending[id_] = Pending(
+        name, said.node, results.change_asked(asked) if name in results.EDIT_TOOLS else None
+    )
     if name in results.AGENT_TOOLS:
         kept.agents.asked(id_, asked, said.at)
 

@@ -142,8 +142,8 @@ def text(value: Any) -> str | None:
 
 
 def integer(value: Any) -> int | None:
-    """The value if it is a count."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    """The value if it is a count that somebody can have counted to."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
         return None
     return int(value)
 

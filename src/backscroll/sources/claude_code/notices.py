@@ -61,14 +61,14 @@ class Notice(Struct):
 
 def tell(record: dict[str, Any]) -> Notice:
     """A system line as messages; most have one, some none."""
-    subtype = record.get("subtype")
+    subtype = text(record.get("subtype"))
     content = text(record.get("content"))
     if subtype == "api_error":
         return Notice("api_error", [("api_error", "error", _api_error(record))])
     if subtype == "local_command":
         parts = talk.parts([content]) if content else []
         return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
-    kind = subtype if isinstance(subtype, str) else "notice"
+    kind = subtype or "notice"
     said: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
     if subtype in _SILENT:
         return Notice(kind, [])
@@ -79,7 +79,7 @@ def tell(record: dict[str, Any]) -> Notice:
             said,
             retracted=[id_ for id_ in dead if isinstance(id_, str)] if isinstance(dead, list) else [],
         )
-    return Notice(kind, said, subtype=str(subtype))
+    return Notice(kind, said, subtype=subtype)
 
 
 def _api_error(record: dict[str, Any]) -> str:

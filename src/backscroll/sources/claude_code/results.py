@@ -20,7 +20,6 @@ __all__ = [
     "edits",
     "outcome",
     "spilled",
-    "wanted",
 ]
 
 _Plain: TypeAlias = list[Any] | str | int | float | bool | None
@@ -71,11 +70,6 @@ _edit_result = msgspec.json.Decoder(EditResult)
 _agent_result = msgspec.json.Decoder(AgentResult)
 
 
-def wanted(tool: str) -> bool:
-    """Whether the structured copy of this tool's result says more than the text."""
-    return tool in EDIT_TOOLS or tool in AGENT_TOOLS
-
-
 def _decoded(raw: Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
     if not len(raw):
         return None
@@ -101,6 +95,15 @@ def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status,
     if denial is not None or (is_error and result.startswith(_INTERRUPTED)):
         return "cancelled", None
     return ("failed" if is_error else "completed"), None
+
+
+def change_asked(params: dict[str, Any]) -> dict[str, Any]:
+    """What an edit's answer needs of its call: paths and passages, whatever else was asked."""
+    asked: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
+    changes = params.get("edits")
+    if isinstance(changes, list):
+        asked["edits"] = [change_asked(change) for change in changes if isinstance(change, dict)]
+    return asked
 
 
 def edits(tool: str, params: dict[str, Any], raw: Raw) -> tuple[tuple[Edit, ...], Decision]:

@@ -142,7 +142,8 @@ def _worktree(facts: Facts, record: dict[str, Any]) -> None:
 
 def _cost(facts: Facts, record: dict[str, Any]) -> None:
     wanted = ("totalCostUSD", "totalDuration", "totalLinesAdded", "totalLinesRemoved", "hasUnknownModelCost")
-    facts.cost = {name: record[name] for name in wanted if isinstance(record.get(name), int | float)}
+    facts.cost = {name: record[name] for name in wanted if isinstance(record.get(name), float | bool)}
+    facts.cost |= {name: count for name in wanted if (count := integer(record.get(name))) == record.get(name)}
 
 
 def _fork(facts: Facts, record: dict[str, Any]) -> None:

@@ -324,7 +324,7 @@ class Transcript:
     def _attachment(self, said: Said) -> None:
         said.enter(0)
         found = self._whole(said.line).get("attachment")
-        kind = found.get("type") if isinstance(found, dict) else None
+        kind = text(found.get("type")) if isinstance(found, dict) else None
         if not isinstance(found, dict) or kind not in notices.ATTACHMENTS:
             self.tally.meet(f"attachment {kind}")
             return

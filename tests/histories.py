@@ -1,0 +1,49 @@
+"""The same histories for every source: each generation its builders can write, below a root of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from backscroll import sources
+from backscroll.sources import Source
+from backscroll.testing import claude_code, cursor, cursor_cli
+
+__all__ = ["HISTORIES", "History"]
+
+
+class History:
+    """A history that can be written, and the source that reads it."""
+
+    def __init__(self, source: str, name: str, write: Callable[[Path], object]) -> None:
+        self.source_name = source
+        self.name = name
+        self._write = write
+
+    def __repr__(self) -> str:
+        return f"{self.source_name} {self.name}"
+
+    def source(self) -> Source:
+        return sources.named(self.source_name)
+
+    def write(self, root: Path) -> Path:
+        root.mkdir(parents=True, exist_ok=True)
+        self._write(root)
+        return root
+
+
+def _claude(name: str) -> History:
+    return History("claude-code", name, lambda root: claude_code.GENERATIONS[name](root, 0))
+
+
+def _cursor(name: str) -> History:
+    return History("cursor", name, lambda root: cursor.GENERATIONS[name].write(root))
+
+
+def _cursor_cli(name: str) -> History:
+    return History("cursor-cli", name, lambda root: cursor_cli.STORES[name](cursor_cli.Home(root)))
+
+
+HISTORIES = [
+    *map(_claude, claude_code.GENERATIONS),
+    *map(_cursor, cursor.GENERATIONS),
+    *map(_cursor_cli, cursor_cli.STORES),
+]

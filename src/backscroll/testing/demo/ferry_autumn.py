@@ -311,7 +311,7 @@ def _incident(story: Story) -> None:
     scene.edit("tideline/store.py", "from datetime import datetime\n", "from datetime import UTC, datetime\n")
     scene.shell(
         "python -m pytest -q",
-        "....F......\nE   AssertionError: assert [] == ['Skerry']\ntests/test_store.py:19: "
+        "....F......\nE   AssertionError: assert [] == ['Skerry']\ntests/test_store.py:15: "
         "AssertionError\n1 failed, 10 passed in 0.25s",
         code=1,
     )

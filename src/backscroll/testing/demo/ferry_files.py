@@ -266,7 +266,7 @@ from pathlib import Path
 from tideline.store import board_at, open_store, replace_all
 from tideline.timetable import ZONE, Departure
 
-MORNING = datetime(2026, 8, 3, 6, 0, tzinfo=ZONE)
+MORNING = datetime(2026, 8, 3, 7, 0, tzinfo=ZONE)
 SKERRY = Departure("Skerry", datetime(2026, 8, 3, 8, 5, tzinfo=ZONE))
 
 

@@ -111,10 +111,12 @@ def _npm_wrapper(story: Story) -> None:
     scene.write("npm/src/bin.ts", files.BIN)
     scene.shell(
         "cd npm && npx tsc --noEmit",
-        "src/bin.ts:10:7 - error TS2322: Type 'undefined' is not assignable to type 'string'.",
+        "src/bin.ts(2,27): error TS2307: Cannot find module 'node:child_process' or its type declarations.",
         code=2,
     )
-    scene.note("tsc does not know that `process.exit` never returns when @types/node is missing.")
+    scene.note(
+        "tsc knows nothing of Node without @types/node; that and TypeScript itself become devDependencies."
+    )
     scene.edit(
         "npm/package.json",
         '  "bin": { "lintel": "dist/bin.js" },\n',

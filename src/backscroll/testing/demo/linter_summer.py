@@ -172,10 +172,7 @@ def _windows_paths(story: Story) -> None:
         "../img/a%20b.png\n\nThe file exists, its name has a blank."
     )
     scene.grep("folder.join", 'src/check.rs:45:    target.contains("://") || folder.join(target).exists()')
-    scene.think(
-        "%20 is not decoded at all; on Linux the repo has a file literally... no. On Linux the test is "
-        "skipped. So decode."
-    )
+    scene.think("%20 is not decoded at all. Linux only looks green because the docs job does not run there.")
     scene.reply(
         "Two things: `%20` is never decoded, on no system; Linux passes only because the docs job is not "
         "run there. And anchors are not cut off before looking for the file."
@@ -183,18 +180,19 @@ def _windows_paths(story: Story) -> None:
     scene.edit(
         "src/check.rs",
         '    target.contains("://") || folder.join(target).exists()\n',
-        '    let path = target.split(\'#\').next().unwrap_or_default().replace("%20", " ");\n'
+        '    let path = target.replace("%20", " ").split(\'#\').next().unwrap_or_default();\n'
         '    target.contains("://") || path.is_empty() || folder.join(path).exists()\n',
     )
     scene.shell(
         "cargo test -q",
-        "error[E0716]: temporary value dropped while borrowed\n  --> src/check.rs:45:16",
+        "error[E0716]: temporary value dropped while borrowed\n  --> src/check.rs:45:16\n   |\n45 |     "
+        'let path = target.replace("%20", " ").split(\'#\').next().unwrap_or_default();',
         code=101,
     )
-    scene.note("The borrow checker is right about `split` on a temporary; bind it the other way round.")
+    scene.note("The borrow checker is right: `split` borrows from a string that nobody keeps. Bind it first.")
     scene.edit(
         "src/check.rs",
-        '    let path = target.split(\'#\').next().unwrap_or_default().replace("%20", " ");\n',
+        '    let path = target.replace("%20", " ").split(\'#\').next().unwrap_or_default();\n',
         '    let decoded = target.replace("%20", " ");\n'
         "    let path = decoded.split('#').next().unwrap_or_default();\n",
     )

@@ -13,6 +13,7 @@ from backscroll.errors import DestinationError
 from backscroll.testing.cursor import write_code_workspace
 from backscroll.testing.demo import (
     ferry_autumn,
+    ferry_clock,
     ferry_summer,
     importer_autumn,
     importer_summer,
@@ -33,6 +34,7 @@ _CHAPTERS = (
     ferry_summer,
     importer_summer,
     ferry_autumn,
+    ferry_clock,
     importer_autumn,
     linter_summer,
     linter_autumn,

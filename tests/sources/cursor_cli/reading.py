@@ -56,6 +56,7 @@ class Store:
         self.path.unlink(missing_ok=True)
         rows = meta if meta is not None else [("0", json.dumps(self.meta).encode().hex())]
         with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("pragma synchronous = off")
             db.execute("create table blobs (id text primary key, data blob)")
             db.execute("create table meta (key text primary key, value text)")
             db.executemany("insert into blobs values (?, ?)", self.blobs.items())

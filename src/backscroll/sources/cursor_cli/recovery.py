@@ -40,13 +40,14 @@ class _Graph(Struct):
     messages: dict[str, None]  # ids of JSON blobs, in the order written
 
 
-def recover(database: Database, damaged: bytes | None) -> Recovered:
+def recover(database: Database, named: str | None, damaged: bytes | None) -> Recovered:
     """The best root there is: the one that no other blob refers to and that holds the most messages.
 
-    Of a `damaged` root the references are picked out one by one; messages that
-    nothing refers to take the place of those that can no longer be named.
+    Of the `damaged` root that the metadata `named` the references are picked out
+    one by one; messages that nothing else refers to take the place of those that
+    it can no longer name.
     """
-    graph = database.read(_survey)
+    graph = database.read(lambda db: _survey(db, without=named))
     loose = [root for root in graph.roots if root.id not in graph.referred]
     best = max(loose or graph.roots, key=lambda root: (len(root.messages), root.rowid), default=None)
     if damaged is not None:
@@ -64,7 +65,7 @@ def _one(db: sqlite3.Connection, id: str) -> bytes:
     return (as_bytes(row[0]) if row else None) or b""
 
 
-def _survey(db: sqlite3.Connection) -> _Graph:
+def _survey(db: sqlite3.Connection, *, without: str | None) -> _Graph:
     is_json = "select id, cast(substr(data, 1, 1) as blob) = x'7b', rowid from blobs order by rowid"
     messages: dict[str, None] = {}
     nodes: list[tuple[str, int]] = []
@@ -72,7 +73,7 @@ def _survey(db: sqlite3.Connection) -> _Graph:
         id = (as_bytes(raw_id) or b"").decode("utf-8", "replace")
         if starts_like_json:
             messages[id] = None
-        elif id:
+        elif id and id != without:
             nodes.append((id, rowid))
     graph = _Graph([], set(), messages)
     for id, rowid in nodes:

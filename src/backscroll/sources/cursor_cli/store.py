@@ -114,8 +114,9 @@ def _find_root(database: Database, blobs: Blobs, rows: Rows, meta: Meta) -> _Roo
         reason = "the conversation's root is missing from the store"
     else:
         reason = "the store does not say where the conversation begins"
-    recovered = recover(database, data)
-    root_id = named.lower() if named and recovered.root_id is None and data is not None else recovered.root_id
+    named = named.lower() if named else None
+    recovered = recover(database, named, data)
+    root_id = named if recovered.root_id is None and data is not None else recovered.root_id
     return _Root(recovered.state, root_id, recovered.entries, reason)
 
 

@@ -1,0 +1,98 @@
+"""What calls did to files, from their arguments."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.model import Edit, Hunk
+from backscroll.sources.cursor_graph.edits import edits_of
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "edits"),
+    [
+        ("Write", {"path": "a.py", "contents": "one\ntwo\n"}, (Edit("a.py", (Hunk(added=("one", "two")),)),)),
+        (
+            "StrReplace",
+            {"path": "a.py", "old_string": "x", "new_string": "y\nz"},
+            (Edit("a.py", (Hunk(("x",), ("y", "z")),)),),
+        ),
+        (
+            "search_replace",
+            {"file_path": "a.py", "old_string": "x", "new_string": ""},
+            (Edit("a.py", (Hunk(("x",)),)),),
+        ),
+        (
+            "MultiEdit",
+            {
+                "path": "a.py",
+                "edits": [{"old_string": "1", "new_string": "2"}, {"old_string": "3", "new_string": "4"}],
+            },
+            (Edit("a.py", (Hunk(("1",), ("2",)), Hunk(("3",), ("4",)))),),
+        ),
+        ("Delete", {"path": "a.py"}, (Edit("a.py", kind="delete"),)),
+        ("Read", {"path": "a.py"}, ()),
+        ("Write", {"contents": "nowhere"}, ()),
+        ("Edit", {"path": "a.py", "instructions": "make it faster"}, ()),
+    ],
+)
+def test_the_arguments_say_what_was_edited(
+    name: str, params: dict[str, Any], edits: tuple[Edit, ...]
+) -> None:
+    assert edits_of(name, params) == edits
+
+
+def test_a_models_patch_names_its_files() -> None:
+    patch = """*** Begin Patch
+*** Update File: cart.py
+@@ def total():
+ kept
+-old
++new
+ kept
++more
+*** Add File: tests/test_cart.py
++def test(): ...
+*** Delete File: gone.py
+*** End Patch"""
+    assert edits_of("ApplyPatch", {"patch": patch}) == (
+        Edit("cart.py", (Hunk(("old",), ("new",)), Hunk((), ("more",)))),
+        Edit("tests/test_cart.py", (Hunk((), ("def test(): ...",)),), "create"),
+        Edit("gone.py", (), "delete"),
+    )
+
+
+def test_a_diff_names_its_files() -> None:
+    patch = """diff --git a/cart.py b/cart.py
+--- a/cart.py
++++ b/cart.py
+@@ -1,3 +1,3 @@
+ kept
+--- a comment in SQL
++-- another
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1 @@
++one
+"""
+    assert edits_of("apply_patch", {"input": patch}) == (
+        Edit("cart.py", (Hunk(("-- a comment in SQL",), ("-- another",)),)),
+        Edit("new.py", (Hunk((), ("one",)),), "create"),
+    )
+
+
+@given(
+    st.sampled_from(["Write", "Edit", "MultiEdit", "ApplyPatch", "Delete"]),
+    st.dictionaries(
+        st.sampled_from(["path", "contents", "old_string", "new_string", "edits", "patch"]),
+        st.none()
+        | st.integers()
+        | st.text()
+        | st.lists(st.integers() | st.dictionaries(st.text(), st.text())),
+    ),
+)
+def test_any_arguments_are_edits_or_none(name: str, params: dict[str, Any]) -> None:
+    for edit in edits_of(name, params):
+        assert isinstance(edit.path, str)

@@ -1,0 +1,56 @@
+"""What a person typed, out of what the tool wrapped around it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.sources.cursor_graph.prompt import folders_in, is_injected, read_prompt
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("<user_info>\nOS\n</user_info>\n<user_query>\nfix it\n</user_query>", "fix it"),
+        ("<user_query>one</user_query>\n<user_query>two</user_query>", "one\n\ntwo"),
+        ("<user_query>\ncut off in the mid", "cut off in the mid"),
+        ("<user_query>\n\n</user_query>", ""),
+        ("plain words", "plain words"),
+        ("<system_reminder>x</system_reminder>fix it", "fix it"),
+        ("<rules>\nbe kind\n</rules>", ""),
+        ("compare a < b and b > c", "compare a < b and b > c"),
+        ("<div>markup is typed too</div>", "<div>markup is typed too</div>"),
+        ("<user_info>never closed", "<user_info>never closed"),
+    ],
+)
+def test_only_what_was_typed_is_left(raw: str, text: str) -> None:
+    assert read_prompt(raw).text == text
+
+
+def test_pictures_named_beside_the_prompt_are_attachments() -> None:
+    raw = "<image_files>\n1. /home/dev/chart one.png\n</image_files>\n<user_query>look</user_query>"
+    (picture,) = read_prompt(raw).attachments
+    assert (picture.path, picture.name) == ("/home/dev/chart one.png", "chart one.png")
+    assert [each.kind for each in read_prompt("[Image]\n[Image]").attachments] == ["image", "image"]
+
+
+@given(st.text())
+def test_words_between_the_marks_come_back(text: str) -> None:
+    if "user_query>" not in text:
+        assert read_prompt(f"<user_query>{text}</user_query>").text == text.strip()
+
+
+@given(st.text())
+def test_any_text_is_a_prompt_or_context(raw: str) -> None:
+    read_prompt(raw)
+    is_injected(raw)
+
+
+def test_the_tools_own_voice_is_told_from_the_persons() -> None:
+    assert is_injected("The subagent explore has completed.")
+    assert is_injected("Background task 3 finished with exit code 0")
+    assert not is_injected("Continue where you left off")
+    assert not is_injected("Why has the background of this task changed?")
+
+
+def test_the_folder_is_read_from_the_context() -> None:
+    assert folders_in("<user_info>\nWorkspace Path: /home/dev/my shop\n</user_info>") == ["/home/dev/my shop"]

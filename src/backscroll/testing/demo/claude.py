@@ -13,7 +13,9 @@ from backscroll.testing.demo.scene import Scene
 __all__ = ["ClaudeScene", "Order"]
 
 _CHARACTERS_PER_TOKEN = 3.6
-_SYSTEM_PROMPT = 19_400  # tokens that every session begins with
+_BEFORE = (
+    24_000  # tokens that every session begins with: instructions, tools, what the project says of itself
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class ClaudeScene(Scene):
         self.typed: list[Prompt] = []
         self._thought: str | None = None
         self._noted: str | None = None
-        self._context = _SYSTEM_PROMPT + self.random.randrange(4000)
+        self._context = _BEFORE + self.random.randrange(18_000)
         self._unread = 0  # characters that the model has not been shown yet
         self._versions: dict[str, int] = {}
         self._asked = ""

@@ -31,10 +31,10 @@ __all__ = ["Demo", "tell", "write"]
 
 # Every project's chapters in the order of time; where two projects meet, both have come that far.
 _CHAPTERS = (
+    ferry_clock,
     ferry_summer,
     importer_summer,
     ferry_autumn,
-    ferry_clock,
     importer_autumn,
     linter_summer,
     linter_autumn,

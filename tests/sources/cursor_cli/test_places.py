@@ -120,3 +120,15 @@ def test_reading_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 )
 def test_models_are_called_as_people_call_them(model: str, name: str) -> None:
     assert display_name(model) == name
+
+
+def test_documents_are_the_raw_records_without_secrets(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.meta |= {"blobEncryptionKey": "c2VjcmV0LWtleQ==", "flavour": "x"}
+    store.say(user("go")).write(sidecar={"schemaVersion": 1})
+    source = CursorCli()
+    documents = dict(source.documents(next(source.units(tmp_path))))
+    assert documents.keys() == {"meta", "meta.json", "blob/user", "blob/root"}
+    assert documents["blob/root"] == {"field_1": None}
+    assert "flavour" in documents["meta"]
+    assert "c2VjcmV0" not in repr(documents)

@@ -5,10 +5,12 @@ docs/formats/cursor-cli.md describes the format and the versions seen.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Unit
 from backscroll.sources.cursor_cli import places
+from backscroll.sources.cursor_cli.document import documents_of
 from backscroll.sources.cursor_cli.draft import read_draft, read_prompts
 from backscroll.sources.cursor_cli.store import read_store
 from backscroll.sources.cursor_cli.transcript import Known, read_transcript
@@ -43,6 +45,9 @@ class CursorCli:
             case _ if path.name == "meta.json":
                 return read_draft(path)
         return read_store(path)
+
+    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        return documents_of(Path(unit.path))
 
     def close(self) -> None:
         """Forget the folders learned from other sessions."""

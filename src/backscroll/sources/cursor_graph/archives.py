@@ -8,7 +8,6 @@ from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import Blobs, blob_id
 from backscroll.sources.cursor_graph.state import Entry, entry_of
 
-
 __all__ = ["Archive", "read_archives", "whole_conversation"]
 
 _LONGEST_LEAD = 4  # system prompt, context, rules, summary

@@ -196,6 +196,12 @@ def test_text_after_a_calls_arguments_is_the_assistants(tmp_path: Path) -> None:
     assert said(read_one(tmp_path)) == [("tool", "LS: None"), ("assistant", "That is all.")]
 
 
+def test_text_after_an_empty_result_is_the_assistants(tmp_path: Path) -> None:
+    written = "assistant:\n[Tool call] LS\n  path: /x\n[Tool result] LS\n\nThat is all.\n"
+    write(tmp_path, place=f"{ID}.txt").write_text(written)
+    assert said(read_one(tmp_path)) == [("tool", "LS: "), ("assistant", "That is all.")]
+
+
 def test_a_folder_is_known_from_another_session(tmp_path: Path) -> None:
     Store(tmp_path, cwd="/home/dev/my-shop").say(user("go")).write(
         sidecar={"schemaVersion": 1, "cwd": "/home/dev/my-shop"}

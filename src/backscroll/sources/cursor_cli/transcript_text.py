@@ -63,12 +63,12 @@ def _blocks(path: Path) -> Iterator[_Block]:
         for number, raw in enumerate(file, start=1):
             line = raw.rstrip("\n").removeprefix("\ufeff")
             mark = _MARK.match(line) if block.kind not in ("", "user") else None
-            if line in ("user:", "assistant:"):
-                opened = _Block(line[:-1], "", number, [])
+            if line.rstrip() in ("user:", "assistant:"):
+                opened = _Block(line.rstrip()[:-1], "", number, [])
             elif mark is not None:
                 opened = _Block(mark[1], mark[2].strip(), number, [])
-            elif block.kind == "Tool call" and line.strip() and not line[:1].isspace():
-                opened = _Block("assistant", "", number, [line])  # the arguments are indented; this is not
+            elif line.strip() and not line[:1].isspace() and _is_over(block):
+                opened = _Block("assistant", "", number, [line])
             else:
                 block.lines.append(line)
                 continue
@@ -77,6 +77,13 @@ def _blocks(path: Path) -> Iterator[_Block]:
             block = opened
     if _is_worth_counting(block):
         yield block
+
+
+def _is_over(block: _Block) -> bool:
+    """Whether a line without indentation no longer belongs: arguments are indented, results begin at once."""
+    if block.kind == "Tool result":
+        return bool(block.lines) and not block.text.strip()
+    return block.kind == "Tool call"
 
 
 def _is_worth_counting(block: _Block) -> bool:

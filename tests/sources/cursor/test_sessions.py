@@ -164,9 +164,9 @@ def test_the_attempts_of_a_best_of_n_run_are_children(home: cursor.Home) -> None
     children = found[parent].closing.child_ids
     assert len(children) == 3
     assert [found[child].closing.metadata["best_of_n"] for child in children] == [
-        "candidate",
+        "loser",
         "winner",
-        "candidate",
+        "loser",
     ]
     assert all(found[child].opening.agent_id == child for child in children)
 

@@ -87,7 +87,8 @@ def close(
     if remains.orphans:
         metadata["orphans"] = remains.orphans
     if facts.composer.is_best_of_n_subcomposer is True or facts.head.is_best_of_n_subcomposer is True:
-        metadata["best_of_n"] = "winner" if facts.composer.best_of_n_judge_winner is True else "candidate"
+        verdict = facts.composer.best_of_n_judge_winner
+        metadata["best_of_n"] = "winner" if verdict is True else "loser" if verdict is False else "candidate"
     return Closing(
         title=title[0] if title else None,
         title_source=title[1] if title else None,

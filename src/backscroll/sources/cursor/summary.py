@@ -102,7 +102,7 @@ def facts(record: Facts) -> dict[str, Any]:
     head, composer = record.head, record.composer
     found: dict[str, Any] = {
         "record_version": as_int(composer.v),
-        "mode": composer.unified_mode if composer.unified_mode is not None else head.unified_mode,
+        "mode": as_text(composer.unified_mode) or as_text(head.unified_mode) or as_int(composer.unified_mode),
         "status": as_text(composer.status),
         "subtitle": as_text(head.subtitle) or as_text(composer.subtitle),
         "selected_model": as_text(as_map(composer.model_config).get("modelName")),

@@ -96,6 +96,7 @@ def test_turns_that_failed_or_were_stopped_say_so(tmp_path: Path) -> None:
         tmp_path,
         prompt("go"),
         {"type": "error", "error": {"message": "No connection"}},
+        {"type": "turn_ended", "status": "error", "error": "No connection"},
         {"type": "turn_ended", "status": "error", "error": "Gave up"},
         {"type": "turn_ended", "status": "aborted"},
     )

@@ -69,6 +69,7 @@ class _Reader:
         self._agent_id = agent_id
         self._calls = Calls()
         self._prompted_at: datetime | None = None
+        self._failure: str | None = None  # the last error of this turn
 
     def tell(self, record: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
         place = self._timed(place, self._prompted_at, "turn")
@@ -88,12 +89,14 @@ class _Reader:
             case "turn_ended":
                 yield from self._end(record, place)
             case "error":
-                yield message_at(place, "error", _reason(record))
+                self._failure = _reason(record)
+                yield message_at(place, "error", self._failure)
             case kind:
                 self._tally.meet(f"transcript line {kind}")
 
     def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message]:
         prompt = prompt_of(message)
+        self._failure = None
         if prompt.at is not None:
             self._prompted_at = prompt.at
             place = self._timed(place, prompt.at, "stored")
@@ -106,6 +109,8 @@ class _Reader:
 
     def _end(self, record: dict[str, Any], place: Place) -> Iterator[Message]:
         match record.get("status"):
+            case "error" if _reason(record) == self._failure:
+                return  # told by the line before
             case "error":
                 yield message_at(place, "error", _reason(record))
             case "aborted":

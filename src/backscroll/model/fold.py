@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model.message import Message, TokenUsage, ToolCall
-from backscroll.model.stream import Answer, Closing, Item, Link, Naming, Opening, Problem, Tally
+from backscroll.model.stream import Answer, Closing, Item, Link, Naming, Opening, Problem, Spent, Tally
 
 __all__ = ["Reading", "Told", "fold"]
 
@@ -42,20 +42,33 @@ class _Open:
         self.messages: dict[str, Message] = {}
         self.calls: dict[str, str] = {}
         self.early: dict[str, Answer] = {}
+        self.usage: dict[str, TokenUsage] = {}
 
     def say(self, message: Message) -> None:
         """Take a message; the same id said again replaces what was said before."""
+        if message.usage is not None and message.response_id is not None:
+            self.spend(message.response_id, message.usage)
         call = message.tool and message.tool.id
-        if call:
-            first = self.calls.setdefault(call, message.id)
-            if first != message.id:
-                return
-            before = self.messages.get(message.id)
-            if before is not None and before.tool is not None and before.tool.result is not None:
-                return
+        if call and not self._is_new_call(call, message):
+            return
         self.messages[message.id] = message
-        if call and call in self.early:
-            self.answer(self.early.pop(call))
+        if call:
+            self.calls[call] = message.id
+            if call in self.early:
+                self.answer(self.early.pop(call))
+
+    def _is_new_call(self, call: str, message: Message) -> bool:
+        """False for a call that a response wrote twice; some gateways give one id to many calls."""
+        known = self.messages.get(self.calls.get(call, ""))
+        if known is None or known.tool is None:
+            return True
+        if known.id == message.id:
+            return known.tool.result is None
+        return known.response_id is None or known.response_id != message.response_id
+
+    def spend(self, response_id: str, usage: TokenUsage) -> None:
+        known = self.usage.get(response_id)
+        self.usage[response_id] = known.merged(usage) if known else usage
 
     def answer(self, answer: Answer) -> None:
         """Complete a tool call, now or when it comes: an answer may precede its call."""
@@ -66,40 +79,39 @@ class _Open:
         self.messages[message.id] = replace(
             message,
             tool=answered(message.tool, answer),
-            attachments=message.attachments + answer.attachments,
+            attachments=tuple(dict.fromkeys(message.attachments + answer.attachments)),
         )
 
     def close(self, closing: Closing) -> Reading:
-        for answer in self.early.values():  # its call was never written here
-            tool = answered(ToolCall(answer.tool_call_id, "unknown"), answer)
-            message = Message(
-                id=answer.record_id or f"answer-{answer.tool_call_id}",
-                role="tool",
-                content="",
-                origin=answer.origin,
-                kind="answer without a call",
-                timestamp=answer.timestamp,
-                timestamp_source="stored" if answer.timestamp else None,
-                tool=tool,
-                attachments=answer.attachments,
-            )
+        for answer in self.early.values():
+            message = _without_call(answer)
             self.messages.setdefault(message.id, message)
         abandoned = set(closing.abandoned)
-        usage: dict[str, TokenUsage] = {}
-        for message in self.messages.values():
-            if message.usage is not None and message.response_id is not None:
-                known = usage.get(message.response_id)
-                usage[message.response_id] = known.merged(message.usage) if known else message.usage
         out: list[Message] = []
         for message in self.messages.values():
             share = message.usage
             if message.response_id is not None:
-                share = usage.pop(message.response_id, None)
+                share = self.usage.pop(message.response_id, None)
             active = message.is_active and message.id not in abandoned
             if share is not message.usage or active is not message.is_active:
                 message = replace(message, usage=share, is_active=active)
             out.append(message)
         return Reading(self.opening, closing, tuple(out))
+
+
+def _without_call(answer: Answer) -> Message:
+    """An answer whose call was never written here."""
+    return Message(
+        id=answer.record_id or f"answer-{answer.tool_call_id}",
+        role="tool",
+        content="",
+        origin=answer.origin,
+        kind="answer without a call",
+        timestamp=answer.timestamp,
+        timestamp_source="stored" if answer.timestamp else None,
+        tool=answered(ToolCall(answer.tool_call_id, "unknown"), answer),
+        attachments=answer.attachments,
+    )
 
 
 def answered(tool: ToolCall, answer: Answer) -> ToolCall:
@@ -129,6 +141,8 @@ def fold(items: Iterable[Item]) -> Told:
                 session.say(item)
             case Answer() if session is not None:
                 session.answer(item)
+            case Spent() if session is not None:
+                session.spend(item.response_id, item.usage)
             case Closing() if session is not None:
                 readings.append(session.close(item))
                 session = None

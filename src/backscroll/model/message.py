@@ -5,7 +5,7 @@ archive needs.
 """
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -57,6 +57,7 @@ class TokenUsage(Struct, frozen=True, gc=False):
     cache_creation_1h_input_tokens: int | None = None  # the part of cache creation kept for an hour
     is_at_least: bool = False  # the tool wrote it before the response was finished
     speed: str | None = None  # a price class other than the standard one
+    cost_usd: float | None = None  # what the tool itself said it cost
 
     @property
     def total(self) -> int:
@@ -77,10 +78,14 @@ class TokenUsage(Struct, frozen=True, gc=False):
             _larger(self.cache_creation_1h_input_tokens, other.cache_creation_1h_input_tokens),
             self.is_at_least and other.is_at_least,
             self.speed or other.speed,
+            _larger(self.cost_usd, other.cost_usd),
         )
 
 
-def _larger(one: int | None, other: int | None) -> int | None:
+_Number = TypeVar("_Number", int, float)
+
+
+def _larger(one: _Number | None, other: _Number | None) -> _Number | None:
     if one is None or other is None:
         return other if one is None else one
     return max(one, other)

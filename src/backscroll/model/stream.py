@@ -6,7 +6,7 @@ closing says what is known only at the end. One `Tally` ends the stream of every
 unit. Nothing in the stream needs the whole session in memory; `fold` puts one
 together for those who want it.
 
-    Opening  (Message | Answer | Naming | Link | Problem)*  Closing   any number of times
+    Opening  (Message | Answer | Spent | Naming | Link | Problem)*  Closing   any number of times
     Tally                                                            once, last
 """
 
@@ -15,7 +15,16 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from backscroll.model.message import Attachment, Decision, Edit, Message, Origin, Status, TimeSource
+from backscroll.model.message import (
+    Attachment,
+    Decision,
+    Edit,
+    Message,
+    Origin,
+    Status,
+    TimeSource,
+    TokenUsage,
+)
 from backscroll.model.workspace import Workspace
 
 __all__ = [
@@ -30,6 +39,7 @@ __all__ = [
     "Naming",
     "Opening",
     "Problem",
+    "Spent",
     "Tally",
     "TrackedFile",
     "Unit",
@@ -117,6 +127,14 @@ class Answer(Struct, frozen=True, kw_only=True):
     timestamp: datetime | None = None
     edits: tuple[Edit, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+
+
+class Spent(Struct, frozen=True):
+    """What a response cost, said by a record that gave no message."""
+
+    response_id: str
+    usage: TokenUsage
+    origin: Origin
 
 
 class Naming(Struct, frozen=True):
@@ -219,4 +237,4 @@ class Tally(Struct, kw_only=True):
         self.unknown[name] = self.unknown.get(name, 0) + number
 
 
-Item: TypeAlias = Opening | Message | Answer | Naming | Link | Closing | Problem | Tally
+Item: TypeAlias = Opening | Message | Answer | Spent | Naming | Link | Closing | Problem | Tally

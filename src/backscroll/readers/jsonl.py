@@ -6,7 +6,7 @@ told with what could be had from it and, when something could not, why.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
@@ -17,6 +17,7 @@ from backscroll.readers import lenient
 __all__ = ["LARGEST_LINE", "Line", "lines", "salvage"]
 
 T = TypeVar("T")
+IsRecord = Callable[[dict[str, Any]], bool]
 
 LARGEST_LINE = 64 * 1024 * 1024  # a longer line is skimmed, not decoded
 _SKIMMED = 64 * 1024
@@ -35,6 +36,16 @@ class Line(msgspec.Struct, Generic[T]):
     values: tuple[T, ...] = ()
     fault: str | None = None  # why something on it could not be read
     is_complete: bool = True  # False while no newline ends it
+    parts: tuple[bytes, ...] = ()  # where a line holds several objects: the text of each
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing can be added to it any more."""
+        return self.is_complete or (bool(self.values) and self.fault is None)
+
+    def text_of(self, number: int) -> bytes:
+        """The bytes that one of its values was read from."""
+        return self.parts[number] if self.parts else self.raw
 
     @property
     def is_blank(self) -> bool:
@@ -48,11 +59,13 @@ def lines(
     offset: int = 0,
     line: int = 0,
     starts: re.Pattern[str] = _ANY_OBJECT,
+    is_record: IsRecord | None = None,
 ) -> Iterator[Line[T]]:
     """Every line from ``offset`` on; ``line`` is the number of the last one read before it.
 
-    ``starts`` finds where a record may begin in the middle of a broken line. A last line without a newline is
-    told like any other: its ``is_complete`` is False, and when it holds no whole object it has a fault.
+    ``starts`` finds where a record may begin in the middle of a broken line, and ``is_record`` tells a record
+    found there from a part of the broken one. A last line without a newline is told like any other: its
+    ``is_complete`` is False, and when it is not exactly one object it has a fault and no values.
     """
     decode = decoder.decode
     with path.open("rb", buffering=_CHUNK) as file:
@@ -72,11 +85,13 @@ def lines(
                 yield skimmed
                 continue
             try:
-                values: tuple[T, ...] = (decode(raw),)
-                fault = None
+                found = Line(line, offset, size, raw, (decode(raw),), None, complete)
             except lenient.FAILURES:
-                values, fault = salvage(raw, decoder, starts, complete=complete)
-            yield Line(line, offset, size, raw, values, fault, complete)
+                found = salvage(raw, decoder, starts, is_record)
+                found.number, found.offset, found.is_complete = line, offset, complete
+                if not complete and (found.fault is not None or len(found.values) > 1):
+                    found.values, found.parts, found.fault = (), (), "cut off at the end of the file"
+            yield found
             offset += size
 
 
@@ -84,30 +99,34 @@ def salvage(
     raw: bytes,
     decoder: msgspec.json.Decoder[T],
     starts: re.Pattern[str] = _ANY_OBJECT,
-    *,
-    complete: bool = True,
-) -> tuple[tuple[T, ...], str | None]:
+    is_record: IsRecord | None = None,
+) -> Line[T]:
     """What can be had from a line that is not simply one object, and what is wrong with the rest."""
     text = lenient.clean_text(raw)
-    if not text:
-        return (), None
     values: list[T] = []
+    parts: list[bytes] = []
     lost = 0
     at = 0
+    fault = None
     try:
         for start, end, value in lenient.scan(text, starts):
-            lost += start - at
+            gap = start - at
+            if isinstance(value, dict) and (not (lost or gap) or is_record is None or is_record(value)):
+                lost += gap
+                part = msgspec.json.encode(value)
+                values.append(decoder.decode(part))
+                parts.append(part)
+            elif isinstance(value, dict):
+                lost += end - at
+            else:
+                lost += gap
             at = end
-            if isinstance(value, dict):
-                values.append(decoder.decode(msgspec.json.encode(value)))
     except lenient.FAILURES as error:
-        return tuple(values), f"cannot be decoded: {_said(error)}"
+        fault = f"cannot be decoded: {_said(error)}"
     lost += len(text[at:].strip())
-    if not lost:
-        return tuple(values), None
-    if not values:
-        return (), "cut off at the end of the file" if not complete else "is not JSON"
-    return tuple(values), f"{lost} characters beside the record cannot be decoded"
+    if fault is None and lost:
+        fault = f"{lost} characters beside the record cannot be decoded" if values else "is not JSON"
+    return Line(0, 0, len(raw), raw, tuple(values), fault, True, tuple(parts))
 
 
 def _said(error: BaseException) -> str:
@@ -127,11 +146,12 @@ def _skim(file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T]) -> Line
     fault = f"{size} bytes in one line are too large to decode; only its first fields were read"
     fields: dict[str, Any] = {}
     at = head.find(b"{") + 1
-    while at and (found := _SCALAR.match(head, at)):
-        fields[found[1].decode()] = lenient.load(found[2])
-        at = found.end()
+    values: tuple[T, ...] = ()
     try:
-        values: tuple[T, ...] = (decoder.decode(msgspec.json.encode(fields)),) if fields else ()
+        while at and (found := _SCALAR.match(head, at)):
+            fields[found[1].decode()] = lenient.load(found[2])
+            at = found.end()
+        values = (decoder.decode(msgspec.json.encode(fields)),) if fields else ()
     except lenient.FAILURES:
-        values = ()
+        pass
     return Line(0, 0, size, b"", values, fault, complete)

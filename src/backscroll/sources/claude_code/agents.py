@@ -103,38 +103,47 @@ class Agents(Struct):
         self.known.add(key)
         return True
 
-    def told(self, session_id: str | None) -> tuple[Agent, ...]:
-        """Every agent known from this file: those inlined in it, and those its calls started."""
-        agents: list[Agent] = []
-        free = dict(self.calls)
-        for agent_id, began in self.inline.items():
-            call = self._call_of(began, free)
-            asked = free.pop(call) if call is not None else None
-            agents.append(self._agent(agent_id, session_id, call, asked, began))
+    def told(self, session_id: str | None, own: str | None = None) -> tuple[Agent, ...]:
+        """Every agent known from this file: those inlined in it, and those its calls started.
+
+        ``own`` is the agent whose file this is; none of its calls can have started it.
+        """
+        calls = self._calls_of_inlined(own)
+        agents = [
+            self._agent(agent_id, session_id, calls.get(agent_id), began)
+            for agent_id, began in self.inline.items()
+        ]
+        taken = set(calls.values())
         for call, figures in self.figures.items():
-            if figures.agent_id is not None and call in free:
-                agents.append(self._agent(figures.agent_id, session_id, call, free[call], None))
+            if figures.agent_id is not None and call not in taken:
+                agents.append(self._agent(figures.agent_id, session_id, call, None))
         return tuple(agents)
 
-    def _call_of(self, began: Began | None, free: dict[str, Asked]) -> str | None:
-        """The call that asked with the same words, else the last one before the agent began."""
-        if began is None:
-            return None
-        words = began.prompt.strip()
-        for call, asked in free.items():
-            if asked.prompt is not None and asked.prompt.strip() == words:
-                return call
-        earlier = [c for c, asked in free.items() if asked.at and began.at and asked.at <= began.at]
-        return earlier[-1] if earlier else None
+    def _calls_of_inlined(self, own: str | None) -> dict[str, str]:
+        """Each inlined agent's call: the one that asked with its words, else the last before it began."""
+        free: dict[str, list[str]] = {}
+        for call, asked in self.calls.items():
+            free.setdefault((asked.prompt or "").strip(), []).append(call)
+        found: dict[str, str] = {}
+        for agent_id, began in self.inline.items():
+            if agent_id != own and began is not None and free.get(began.prompt.strip()):
+                found[agent_id] = free[began.prompt.strip()].pop(0)
+        taken = set(found.values())
+        for agent_id, began in self.inline.items():
+            if agent_id == own or agent_id in found or began is None or began.at is None:
+                continue
+            earlier = [
+                call
+                for call, asked in self.calls.items()
+                if call not in taken and asked.at is not None and asked.at <= began.at
+            ]
+            if earlier:
+                found[agent_id] = earlier[-1]
+                taken.add(earlier[-1])
+        return found
 
-    def _agent(
-        self,
-        agent_id: str,
-        session_id: str | None,
-        call: str | None,
-        asked: Asked | None,
-        began: Began | None,
-    ) -> Agent:
+    def _agent(self, agent_id: str, session_id: str | None, call: str | None, began: Began | None) -> Agent:
+        asked = self.calls.get(call) if call is not None else None
         figures = self.figures.get(call) if call is not None else None
         return Agent(
             agent_id=agent_id,
@@ -148,6 +157,7 @@ class Agents(Struct):
             total_tokens=figures.tokens if figures else None,
             total_tool_use_count=figures.tool_uses if figures else None,
             started_at=began.at if began else asked.at if asked else None,
+            is_hidden=began is not None and began.prompt.strip() == "Warmup",
         )
 
 
@@ -156,14 +166,12 @@ def agent_id_of(path: Path) -> str:
     return path.stem.removeprefix("agent-")
 
 
-def results_folder(path: Path, *, is_agent: bool) -> Path:
+def results_folder(path: Path, parent_id: str | None) -> Path:
     """Where a transcript's spilled tool results lie: in the session's own folder and nowhere else."""
-    if not is_agent:
-        return path.with_suffix("") / "tool-results"
     for folder in path.parents:
         if folder.name == "subagents":
             return folder.parent / "tool-results"
-    return path.parent / "tool-results"
+    return path.parent / (parent_id or path.stem) / "tool-results"
 
 
 def link_in_progress(record: dict[str, Any]) -> Link | None:

@@ -6,7 +6,7 @@ six. Lines of one response share its id and need not be neighbours.
 
 from typing import Any
 
-from backscroll.model import Role, ToolCall
+from backscroll.model import Role, Spent, ToolCall
 from backscroll.sources.claude_code import results, user
 from backscroll.sources.claude_code.agents import Pending
 from backscroll.sources.claude_code.blocks import attachment, blocks_of
@@ -29,12 +29,16 @@ def tell(said: Said) -> None:
     said.response = text(message.id)
     said.stop_reason = said.transcript.same(message.stop_reason)
     if model != _SYNTHETIC:
-        said.usage = usage(message.usage, finished=message.stop_reason is not None)
+        finished = message.stop_reason is not None
+        said.usage = usage(message.usage, finished=finished, cost=said.value.cost_usd)
     said.enter(TALK)
     for block in blocks_of(message.content):
         _tell_block(block, said)
-    if said.usage is not None:
-        said.transcript.owe(said)  # nothing but white space was said, and yet it cost something
+    if said.usage is not None:  # nothing but white space was said, and yet it cost something
+        if said.response is None:
+            said.say("assistant", "", kind="empty")
+        else:
+            said.transcript.emit(Spent(said.response, said.usage, said.origin))
     dead = said.value.supersedes_uuids
     if isinstance(dead, list):
         said.transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))
@@ -71,6 +75,8 @@ def _tell_block(block: Block, said: Said) -> None:
 def _role(words: str, said: Said) -> Role:
     if said.value.is_api_error_message is True or words.startswith(_LIMIT_REACHED):
         return "error"
+    if said.model is None and (words.startswith("API Error") or len(said.value.error) > len(b"null")):
+        return "error"
     return "assistant"
 
 
@@ -82,11 +88,13 @@ def _call(block: Block, said: Said) -> None:
     if id_ is None:
         return
     kept = said.transcript.kept
+    if name in results.AGENT_TOOLS:
+        kept.agents.asked(id_, asked, said.at)
     kept.pending[id_] = Pending(
         name, said.node, results.change_asked(asked) if name in results.EDIT_TOOLS else None
     )
-    if name in results.AGENT_TOOLS:
-        kept.agents.asked(id_, asked, said.at)
+    if (early := kept.early.pop(id_, None)) is not None:
+        user.settle(id_, early, said)
 
 
 def _model(found: Any) -> str:

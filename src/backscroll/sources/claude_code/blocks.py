@@ -1,6 +1,5 @@
 """Content blocks: their words as text, their images and documents as attachments."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from msgspec.json import encode
@@ -8,7 +7,7 @@ from msgspec.json import encode
 from backscroll.model import Attachment
 from backscroll.sources.claude_code.lines import Block, ImageData, text
 
-__all__ = ["attachment", "blocks_of", "result_text"]
+__all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
 
 
 def blocks_of(content: Any) -> list[Block]:
@@ -25,6 +24,10 @@ def blocks_of(content: Any) -> list[Block]:
         case None:
             return []
     return [Block(type="text", text=_plain(content))]
+
+
+def _block(item: Any) -> Block:
+    return item if isinstance(item, Block) else Block(type="text", text=_plain(item))
 
 
 def _plain(value: Any) -> str:
@@ -49,26 +52,36 @@ def attachment(block: Block) -> Attachment | None:
     )
 
 
-def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]]:
-    """A tool result as a person would read it, and what came along with it."""
+def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
+    """A tool result as a person would read it, and what came along; None for a form not known here."""
     if isinstance(content, str):
         return content, ()
-    found = blocks_of(content)
-    attachments = tuple(a for block in found if (a := attachment(block)) is not None)
-    return "\n".join(_words(found)), attachments
-
-
-def _words(blocks: Iterable[Block]) -> Iterable[str]:
-    for block in blocks:
+    words: list[str] = []
+    attachments: list[Attachment] = []
+    for block in blocks_of(content):
         if isinstance(block.text, str):
-            yield block.text
-        elif block.type in ("image", "document"):
-            source = block.source
-            if isinstance(source, ImageData) and source.type == "text" and len(source.data) > 2:
-                yield f"[{block.type}]"
+            words.append(block.text)
+        elif (found := attachment(block)) is not None:
+            attachments.append(found)
         elif block.type == "tool_reference":
-            yield f"[tool {text(block.tool_name) or '?'}]"
-        elif block.content is not None:
-            yield result_text(block.content)[0]
-        elif isinstance(block.title, str):
-            yield block.title
+            words.append(f"[tool {text(block.tool_name) or '?'}]")
+        else:
+            return None
+    return "\n".join(words), tuple(attachments)
+
+
+def odd_result_text(content: Any) -> str:
+    """A tool result in a form nobody described: its texts where it has some, else as it stands."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(odd_result_text(item) for item in content if item is not None)
+    if not isinstance(content, dict):
+        return "" if content is None else _plain(content)
+    for name in ("text", "content", "resource"):
+        inner = content.get(name)
+        if inner and (isinstance(inner, str) or name != "text"):
+            return odd_result_text(inner)
+    if content.get("type") in ("image", "document"):
+        return ""
+    return encode(content).decode()

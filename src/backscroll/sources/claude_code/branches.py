@@ -80,13 +80,20 @@ class Tree:
         active = self._active()
         ids: list[str] = []
         for number, told in enumerate(self.told):
-            if not told or self.flags[number] & SIDE:
+            if not told:
                 continue
+            is_left = not active[number] and not self.flags[number] & SIDE
             id_ = self.ids[number]
-            if not active[number] or id_ in self.dead:
+            if is_left or id_ in self.dead:
                 ids.append(id_)
                 ids += [f"{id_}.{later}" for later in range(1, told)]
+            elif self.dead:
+                ids += [name for later in range(1, told) if (name := f"{id_}.{later}") in self.dead]
         return tuple(ids)
+
+    def retracted(self) -> tuple[str, ...]:
+        """The ids of messages that were taken back by name."""
+        return tuple(id_ for id_ in self.ids if id_ in self.dead)
 
     def _active(self) -> bytearray:
         parents = self._resolved()
@@ -96,22 +103,33 @@ class Tree:
             at = leaf
             while not active[at]:
                 active[at] = 1
-                if at == root or parents[at] < 0:
+                if at == root:
                     break
                 at = parents[at]
         self._widen(active, parents)
         return active
 
     def _resolved(self) -> list[int]:
-        """Parents by number, with those that came after their children filled in."""
+        """Parents by number: late ones filled in, circles cut before their first line."""
         parents = self.parents.copy()
         for number, parent in self.later.items():
             if parents[number] == _LATER:
                 parents[number] = self._index.get(parent, _NONE)
+        walk = [0] * len(parents)  # which walk came by
+        for number in range(len(parents)):
+            at = number
+            while at >= 0 and not walk[at]:
+                walk[at] = number + 1
+                at = parents[at]
+            if at >= 0 and walk[at] == number + 1:  # back on its own way: a circle
+                first, here = at, parents[at]
+                while here != at:
+                    first, here = min(first, here), parents[here]
+                parents[first] = _NONE
         return parents
 
     def _roots(self, parents: list[int]) -> list[int]:
-        """The line each line's tree begins with. A cycle begins with its first line."""
+        """The line each line's tree begins with."""
         flags = self.flags
         roots = [_NONE] * len(parents)
         for number in range(len(parents)):
@@ -127,7 +145,6 @@ class Tree:
                 ):
                     roots[at] = at
                     break
-                roots[at] = number  # provisional: met again, it is a cycle
                 at = above
             root = roots[at]
             for line in way:
@@ -135,28 +152,37 @@ class Tree:
         return roots
 
     def _last_leaves(self, parents: list[int], roots: list[int]) -> dict[int, int]:
-        flags = self.flags
-        has_child = bytearray(len(parents))
-        for number, above in enumerate(parents):
-            if above >= 0 and roots[number] == roots[above]:
-                has_child[above] = 1
+        """For each tree the last thing said in it; only where nothing was said, the last injected line."""
+        speakers = self._speakers(parents, roots)
         best: dict[int, tuple[bool, int]] = {}
-        for number in range(len(parents)):
-            if has_child[number] or flags[number] & SIDE:
+        for number, root in enumerate(roots):
+            flags = self.flags[number]
+            if flags & SIDE:
                 continue
-            leaf = number
-            steps = 0
-            while not flags[leaf] & TALK and parents[leaf] >= 0 and roots[parents[leaf]] == roots[number]:
-                leaf = parents[leaf]
-                steps += 1
-                if steps > len(parents):
-                    break
-            if not flags[leaf] & TALK:
-                continue
-            rank = (not flags[leaf] & META, leaf)
-            if rank > best.get(roots[number], (False, _NONE)):
-                best[roots[number]] = rank
+            speaker = speakers[number]
+            rank = (True, speaker) if speaker >= 0 else (False, number if flags & TALK else _NONE)
+            if rank[1] >= 0 and rank > best.get(root, (False, _NONE)):
+                best[root] = rank
         return {root: leaf for root, (_, leaf) in best.items()}
+
+    def _speakers(self, parents: list[int], roots: list[int]) -> list[int]:
+        """For each line the nearest one, itself or above it in its tree, that somebody said."""
+        speakers = [_LATER] * len(parents)
+        for number in range(len(parents)):
+            way: list[int] = []
+            at = number
+            while speakers[at] == _LATER:
+                way.append(at)
+                if self.flags[at] & (TALK | META) == TALK:
+                    speakers[at] = at
+                elif roots[at] == at:
+                    speakers[at] = _NONE
+                else:
+                    at = parents[at]
+            found = speakers[at]
+            for line in way:
+                speakers[line] = found
+        return speakers
 
     def _widen(self, active: bytearray, parents: list[int]) -> None:
         """Take in what forks beside the way without having been left: parallel calls, notices, injections."""

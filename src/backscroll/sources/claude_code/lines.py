@@ -24,6 +24,7 @@ __all__ = [
     "LineOrigin",
     "decoder",
     "integer",
+    "is_record",
     "params",
     "text",
     "usage",
@@ -130,6 +131,7 @@ class Line(Struct, rename="camel"):
     supersedes_uuids: Any = None
     subtype: Any = None
     content: Any = None
+    session_kind: Any = None
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
 
 
@@ -148,10 +150,18 @@ def integer(value: Any) -> int | None:
     return int(value)
 
 
-def usage(found: Any, *, finished: bool) -> TokenUsage | None:
+def is_record(found: dict[str, Any]) -> bool:
+    """Whether an object found behind a broken one is a line of its own, not a part of the broken one."""
+    kind = found.get("type")
+    if not isinstance(kind, str):
+        return False
+    return any(isinstance(found.get(name), str) for name in ("uuid", "sessionId", "leafUuid", "messageId"))
+
+
+def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     """The tokens a line gives for its response. Before the response was finished they are a lower bound."""
     if not isinstance(found, Usage):
-        return None
+        return TokenUsage() if finished else None
     created = integer(found.cache_creation_input_tokens)
     nested = found.cache_creation
     hour = None
@@ -168,6 +178,7 @@ def usage(found: Any, *, finished: bool) -> TokenUsage | None:
         hour,
         not finished,
         speed if speed != "standard" else None,
+        float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e9 else None,
     )
 
 

@@ -3,12 +3,17 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.json import Decoder, encode
 
-from backscroll.model import Role
+from backscroll.model import Attachment, Role
 from backscroll.sources.claude_code import talk
-from backscroll.sources.claude_code.lines import text
+from backscroll.sources.claude_code.blocks import attachment as attachment_of
+from backscroll.sources.claude_code.lines import Block, text
+from backscroll.sources.claude_code.queue import prompt_text, words_of
 
-__all__ = ["ATTACHMENTS", "Notice", "is_typed", "tell"]
+__all__ = ["Notice", "is_known", "is_typed", "prompt", "tell"]
+
+_blocks: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
 # Subtypes that say nothing a person would read.
 _SILENT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
@@ -30,7 +35,7 @@ _SPOKEN = frozenset(
 )
 
 # Context for the model, except `queued_command`, which a person may have typed.
-ATTACHMENTS = frozenset(
+_ATTACHMENTS = frozenset(
     {
         "queued_command", "file", "edited_text_file", "compact_file_reference", "already_read_file",
         "directory",
@@ -41,7 +46,7 @@ ATTACHMENTS = frozenset(
         "plan_file_reference", "auto_mode", "auto_mode_exit", "command_permissions", "deferred_tools_delta",
         "deferred_tools_record", "mcp_instructions_delta", "agent_listing_delta", "date", "date_change",
         "model",
-        "environment", "session_context", "prompt_snapshot", "instructions", "output_style", "credential_org",
+        "environment", "session_context", "prompt_snapshot", "instructions", "credential_org",
         "remote_session_change", "budget_usd", "total_tokens_reminder", "batching_reminder_sent",
         "silent_turn_reminder", "read_truncation_notice", "thinking_drop", "bash_output_audience_note",
         "goal_status", "max_turns_reached", "ultrathink_effort", "ultra_effort_enter", "ultra_effort_exit",
@@ -106,10 +111,25 @@ def _api_error(record: dict[str, Any]) -> str:
     return line
 
 
+def is_known(kind: str | None) -> bool:
+    """Whether an attachment of this type is known."""
+    return kind is not None and (kind in _ATTACHMENTS or kind.startswith("output_style"))
+
+
+def prompt(attachment: dict[str, Any]) -> tuple[str, tuple[Attachment, ...]]:
+    """The words of a queued prompt and what came along with them."""
+    found = attachment.get("prompt")
+    blocks = _blocks.decode(encode(found)) if isinstance(found, list) else []
+    came_along = (attachment_of(block) for block in blocks if isinstance(block, Block))
+    return words_of(found), tuple(one for one in came_along if one is not None)
+
+
 def is_typed(attachment: dict[str, Any]) -> bool:
     """Whether a queued command is something a person typed."""
     origin = attachment.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else None
-    if attachment.get("isMeta") is True:
+    if kind == "human":
+        return True
+    if kind is not None or attachment.get("isMeta") is True:
         return False
-    return kind == "human" or (kind is None and attachment.get("commandMode") in (None, "prompt"))
+    return attachment.get("commandMode") in (None, "prompt") and bool(prompt_text(attachment.get("prompt")))

@@ -46,7 +46,8 @@ def _siblings(home: Path) -> list[Path]:
         names = sorted(entry.name for entry in os.scandir(home) if entry.name.startswith(".claude"))
     except OSError:
         return []
-    return [home / name for name in names if name != ".claude" and (home / name / "projects").is_dir()]
+    found = [home / name for name in names if name != ".claude"]
+    return [path for path in found if (path / "projects").is_dir() or (path / "history.jsonl").is_file()]
 
 
 def _desktop_roots(machine: Machine) -> list[Path]:
@@ -90,7 +91,8 @@ def _transcript(root: Path, entry: os.DirEntry[str]) -> Unit | None:
 
 def _below_session(root: Path, folder: Path, session_id: str) -> Iterator[Unit]:
     """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
-    waiting = [folder / "subagents"]
+    top = folder / "subagents"
+    waiting = [] if top.is_symlink() else [top]
     while waiting:
         here = waiting.pop()
         parent = _parent(here) or session_id
@@ -113,6 +115,8 @@ def _parent(folder: Path) -> str | None:
 
 def _unit(root: Path, path: Path, status: os.stat_result, kind: str, session_id: str | None) -> Unit:
     fingerprint = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+    if kind == "agent" and (beside := _status(path.with_name(f"{path.stem}.meta.json"))) is not None:
+        fingerprint += f"-{beside.st_mtime_ns}"
     return Unit(NAME, str(root), str(path), "", fingerprint, status.st_size, kind, session_id)
 
 

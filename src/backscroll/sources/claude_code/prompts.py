@@ -6,7 +6,7 @@ lossy; whoever also has the transcript prefers that.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class _Group(msgspec.Struct):
 
     id: str
     project: str | None
-    lines: list[tuple[int, int, int]]  # number, offset, size
+    lines: list[tuple[int, int, int, int]]  # number, offset, size, which of the line's objects
     last_at: float = 0.0
 
 
@@ -62,29 +62,28 @@ def read(unit: Unit) -> Iterator[Item]:
     for line in jsonl.lines(path, _decoder):
         if line.is_blank:
             continue
-        prompt = line.values[0] if line.values else None
+        prompts = [(at, prompt) for at, prompt in enumerate(line.values) if text(prompt.display) is not None]
+        for at, prompt in prompts:
+            group = _group_of(prompt, groups, sittings)
+            group.lines.append((line.number, line.offset, line.size, at))
         if line.fault is not None:
             yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
             tally.count("prompt", "problems")
-        if prompt is None or text(prompt.display) is None:
-            if line.fault is None:
-                tally.count("prompt", "silent")
-            continue
-        if line.fault is None:
-            tally.count("prompt", "understood")
-        group = _group_of(prompt, groups, sittings)
-        group.lines.append((line.number, line.offset, line.size))
+        else:
+            tally.count("prompt", "understood" if prompts else "silent")
     with path.open("rb") as file:
         for group in groups.values():
             yield Opening(source=unit.source, id=group.id, store="prompts")
-            messages = []
-            for number, offset, size in group.lines:
+            messages: list[datetime | None] = []
+            for number, offset, size, at in group.lines:
                 file.seek(offset)
-                message = _message(unit, file.read(size), number)
-                if message is not None:
-                    messages.append(message.timestamp)
-                    yield message
-            yield _closing(group, [at for at in messages if at is not None])
+                found = jsonl.salvage(file.read(size), _decoder).values
+                if at >= len(found):
+                    continue  # the file changed while it was read
+                message = _message(unit, found[at], number, len(messages))
+                messages.append(message.timestamp)
+                yield message
+            yield _closing(group, [time for time in messages if time is not None])
     yield tally
 
 
@@ -107,21 +106,20 @@ def _group_of(prompt: Prompt, groups: dict[str, _Group], sittings: dict[str, _Gr
     return sitting
 
 
-def _message(unit: Unit, raw: bytes, number: int) -> Message | None:
-    prompts, _ = jsonl.salvage(raw, _decoder)
-    if not prompts or (words := text(prompts[0].display)) is None:
-        return None
-    at = times.from_value(prompts[0].timestamp)
-    pasted = prompts[0].pasted_contents
+def _message(unit: Unit, prompt: Prompt, number: int, order: int) -> Message:
+    at = times.from_value(prompt.timestamp)
     return Message(
-        id=f"prompt-{number}",
+        # The log is pruned from its beginning, so that a line's number does not stay the same.
+        id=f"prompt-{int(at.timestamp() * 1000)}-{order}"
+        if at is not None
+        else f"prompt-line-{number}-{order}",
         role="user",
-        content=_with_pasted(words, pasted),
+        content=_with_pasted(text(prompt.display) or "", prompt.pasted_contents),
         origin=Origin(unit.path, f"line {number}"),
         timestamp=at,
         timestamp_source="stored" if at is not None else None,
-        attachments=tuple(_attachments(pasted)),
-        cwd=text(prompts[0].project),
+        attachments=tuple(_attachments(prompt.pasted_contents)),
+        cwd=text(prompt.project),
     )
 
 
@@ -151,13 +149,13 @@ def _attachments(pasted: Any) -> Iterator[Attachment]:
             )
 
 
-def _closing(group: _Group, times_: list[Any]) -> Closing:
+def _closing(group: _Group, moments: list[datetime]) -> Closing:
     workspace = Workspace(group.project, evidence="history.jsonl") if group.project else None
     return Closing(
         workspace=workspace,
-        created_at=min(times_, default=None),
-        created_at_source="stored" if times_ else None,
-        updated_at=max(times_, default=None),
+        created_at=min(moments, default=None),
+        created_at_source="stored" if moments else None,
+        updated_at=max(moments, default=None),
         completeness="lossy",
         reasons=("only the typed prompts were kept",),
     )

@@ -12,11 +12,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import Link, Origin
-from backscroll.sources.claude_code.blocks import blocks_of
-from backscroll.sources.claude_code.lines import Block, text
+from backscroll.readers import lenient
+from backscroll.sources.claude_code.lines import text
 
-__all__ = ["Queue", "Waiting", "links_in", "prompt_text"]
+__all__ = ["Queue", "Waiting", "links_in", "prompt_text", "words_of"]
 
+_NOTICE = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
 _TASK = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
 _TOOL_USE = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
 
@@ -28,56 +29,79 @@ class Waiting(Struct):
     at: datetime | None
     origin: Origin
     line: int
-    is_told: bool = False
 
 
 class Queue(Struct):
     """What was queued and has not been seen delivered."""
 
     waiting: dict[str, Waiting] = field(default_factory=dict)
+    told: dict[str, int] = field(
+        default_factory=dict
+    )  # told as a message already, by the line it was queued on
     delivered: set[str] = field(default_factory=set)
 
     def enqueue(self, words: str, at: datetime | None, origin: Origin, line: int) -> None:
         key = words.strip()
-        if key and key not in self.delivered:
+        if key and key not in self.delivered and key not in self.told:
             self.waiting.setdefault(key, Waiting(words, at, origin, line))
 
     def removed(self, words: str | None) -> Waiting | None:
         """A prompt taken out of the queue and not yet told: most likely delivered in mid-turn."""
-        for key, waiting in self.waiting.items():
-            if not waiting.is_told and (words is None or key == words.strip()):
-                waiting.is_told = True
-                return waiting
-        return None
+        key = words.strip() if words is not None else next(iter(self.waiting), "")
+        waiting = self.waiting.pop(key, None)
+        if waiting is not None:
+            self.told[key] = waiting.line
+        return waiting
 
     def deliver(self, words: str) -> int | None:
         """Note that words arrived elsewhere; the queue line that was told of them too early, if any."""
-        if not self.waiting:
+        if not self.waiting and not self.told:
             return None
-        waiting = self.waiting.pop(words.strip(), None)
-        if waiting is None:
+        key = words.strip()
+        if self.waiting.pop(key, None) is not None:
+            self.delivered.add(key)
             return None
-        self.delivered.add(words.strip())
-        return waiting.line if waiting.is_told else None
+        early = self.told.pop(key, None)
+        if early is not None:
+            self.delivered.add(key)
+        return early
 
     def rest(self) -> list[Waiting]:
-        """What was never delivered and not told yet."""
-        return [waiting for waiting in self.waiting.values() if not waiting.is_told]
+        """What was never delivered; it is told now."""
+        rest = list(self.waiting.values())
+        self.told |= {key: waiting.line for key, waiting in self.waiting.items()}
+        self.waiting.clear()
+        return rest
 
 
 def prompt_text(content: Any) -> str:
-    """A queued prompt's words; empty for what the tool queued for itself."""
+    """A queued prompt's words; empty for what the program queued for itself."""
+    words = words_of(content)
+    return "" if _NOTICE.match(words.lstrip()) or _is_object(words) else words
+
+
+def words_of(content: Any) -> str:
+    """The words of a prompt in either of its forms."""
     if isinstance(content, str):
-        words = content
-    elif isinstance(content, list):
-        found = [Block(type=b.get("type"), text=b.get("text")) if isinstance(b, dict) else b for b in content]
-        words = "\n".join(b.text for b in blocks_of(found) if isinstance(b.text, str))
-    else:
+        return content
+    if not isinstance(content, list):
         return ""
-    start = words.lstrip()
-    if re.match(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message|\{\"", start):
-        return ""
-    return words
+    blocks = [block if isinstance(block, str) else block.get("text") for block in content if _is_text(block)]
+    return "\n".join(block for block in blocks if isinstance(block, str))
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text")
+
+
+def _is_object(words: str) -> bool:
+    """Whether a text is wholly one JSON object, as a notification may be."""
+    if not words.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(lenient.load(words), dict)
+    except lenient.FAILURES:
+        return False
 
 
 def links_in(content: Any) -> list[Link]:

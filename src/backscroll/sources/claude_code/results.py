@@ -90,6 +90,7 @@ def agent_result(raw: Raw) -> AgentResult | None:
 
 def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
     """How a call ended. A person's refusal is not a failure of the tool."""
+    is_error = is_error or result.startswith("<tool_use_error>")
     if denial == "user-rejected" or (is_error and result.startswith(_REJECTED)):
         return "cancelled", "rejected"
     if denial is not None or (is_error and result.startswith(_INTERRUPTED)):
@@ -123,7 +124,7 @@ def edits(tool: str, params: dict[str, Any], raw: Raw) -> tuple[tuple[Edit, ...]
         return (), decision
     hunks = _patched(found.structured_patch)
     is_new = found.type == "create"
-    if not hunks:
+    if not hunks and not (found.type == "update" and found.structured_patch == []):  # which changed nothing
         hunks = _from_params(tool, params)
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
 
@@ -177,10 +178,10 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
     """The change as it was asked for, where the tool kept no account of it."""
     if tool == "Write":
         content = params.get("content")
-        return (Hunk(added=tuple(content.splitlines()), new_start=1),) if isinstance(content, str) else ()
+        return (Hunk(added=tuple(_lines(content)), new_start=1),) if isinstance(content, str) else ()
     if tool == "NotebookEdit":
         source = params.get("new_source")
-        return (Hunk(added=tuple(source.splitlines())),) if isinstance(source, str) else ()
+        return (Hunk(added=tuple(_lines(source))),) if isinstance(source, str) else ()
     asked = params.get("edits") if tool == "MultiEdit" else [params]
     hunks: list[Hunk] = []
     for change in asked if isinstance(asked, list) else ():
@@ -188,8 +189,14 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
             continue
         old, new = change.get("old_string"), change.get("new_string")
         if isinstance(old, str) and isinstance(new, str):
-            hunks.append(_changed(old.splitlines(), new.splitlines()))
+            hunks.append(_changed(_lines(old), _lines(new)))
     return tuple(hunks)
+
+
+def _lines(passage: str) -> list[str]:
+    """Lines as an editor counts them; only a newline ends one."""
+    lines = passage.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _changed(old: list[str], new: list[str]) -> Hunk:
@@ -217,7 +224,9 @@ def spilled(result: str, folder: Path) -> str:
     path = folder / name
     try:
         status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SPILL or folder.is_symlink():
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SPILL:
+            return result
+        if folder.is_symlink() or folder.parent.is_symlink():
             return result
         return path.read_bytes().decode("utf-8", "replace")
     except (OSError, ValueError):

@@ -1,16 +1,18 @@
 """One line of the conversation while its messages are told."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
 from backscroll.readers import jsonl, lenient
 from backscroll.sources.claude_code.branches import SIDE
-from backscroll.sources.claude_code.lines import ApiMessage, Line, text
+from backscroll.sources.claude_code.lines import ApiMessage, ForkedFrom, Line, text
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript import Transcript
 
-__all__ = ["Said"]
+__all__ = ["Said", "whole"]
 
 
 class Said:
@@ -25,11 +27,11 @@ class Said:
         "id",
         "is_agent_root",
         "is_known",
-        "line",
         "model",
         "node",
         "origin",
         "parent",
+        "raw",
         "response",
         "stop_reason",
         "transcript",
@@ -37,11 +39,13 @@ class Said:
         "value",
     )
 
-    def __init__(self, transcript: "Transcript", value: Line, line: jsonl.Line[Line]) -> None:
+    def __init__(
+        self, transcript: "Transcript", value: Line, line: jsonl.Line[Line], number: int = 0
+    ) -> None:
         self.transcript = transcript
         self.value = value
-        self.line = line
-        self.id = text(value.uuid) or f"line-{line.number}"
+        self.raw = line.text_of(number)
+        self.id = text(value.uuid) or f"line-{line.number}{f'-{number + 1}' if number else ''}"
         self.parent = text(value.parent_uuid)
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
         self.at, self.at_source = transcript.moment(value)
@@ -61,7 +65,7 @@ class Said:
         found = self.value.message
         if isinstance(found, ApiMessage):
             if found.content is None and found.role is None:
-                return ApiMessage(content=_spread(self.line.raw))
+                return ApiMessage(content=_spread(self.raw))
             return found
         if isinstance(found, str):
             return ApiMessage(content=found)
@@ -72,7 +76,7 @@ class Said:
         transcript = self.transcript
         self.is_known = transcript.tree.find(self.id) >= 0
         if transcript.agent_id is not None:
-            self.is_agent_root = self.parent is None
+            self.is_agent_root = transcript.kept.agents.inline.get(transcript.agent_id) is None
         elif self.value.is_sidechain is True:
             flags |= SIDE
             self.agent_id, self.is_agent_root = transcript.kept.agents.thread(
@@ -81,14 +85,21 @@ class Said:
         self.node = transcript.tree.add(self.id, self.parent, flags, self.response)
 
     def repeats(self, kind: str, words: str) -> bool:
-        """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote them.
+        """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote whole exchanges.
 
         The same are words of one response, or words typed at the same millisecond.
         """
         same = self.response or text(self.value.timestamp)
-        if same is None or self.is_known:
+        version = self.value.version
+        if same is None or self.is_known or self.is_agent_root:
             return False
-        return self.transcript.is_repeat(same, kind, words)
+        if not isinstance(version, str) or not version.startswith("2.0."):
+            return False
+        return self.transcript.is_repeat(f"{same} {kind} {words}", self.id)
+
+    def whole(self) -> dict[str, Any]:
+        """The line with all its fields."""
+        return whole(self.raw)
 
     def say(
         self,
@@ -104,8 +115,6 @@ class Said:
         value = self.value
         number = self.count
         self.count = number + 1
-        if self.usage is not None and self.response is not None:
-            self.usage = transcript.settled(self.response, self.usage)
         transcript.emit(
             Message(
                 id=self.id if number == 0 else f"{self.id}.{number}",
@@ -125,19 +134,36 @@ class Said:
                 cwd=transcript.same(value.cwd),
                 git_branch=transcript.same(value.git_branch),
                 stop_reason=self.stop_reason,
+                copied_from=self._copied_from(),
                 usage=self.usage,
             )
         )
         self.usage = None
 
+    def _copied_from(self) -> str | None:
+        """The session that a fork took this line from."""
+        origin = self.value.forked_from
+        if not isinstance(origin, ForkedFrom):
+            return None
+        session_id = self.transcript.same(origin.session_id)
+        return session_id if session_id != self.transcript.path.stem else None
+
+
+def whole(raw: bytes) -> dict[str, Any]:
+    """A record with all its fields; nothing when it was too large to decode."""
+    try:
+        record = msgspec.json.decode(raw)
+    except lenient.FAILURES:
+        try:
+            record = lenient.load(raw)
+        except lenient.FAILURES:
+            return {}
+    return record if isinstance(record, dict) else {}
+
 
 def _spread(raw: bytes) -> str | None:
     """A message whose text was spread over decimal keys, one character each."""
-    try:
-        record = lenient.load(raw)
-    except lenient.FAILURES:
-        return None
-    message = record.get("message") if isinstance(record, dict) else None
+    message = whole(raw).get("message")
     if not isinstance(message, dict) or "0" not in message:
         return None
     letters: list[str] = []

@@ -40,16 +40,18 @@ def with_sidecar(agent: Agent, sidecar: dict[str, Any], model: str | None) -> Ag
         kind=text(sidecar.get("agentType")) or agent.kind,
         description=text(sidecar.get("description")) or agent.description,
         model=text(sidecar.get("model")) or model or agent.model,
-        is_hidden=hidden_because(agent, first_role=None) is not None,
     )
 
 
-def hidden_because(agent: Agent, *, first_role: str | None) -> str | None:
-    """Why an agent is the program's own business rather than work somebody asked for."""
+def hidden_because(agent: Agent, *, is_bare_answer: bool = False) -> str | None:
+    """Why an agent is the program's own business rather than work somebody asked for.
+
+    ``is_bare_answer``: its file lies flat, begins with an answer, and nothing beside it names a call.
+    """
     if agent.agent_id.startswith(_REPLAYS):
         return "replays its parent"
     if (agent.prompt or "").strip() == "Warmup":
         return "warm-up"
-    if first_role == "assistant":
+    if is_bare_answer:
         return "begins with an answer and is linked to no call"
     return None

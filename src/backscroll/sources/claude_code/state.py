@@ -68,6 +68,7 @@ class Facts(Struct):
     version: str | None = None
     last_version: str | None = None
     entrypoint: str | None = None
+    session_kind: str | None = None
     slug: str | None = None
     session_ids: dict[str, int] = field(default_factory=dict)
     first_at: datetime | None = None
@@ -102,6 +103,7 @@ class Facts(Struct):
             "pull_requests": list(self.pull_requests) or None,
             "frames": self.frames or None,
             "entrypoint": self.entrypoint,
+            "session_kind": self.session_kind,
             "slug": self.slug,
             "last_version": self.last_version if self.last_version != self.version else None,
             "compactions": self.compactions or None,
@@ -143,7 +145,8 @@ def _worktree(facts: Facts, record: dict[str, Any]) -> None:
 def _cost(facts: Facts, record: dict[str, Any]) -> None:
     wanted = ("totalCostUSD", "totalDuration", "totalLinesAdded", "totalLinesRemoved", "hasUnknownModelCost")
     facts.cost = {name: record[name] for name in wanted if isinstance(record.get(name), float | bool)}
-    facts.cost |= {name: count for name in wanted if (count := integer(record.get(name))) == record.get(name)}
+    counts = {name: integer(record.get(name)) for name in wanted if name not in facts.cost}
+    facts.cost |= {name: count for name, count in counts.items() if count is not None}
 
 
 def _fork(facts: Facts, record: dict[str, Any]) -> None:

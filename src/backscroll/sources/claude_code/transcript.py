@@ -6,6 +6,7 @@ taken in file order; only the skeleton of ids, parents and places stays behind.
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -24,14 +25,14 @@ from backscroll.model import (
     Opening,
     Origin,
     Problem,
+    Spent,
     Tally,
     TimeSource,
-    TokenUsage,
     ToolCall,
     Unit,
 )
-from backscroll.readers import jsonl, lenient, times
-from backscroll.sources.claude_code import assistant, notices, sidecar, state, user, workspace
+from backscroll.readers import jsonl, times
+from backscroll.sources.claude_code import assistant, notices, sidecar, state, user
 from backscroll.sources.claude_code.agents import (
     Agents,
     Pending,
@@ -39,15 +40,27 @@ from backscroll.sources.claude_code.agents import (
     link_in_progress,
     results_folder,
 )
-from backscroll.sources.claude_code.blocks import result_text
-from backscroll.sources.claude_code.branches import Skeleton, Tree
-from backscroll.sources.claude_code.lines import STARTS, ApiMessage, ForkedFrom, Line, decoder, params, text
+from backscroll.sources.claude_code.blocks import odd_result_text
+from backscroll.sources.claude_code.branches import SIDE, Skeleton, Tree
+from backscroll.sources.claude_code.lines import (
+    STARTS,
+    ApiMessage,
+    ForkedFrom,
+    Line,
+    decoder,
+    is_record,
+    params,
+    text,
+)
 from backscroll.sources.claude_code.queue import Queue, Waiting, links_in, prompt_text
-from backscroll.sources.claude_code.said import Said
+from backscroll.sources.claude_code.said import Said, whole
+from backscroll.sources.claude_code.workspace import of_session, project_folder
 
 __all__ = ["Remembered", "Transcript"]
 
-_REMEMBERED = 512  # what is written twice is written again soon
+_REMEMBERED = 512  # what is written twice, or in the wrong order, is soon written
+_LARGEST_EARLY = 1024 * 1024
+_WEIGHT = {"understood": 2, "problems": 1, "silent": 0}
 
 _Verdict: TypeAlias = Literal["understood", "silent", "problems"]
 
@@ -60,6 +73,10 @@ class Remembered(msgspec.Struct, array_like=True):
     queue: Queue = msgspec.field(default_factory=Queue)
     agents: Agents = msgspec.field(default_factory=Agents)
     pending: dict[str, Pending] = msgspec.field(default_factory=dict)
+    early: dict[str, user.Early] = msgspec.field(default_factory=dict)
+    repeats: dict[bytes, str] = msgspec.field(default_factory=dict)
+    last_at: datetime | None = None
+    faults: int = 0
     parent_id: str | None = None
     model: str | None = None  # of the first answer
     first_role: str | None = None
@@ -82,23 +99,20 @@ class Transcript:
             self.kept.agents.inline[self.agent_id] = None
         self.tree = Tree(self.kept.skeleton)
         self.tally = Tally()
-        self.results_folder = results_folder(self.path, is_agent=self.agent_id is not None)
         self._sidecar = sidecar.loaded(self.path) if self.agent_id is not None else {}
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
-        self._repeats: set[tuple[str, str, str]] = set()
-        self._costs: dict[str, TokenUsage] = {}
-        self._owed: dict[str, Said] = {}
-        self._last_at = self.kept.facts.last_at
         self._must_open = self.kept.is_open
 
     def items(self) -> Iterator[Item]:
         """Everything from the mark on, the tally last."""
         out = self._out
         offset, line_number = self.offset, self.line
-        for line in jsonl.lines(self.path, decoder, offset=self.offset, line=self.line, starts=STARTS):
+        for line in jsonl.lines(
+            self.path, decoder, offset=self.offset, line=self.line, starts=STARTS, is_record=is_record
+        ):
             self._take(line)
-            if line.is_complete or line.values:
+            if line.is_settled:
                 offset, line_number = line.offset + line.size, line.number
             if out:
                 yield from out
@@ -112,59 +126,62 @@ class Transcript:
     def _take(self, line: jsonl.Line[Line]) -> None:
         values = line.values
         if line.fault is None and len(values) == 1:
-            kind, verdict = self._record(values[0], line)
+            kind, verdict = self._record(values[0], line, 0)
             self.tally.count(kind, verdict)
             return
         if line.is_blank:
             return
-        verdicts = [self._record(value, line) for value in values]
+        verdicts = [self._record(value, line, number) for number, value in enumerate(values)]
         if line.fault is not None:
+            self.kept.faults += line.is_complete
             self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), line.fault))
             self.tally.count(verdicts[0][0] if verdicts else "(unreadable)", "problems")
         elif not verdicts:
             self.tally.count("(not an object)", "silent")
         else:
-            self.tally.count(*max(verdicts, key=lambda told: told[1] == "understood"))
+            self.tally.count(*max(verdicts, key=lambda told: _WEIGHT[told[1]]))
 
-    def _record(self, value: Line, line: jsonl.Line[Line]) -> tuple[str, _Verdict]:
+    def _record(self, value: Line, line: jsonl.Line[Line], number: int) -> tuple[str, _Verdict]:
         """Tell what a record says. Returns its type and how it counts."""
         kind = value.type
         before = len(self._out)
         match kind:
             case "assistant":
-                self._chain(value, line, assistant.tell)
+                self._chain(Said(self, value, line, number), assistant.tell)
             case "user":
-                self._chain(value, line, user.tell)
+                self._chain(Said(self, value, line, number), user.tell)
             case "system":
-                self._chain(value, line, self._system)
+                self._chain(Said(self, value, line, number), self._system)
             case "attachment":
-                self._chain(value, line, self._attachment)
+                self._chain(Said(self, value, line, number), self._attachment)
             case "progress":
-                self._chain(value, line, self._progress)
+                self._chain(Said(self, value, line, number), self._progress)
             case str():
-                return kind, self._state(kind, value, line)
+                return kind, self._state(kind, value, line, number)
             case _ if isinstance(value.message, ApiMessage) and value.message.role in ("user", "assistant"):
                 spoken = user.tell if value.message.role == "user" else assistant.tell
-                self._chain(value, line, spoken)
-                kind = value.message.role
+                self._chain(Said(self, value, line, number), spoken)
+                kind = str(value.message.role)
             case _:
-                return "(no type)", self._unknown("(no type)", line)
-        told = any(isinstance(item, Message | Answer) for item in self._out[before:])
-        return kind, "understood" if told else "silent"
+                return "(no type)", self._unknown("record type (no type)", line)
+        new = self._out[before:]
+        if any(isinstance(item, Message | Answer | Spent) for item in new):
+            return kind, "understood"
+        return kind, "problems" if any(isinstance(item, Problem) for item in new) else "silent"
 
-    def _unknown(self, kind: str, line: jsonl.Line[Line]) -> _Verdict:
-        self.tally.meet(f"record type {kind}")
-        self._out.append(
-            Problem(Origin(self.unit.path, f"line {line.number}"), f"unknown record type {kind!r}")
-        )
+    def _unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
+        """Something of no known kind. A line that is broken anyhow is a problem already."""
+        if line.fault is None:
+            self.tally.meet(name)
+            self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), f"unknown {name}"))
         return "problems"
 
-    def _state(self, kind: str, value: Line, line: jsonl.Line[Line]) -> _Verdict:
-        record = self._whole(line)
+    def _state(self, kind: str, value: Line, line: jsonl.Line[Line], number: int) -> _Verdict:
+        record = whole(line.text_of(number))
         self._session(value)
         if kind == "summary":
-            title, leaf = record.get("summary"), record.get("leafUuid")
-            if isinstance(title, str) and isinstance(leaf, str):
+            title, leaf = text(record.get("summary")), text(record.get("leafUuid"))
+            if title is not None and leaf is not None:
                 self._out.append(Naming(leaf, title, Origin(self.unit.path, f"line {line.number}")))
             return "silent"
         if kind == "queue-operation":
@@ -173,31 +190,25 @@ class Transcript:
             return self._bare_tool(kind, record, line)
         if state.absorb(self.kept.facts, kind, record):
             return "silent"
-        return self._unknown(kind, line)
-
-    def _whole(self, line: jsonl.Line[Line]) -> dict[str, Any]:
-        """A state line with all its fields; of a line with several records, the first."""
-        try:
-            record = msgspec.json.decode(line.raw)
-        except lenient.FAILURES:
-            found = next(lenient.scan(lenient.clean_text(line.raw), STARTS), None)
-            record = found[2] if found else {}
-        return record if isinstance(record, dict) else {}
+        return self._unknown(f"record type {kind}", line)
 
     # --- chain lines --------------------------------------------------------------------------------------
 
-    def _chain(self, value: Line, line: jsonl.Line[Line], tell: Callable[[Said], None]) -> None:
-        self._session(value)
-        said = Said(self, value, line)
+    def _chain(self, said: Said, tell: Callable[[Said], None]) -> None:
+        self._session(said.value)
         tell(said)
-        if self.kept.first_role is None and value.type in ("user", "assistant"):
-            self.kept.first_role = value.type
+        tree = self.tree
+        before = tree.told[said.node]
+        if said.count > before:
+            tree.told[said.node] = said.count
+            if said.answers is not None and said.answers >= 0:
+                tree.answers[said.node] = said.answers
+        elif said.count < before:  # written again with less in it
+            tree.dead.update(f"{said.id}.{number}" for number in range(max(said.count, 1), before))
+        if self.kept.first_role is None and said.value.type in ("user", "assistant"):
+            self.kept.first_role = said.value.type
         if self.kept.model is None:
             self.kept.model = said.model
-        if said.count > self.tree.told[said.node]:
-            self.tree.told[said.node] = said.count
-            if said.answers is not None and said.answers >= 0:
-                self.tree.answers[said.node] = said.answers
 
     def _session(self, value: Line) -> None:
         """Note what a line says of its session: id, version, folder, branch."""
@@ -226,6 +237,8 @@ class Transcript:
             facts.entrypoint = value.entrypoint
         if facts.slug is None and isinstance(value.slug, str):
             facts.slug = value.slug
+        if facts.session_kind is None and isinstance(value.session_kind, str):
+            facts.session_kind = value.session_kind
         if isinstance(value.forked_from, ForkedFrom) and facts.forked_from is None:
             facts.forked_from = text(value.forked_from.session_id)
 
@@ -239,13 +252,13 @@ class Transcript:
         """A line's time; one without takes that of the line before it."""
         at = times.from_value(value.timestamp) if value.timestamp is not None else None
         if at is None:
-            return self._last_at, "neighbour" if self._last_at is not None else None
+            return self.kept.last_at, "neighbour" if self.kept.last_at is not None else None
         facts = self.kept.facts
         if facts.first_at is None or at < facts.first_at:
             facts.first_at = at
         if facts.last_at is None or at > facts.last_at:
             facts.last_at = at
-        self._last_at = at
+        self.kept.last_at = at
         return at, "stored"
 
     def emit(self, item: Item) -> None:
@@ -265,35 +278,27 @@ class Transcript:
         if early is not None:
             self.tree.dead.add(f"queued-{early}")
 
-    def is_repeat(self, same: str, kind: str, words: str) -> bool:
-        """Whether these words were met a short while ago on a line of the same response or moment."""
-        key = (same, kind, words)
-        if key in self._repeats:
-            return True
-        if len(self._repeats) > _REMEMBERED:
-            self._repeats.clear()
-        self._repeats.add(key)
+    def is_repeat(self, words: str, id_: str) -> bool:
+        """Whether these words were met a short while ago on another line."""
+        key = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        known = self.kept.repeats.get(key)
+        if known is not None:
+            return known != id_
+        if len(self.kept.repeats) >= _REMEMBERED:
+            del self.kept.repeats[next(iter(self.kept.repeats))]
+        self.kept.repeats[key] = id_
         return False
 
-    def owe(self, said: Said) -> None:
-        """Remember a cost whose line gave no message, until another line of the response gives one."""
-        if said.response is None:
-            self._pay(said)
-        elif said.usage is not None and self._costs.get(said.response) != said.usage:
-            self._owed[said.response] = said
+    def remember(self, call: str, early: user.Early) -> None:
+        """Keep an answer whose call may still come."""
+        if len(self.kept.early) >= _REMEMBERED:
+            del self.kept.early[next(iter(self.kept.early))]
+        if len(early.raw) <= _LARGEST_EARLY:
+            self.kept.early[call] = early
 
-    def settled(self, response: str, usage: TokenUsage) -> TokenUsage:
-        """A response's cost with what its silent lines said of it."""
-        if response in self._owed and (owed := self._owed.pop(response).usage) is not None:
-            usage = usage.merged(owed)
-        if len(self._costs) > _REMEMBERED:
-            self._costs.clear()
-        self._costs[response] = usage
-        return usage
-
-    def _pay(self, said: Said) -> None:
-        said.say("assistant", "", kind="empty")
-        self.tree.told[said.node] = max(said.count, self.tree.told[said.node])
+    @property
+    def results_folder(self) -> Path:
+        return results_folder(self.path, self.kept.parent_id)
 
     def _opening(self) -> Opening:
         if self.agent_id is None:
@@ -310,12 +315,12 @@ class Transcript:
 
     def _system(self, said: Said) -> None:
         said.enter(0)
-        record = self._whole(said.line)
-        told = notices.tell(record)
+        told = notices.tell(said.whole())
         if told.subtype is not None:
             self.tally.meet(f"system subtype {told.subtype}")
-        if told.retracted:
-            self.tree.dead.update(told.retracted)
+            if not told.said:
+                self._out.append(Problem(said.origin, f"unknown system subtype {told.subtype}"))
+        self.tree.dead.update(told.retracted)
         if told.kind == "compact_boundary":
             self.kept.facts.compactions += 1
         for kind, role, words in told.said:
@@ -323,25 +328,22 @@ class Transcript:
 
     def _attachment(self, said: Said) -> None:
         said.enter(0)
-        found = self._whole(said.line).get("attachment")
+        found = said.whole().get("attachment")
         kind = text(found.get("type")) if isinstance(found, dict) else None
-        if not isinstance(found, dict) or kind not in notices.ATTACHMENTS:
+        if not isinstance(found, dict) or not notices.is_known(kind):
             self.tally.meet(f"attachment {kind}")
+            self._out.append(Problem(said.origin, f"unknown attachment {kind}"))
             return
         if kind != "queued_command" or not notices.is_typed(found):
             return
-        words = prompt_text(found.get("prompt"))
-        if words.strip():
+        words, came_along = notices.prompt(found)
+        if words.strip() or came_along:
             self.delivered(words)
-            said.say("user", words, kind="queued")
+            said.say("user", words, kind="queued", attachments=came_along)
 
     def _progress(self, said: Said) -> None:
         said.enter(0)
-        if b"agent_progress" not in said.line.raw:
-            return
-        record = self._whole(said.line)
-        link = link_in_progress(record)
-        if link is not None:
+        if b"agent_progress" in said.raw and (link := link_in_progress(said.whole())) is not None:
             self.link(link)
 
     def _queued(self, record: dict[str, Any], value: Line, line: jsonl.Line[Line]) -> _Verdict:
@@ -349,15 +351,15 @@ class Transcript:
         for link in links_in(content):
             self.link(link)
         words = prompt_text(content)
-        at = times.from_value(value.timestamp)
-        origin = Origin(self.unit.path, f"line {line.number}")
-        if record.get("operation") == "enqueue" and words.strip():
-            self.kept.queue.enqueue(words, at, origin, line.number)
-        elif record.get("operation") == "remove":
+        operation = record.get("operation")
+        if operation == "enqueue" and words.strip():
+            origin = Origin(self.unit.path, f"line {line.number}")
+            self.kept.queue.enqueue(words, times.from_value(value.timestamp), origin, line.number)
+            return "understood"
+        if operation == "remove" and (words.strip() or content is None):
             waiting = self.kept.queue.removed(words or None)
             if waiting is not None:
                 self._tell_waiting(waiting)
-                return "understood"
         return "silent"
 
     def _tell_waiting(self, waiting: Waiting) -> None:
@@ -389,19 +391,16 @@ class Transcript:
             self.emit(Message(id=f"line-{line.number}", role="tool", content="", origin=origin, tool=tool))
             return "understood"
         waiting = [id_ for id_, call in self.kept.pending.items() if call.name == name]
-        call = text(record.get("tool_use_id")) or (waiting[-1] if waiting else f"line-{line.number}")
+        call = text(record.get("tool_use_id")) or (waiting[0] if waiting else f"line-{line.number}")
         self.kept.pending.pop(call, None)
-        result = result_text(record.get("output", record.get("content")))[0]
+        result = odd_result_text(record.get("output", record.get("content")))
         self.emit(Answer(tool_call_id=call, result=result, origin=origin))
         return "understood"
 
     # --- the end ------------------------------------------------------------------------------------------
 
     def _end(self) -> Iterator[Item]:
-        for said in list(self._owed.values()):
-            self._pay(said)
         for waiting in self.kept.queue.rest():
-            waiting.is_told = True
             self._tell_waiting(waiting)
         if self.agent_id is not None and (link := sidecar.link_of(self.agent_id, self._sidecar)) is not None:
             self.link(link)
@@ -413,46 +412,61 @@ class Transcript:
         if self.kept.is_open:
             yield self._closing()
 
-    def _with_own(self, agents: tuple[Agent, ...]) -> tuple[Agent, ...]:
-        """The agent whose file this is, first; the ones it started itself are below it."""
-        own, *started = agents
-        return (
-            sidecar.with_sidecar(own, self._sidecar, self.kept.model),
-            *(replace(agent, parent_agent_id=self.agent_id) for agent in started),
-        )
+    def _agents(self, own: str | None) -> tuple[Agent, ...]:
+        """Subagents; in a subagent's own file it comes first, and the ones it started are below it."""
+        told = self.kept.agents.told(own, self.agent_id)
+        if self.agent_id is None:
+            return told
+        first, *started = told
+        first = sidecar.with_sidecar(first, self._sidecar, self.kept.model)
+        first = replace(first, is_hidden=self._hidden_because(first) is not None)
+        return (first, *(replace(agent, parent_agent_id=self.agent_id) for agent in started))
+
+    def _hidden_because(self, agent: Agent | None) -> str | None:
+        """Why nobody would look for this conversation."""
+        if agent is None:
+            spoken = any(n and not f & SIDE for n, f in zip(self.tree.told, self.tree.flags, strict=True))
+            return None if spoken else "nothing but subagents' lines"
+        is_flat = project_folder(self.path) == self.path.parent
+        is_bare = self.kept.first_role == "assistant" and is_flat and not self._sidecar
+        return sidecar.hidden_because(agent, is_bare_answer=is_bare)
 
     def _closing(self) -> Closing:
         facts = self.kept.facts
         title, title_source = facts.title
-        agents = self.kept.agents.told(
-            own := self.path.stem if self.agent_id is None else self.kept.parent_id
-        )
-        hidden = None
-        if self.agent_id is not None:
-            agents = self._with_own(agents)
-            hidden = sidecar.hidden_because(agents[0], first_role=self.kept.first_role)
+        own = self.path.stem if self.agent_id is None else self.kept.parent_id
+        agents = self._agents(own)
+        hidden = self._hidden_because(agents[0] if self.agent_id is not None else None)
+        reasons = [hidden] if hidden is not None else []
+        if self.kept.faults:
+            reasons.append(f"{self.kept.faults} lines cannot be read")
         at = facts.first_at
         modified = datetime.fromtimestamp(self.path.stat().st_mtime, UTC) if at is None else None
-        metadata = facts.metadata()
-        if others := [id_ for id_ in facts.session_ids if id_ != own]:
-            metadata["other_session_ids"] = others
-        if len(facts.cwds) > 1:
-            metadata["cwds"] = facts.cwds
-        if (folder := workspace.project_folder(self.path)) is not None:
-            metadata["encoded_path"] = folder.name
         return Closing(
             title=title,
             title_source=title_source,
-            workspace=workspace.of_session(self.path, own, facts),
+            workspace=of_session(self.path, own, facts),
             created_at=at or modified,
             created_at_source="stored" if at else "file",
             updated_at=facts.last_at or modified,
             git_branch=facts.branch,
             version=facts.version,
+            completeness="partial" if self.kept.faults else "complete",
+            reasons=tuple(reasons),
             visibility="listed" if hidden is None else "hidden",
-            reasons=() if hidden is None else (hidden,),
             agents=agents,
-            abandoned=() if self.agent_id is not None else self.tree.abandoned(),
+            abandoned=self.tree.abandoned() if self.agent_id is None else self.tree.retracted(),
             tracked_files=tuple(facts.files.values()),
-            metadata=metadata,
+            metadata=self._metadata(own),
         )
+
+    def _metadata(self, own: str | None) -> dict[str, Any]:
+        facts = self.kept.facts
+        found = facts.metadata()
+        if others := [id_ for id_ in facts.session_ids if id_ != own]:
+            found["other_session_ids"] = others
+        if len(facts.cwds) > 1:
+            found["cwds"] = facts.cwds
+        if (folder := project_folder(self.path)) is not None:
+            found["encoded_path"] = folder.name
+        return found

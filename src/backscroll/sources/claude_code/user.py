@@ -1,26 +1,42 @@
 """User lines: few were typed by a person, most answer a tool call."""
 
+from datetime import datetime
 from typing import Any
 
-from backscroll.model import Answer, Attachment, Edit, Link
+from msgspec import Raw, Struct
+
+from backscroll.model import Answer, Attachment, Edit, Link, Origin, Status
 from backscroll.sources.claude_code import results, talk
-from backscroll.sources.claude_code.blocks import attachment, blocks_of, result_text
+from backscroll.sources.claude_code.blocks import attachment, blocks_of, odd_result_text, result_text
 from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, TALK
 from backscroll.sources.claude_code.lines import Block, Line, LineOrigin, text
 from backscroll.sources.claude_code.said import Said
 
-__all__ = ["answer", "tell"]
+__all__ = ["Early", "answer", "settle", "tell"]
+
+_COMMANDS = frozenset({"command", "command output", "shell", "shell output"})
+
+
+class Early(Struct, array_like=True):
+    """An answer that came before its call: what the call's kind decides how to read."""
+
+    result: str
+    status: Status
+    raw: bytes  # the structured copy
+    origin: Origin
+    record_id: str
+    at: datetime | None
 
 
 def tell(said: Said) -> None:
     """Tell what a user line answers and says."""
     texts, attachments, answers = _opened(said.message().content)
-    kind = _injected(said.value, texts[0]) if texts else None
+    kind = _injected(said.value, texts[0] if texts else "") if texts or attachments else None
     parts = talk.parts(texts) if kind is None else [talk.Part(kind, "\n".join(texts))]
     said.enter(_flags(said.value, parts))
     for block in answers:
-        answer(block, said)
-    if attachments and not parts:
+        answer(block, said, () if parts else attachments)
+    if attachments and not parts and not answers:
         parts = [talk.Part(None, "")]
     human = any(part.kind is None for part in parts)
     for part in parts:
@@ -28,6 +44,8 @@ def tell(said: Said) -> None:
             _prompt(part.content, said, attachments)
             attachments = ()
         else:
+            if part.kind in ("command", "shell"):
+                said.transcript.delivered(part.content.replace("! ", "!", 1))
             said.say("system", part.content, kind=part.kind, attachments=() if human else attachments)
 
 
@@ -56,7 +74,7 @@ def _prompt(words: str, said: Said, attachments: tuple[Attachment, ...]) -> None
 
 def _injected(value: Line, first: str) -> str | None:
     """Why a user line was not typed by a person, as far as its flags tell."""
-    if value.is_compact_summary is True or first.startswith(talk.COMPACTION_START):
+    if value.is_compact_summary is True or first.lstrip().startswith(talk.COMPACTION_START):
         return "compaction"
     origin = value.origin.kind if isinstance(value.origin, LineOrigin) else None
     if origin in ("peer", "coordinator"):
@@ -82,19 +100,18 @@ def _flags(value: Line, parts: list[talk.Part]) -> int:
         flags |= META
     if parts and parts[0].kind == "caveat":
         flags |= CAVEAT
-    if parts and all(part.kind in ("command", "command output") for part in parts):
+    if parts and all(part.kind in _COMMANDS for part in parts):
         flags |= COMMAND
     return flags
 
 
-def answer(block: Block, said: Said) -> None:
-    """Tell what came of a call."""
-    call = text(block.tool_use_id)
-    if call is None:
-        return
+def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -> None:
+    """Tell what came of a call; ``attachments`` lay beside the result."""
     transcript = said.transcript
     value = said.value
-    result, attachments = result_text(block.content)
+    call = text(block.tool_use_id) or f"record {said.id}"
+    found = result_text(block.content)
+    result, own = found if found is not None else (odd_result_text(_content(said, block)), ())
     if result.startswith("<persisted-output>"):
         result = results.spilled(result, transcript.results_folder)
     denial = text(value.tool_denial_kind)
@@ -106,7 +123,10 @@ def answer(block: Block, said: Said) -> None:
         if pending.params is not None and status == "completed":
             edits, decision = results.edits(pending.name, pending.params, value.tool_use_result)
         if pending.name in results.AGENT_TOOLS:
-            _agent_ended(call, said)
+            _agent_ended(call, value.tool_use_result, said)
+    elif len(value.tool_use_result):
+        early = Early(result, status, bytes(value.tool_use_result), said.origin, said.id, said.at)
+        transcript.remember(call, early)
     transcript.emit(
         Answer(
             tool_call_id=call,
@@ -117,13 +137,47 @@ def answer(block: Block, said: Said) -> None:
             decision=decision,
             timestamp=said.at,
             edits=edits,
-            attachments=attachments,
+            attachments=own + attachments,
         )
     )
 
 
-def _agent_ended(call: str, said: Said) -> None:
-    found = results.agent_result(said.value.tool_use_result)
+def _content(said: Said, block: Block) -> Any:
+    """A result's content as it stands in the line, for forms that the typed reading does not know."""
+    message = said.whole().get("message")
+    blocks = message.get("content") if isinstance(message, dict) else None
+    for found in blocks if isinstance(blocks, list) else [blocks]:
+        if isinstance(found, dict) and found.get("tool_use_id") == block.tool_use_id:
+            return found.get("content")
+    return None
+
+
+def settle(call: str, early: Early, said: Said) -> None:
+    """Read an answer that preceded its call again, now that the call is known."""
+    kept = said.transcript.kept
+    pending = kept.pending.pop(call)
+    edits: tuple[Edit, ...] = ()
+    decision = None
+    if pending.params is not None and early.status == "completed":
+        edits, decision = results.edits(pending.name, pending.params, Raw(early.raw))
+    if pending.name in results.AGENT_TOOLS:
+        _agent_ended(call, Raw(early.raw), said)
+    said.transcript.emit(
+        Answer(
+            tool_call_id=call,
+            result=early.result,
+            origin=early.origin,
+            record_id=early.record_id,
+            status=early.status,
+            decision=decision,
+            timestamp=early.at,
+            edits=edits,
+        )
+    )
+
+
+def _agent_ended(call: str, raw: Raw, said: Said) -> None:
+    found = results.agent_result(raw)
     agent_id = said.transcript.kept.agents.ended(call, found) if found is not None else None
     if agent_id is not None:
         said.transcript.link(

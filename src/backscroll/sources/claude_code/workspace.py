@@ -51,6 +51,8 @@ def _from_beside(folder: Path, session_id: str | None) -> Workspace | None:
     if found := text(index.get("originalPath")):
         return Workspace(found, evidence="sessions-index.json")
     root = folder.parent.parent
+    if session_id is not None and (found := _in_prompts(root / "history.jsonl", session_id)):
+        return Workspace(found, evidence="history.jsonl")
     for settings in (root / ".claude.json", root.parent / ".claude.json"):
         projects = _loaded(settings).get("projects")
         for path in projects if isinstance(projects, dict) else ():
@@ -58,6 +60,22 @@ def _from_beside(folder: Path, session_id: str | None) -> Workspace | None:
                 return Workspace(path, evidence=".claude.json")
     found = _on_disk(folder.name)
     return Workspace(found, evidence="a folder on disk that fits the name") if found else None
+
+
+def _in_prompts(path: Path, session_id: str) -> str | None:
+    """The project that a session's prompts were typed in."""
+    wanted = session_id.encode()
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if wanted not in line:
+                    continue
+                prompt = lenient.load(line)
+                if isinstance(prompt, dict) and prompt.get("sessionId") == session_id:
+                    return text(prompt.get("project"))
+    except (OSError, *lenient.FAILURES):
+        return None
+    return None
 
 
 def _loaded(path: Path) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class EditorScene(CursorScene):
         self.subagents += 1
         child = session_id(f"{self.name}/{description}")
         told = {"description": description, "prompt": prompt, "subagentType": "explore"}
-        asked = self.call("task_v2", told, {"ok": True}, additional={"subagentComposerId": child})
+        asked = self.call("task_v2", told, {"result": answer}, additional={"subagentComposerId": child})
         info = {
             "parentComposerId": self.id,
             "subagentTypeName": "explore",

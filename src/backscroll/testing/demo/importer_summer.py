@@ -33,7 +33,7 @@ def _first_import(story: Story) -> None:
     scene.think("Integers in centimetres avoid float comparisons. Offset per station from the API.")
     scene.todo(("schema", "in_progress"), ("importer", "pending"), ("test", "pending"))
     scene.write("schema.sql", files.SCHEMA)
-    scene.write("saltern/__init__.py", "")
+    scene.write("saltern/__init__.py", '"""Readings of tide gauges."""\n')
     scene.write("saltern/stations.py", files.STATIONS)
     scene.write("saltern/importer.py", files.IMPORTER)
     scene.write("tests/test_importer.py", files.TEST)

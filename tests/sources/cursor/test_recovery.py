@@ -1,6 +1,8 @@
 """What is left of sessions whose messages are gone."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,11 @@ def test_the_log_repeats_conversations_and_is_left_alone_where_there_are_any(tmp
     made = home.composer(TALK, workspace=cursor.SHOP)
     home.put_item("aiService.prompts", json.dumps([{"text": "Totals are off"}]), place=cursor.SHOP)
     assert read(home.write()).keys() == {made.id}
+
+
+def test_a_graph_whose_blobs_are_gone_leaves_the_places_of_the_messages(home: cursor.Home) -> None:
+    made = home.composer(TALK, has_bubbles=False)
+    home.write()
+    with closing(sqlite3.connect(home.database)) as db, db:
+        db.execute("delete from cursorDiskKV where key glob 'agentKv:blob:*'")
+    assert [message.kind for message in read_one(home.root, made.id).messages] == ["missing"] * 3

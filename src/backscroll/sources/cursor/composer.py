@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -48,8 +48,9 @@ def read(library: Library, path: Path, session: str) -> Iterator[Item]:
     _count_others(shelf, facts, notes)
     if not shelf.bubbles and not _has_words(facts.composer) and (copy := library.inline(session)):
         # The workspace's own list still has the conversation, which the global record has lost.
-        facts = facts._replace(composer=copy)
-        notes.record = f"{COMPOSERS_KEY} {session}"
+        place, composer = copy
+        facts = facts._replace(composer=composer)
+        notes.path, notes.record = str(place), f"{COMPOSERS_KEY} {session}"
     yield from tell(library, path, facts, shelf, notes)
 
 
@@ -72,8 +73,8 @@ def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
         except Undecodable as error:
             notes.trouble(f"composerData:{session}", f"not readable as JSON: {error}")
     if shelf.data_rowid:
-        verdict = "understood" if has_data else "silent" if value is None else "problems"
-        notes.tally.count("composerData", verdict)  # type: ignore[arg-type]
+        empty: Literal["silent", "problems"] = "silent" if value is None else "problems"
+        notes.tally.count("composerData", "understood" if has_data else empty)
     version = as_int(composer.v)
     if version is not None and version > KNOWN_COMPOSER:
         notes.tally.meet(f"composerData _v {version}")
@@ -114,7 +115,7 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     )
     order = arrange(facts.composer, shelf, latest)
     _note_faults(order, notes)
-    voice = _voice(library, path, facts, agent_id, model, latest, seeks_files=home is None)
+    voice = _voice(library, path, facts, notes, agent_id, model, latest, seeks_files=home is None)
     talk = Talk(facts.session, order, shelf, voice, memory, notes, latest)
     begun, _ = summary.span(facts, latest)
     spoken: Iterator[_Said] = chain(
@@ -186,6 +187,7 @@ def _voice(
     library: Library,
     path: Path,
     facts: Facts,
+    notes: Notes,
     agent_id: str | None,
     model: str | None,
     latest: datetime,
@@ -194,7 +196,7 @@ def _voice(
 ) -> bubble.Voice:
     warehouse = library.warehouse(path)
     return bubble.Voice(
-        path=str(path),
+        path=notes.path,
         agent_id=agent_id,
         latest=latest,
         proposals=Proposals(

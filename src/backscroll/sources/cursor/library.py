@@ -151,14 +151,14 @@ class Library:
             self._members = listed
         return self._members.get(session, [])
 
-    def inline(self, session: str) -> Composer | None:
+    def inline(self, session: str) -> tuple[Path, Composer] | None:
         """A session's record out of the workspaces' own lists, where one has its conversation; the newest."""
-        found: list[Composer] = []
+        found: list[tuple[Path, Composer]] = []
         for mark in self.databases():
             if mark.storage and session in self.lists(mark).inline:
                 record = self._ask(mark.path, lambda connection: index.inline(connection, session))
-                found += [record] if record is not None else []
-        return max(found, key=lambda record: as_int(record.last_updated_at) or 0, default=None)
+                found += [(mark.path, record)] if record is not None else []
+        return max(found, key=lambda each: as_int(each[1].last_updated_at) or 0, default=None)
 
     def folders(self) -> dict[str, WorkspaceFile]:
         """What every ``workspace.json`` says, by workspace id."""

@@ -1,8 +1,9 @@
 """What can still be had of a session whose messages have no rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 from backscroll.model import Answer, Message, Origin, Problem
 from backscroll.sources.cursor import places, prompts, summary
@@ -13,11 +14,14 @@ from backscroll.sources.cursor.summary import Facts
 __all__ = ["Rescue", "recover"]
 
 
+_Said: TypeAlias = Message | Answer | Problem
+
+
 class Rescue(NamedTuple):
     """What was found, in which store, and what is wrong with it."""
 
     store: str
-    items: Iterable[Message | Answer | Problem]
+    items: Iterable[_Said]
     reason: str
 
 
@@ -26,9 +30,8 @@ def recover(
 ) -> Rescue | None:
     """The best of what is left: the agent's own record, the search index, the log of prompts."""
     begun, ended = summary.span(facts, latest)
-    if memory.state is not None:
-        reason = "its messages are gone; this is what the agent remembers of them"
-        return Rescue("graph", memory.items(begun, ended), reason)
+    if remembered := _speaking(memory.items(begun, ended)):
+        return Rescue("graph", remembered, "its messages are gone; this is what the agent remembers of them")
     is_gone = summary.standing(facts, has_messages=False) == "ghost"
     if not is_gone and len(memoryview(facts.composer.full_conversation_headers_only)) <= len(b"null"):
         return None
@@ -45,4 +48,14 @@ def recover(
     for storage in storages:
         if storage in known and (typed := prompts.between(library, known[storage], begun, ended, latest)):
             return Rescue("prompts", typed, "only the log of prompts is left")
+    return None
+
+
+def _speaking(items: Iterator[_Said]) -> Iterator[_Said] | None:
+    """The same items, unless nobody says anything in them."""
+    first: list[_Said] = []
+    for item in items:
+        first.append(item)
+        if isinstance(item, Message) and item.role != "system":
+            return chain(first, items)
     return None

@@ -155,7 +155,7 @@ def _written(
             if edit.path.startswith(folder):
                 lines.update(line for hunk in edit.hunks for line in hunk.added)
                 lines.subtract(line for hunk in edit.hunks for line in hunk.removed)
-    # Where a blank after the sign of a diff is taken for part of the sign, lines lose one of their indentation.
+    # Indentation is not compared: a blank after the sign of a diff may be taken for part of the sign.
     return [line.strip() for line, count in lines.items() if count > 0 and line.strip()]
 
 

@@ -16,8 +16,7 @@ from backscroll.testing.demo.scene import Scene, session_id
 
 __all__ = ["CursorScene", "EditorScene", "milliseconds"]
 
-_TABLE = datetime(2026, 7, 5, tzinfo=UTC)  # when the list of sessions became a table
-_SUBAGENT_COLUMN = datetime(2026, 8, 10, tzinfo=UTC)
+_SUBAGENT_COLUMN = datetime(2026, 8, 10, tzinfo=UTC)  # when the table of sessions got its last column
 
 
 def milliseconds(at: datetime) -> int:
@@ -218,9 +217,7 @@ class EditorScene(CursorScene):
 
     @property
     def _generation(self) -> int:
-        if self.began >= _SUBAGENT_COLUMN:
-            return 5
-        return 4 if self.began >= _TABLE else 3
+        return 5 if self.began >= _SUBAGENT_COLUMN else 4
 
     def _head(self, changed: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
         names = ", ".join(path.rpartition("/")[2] for path in changed)

@@ -35,8 +35,7 @@ def _levels_on_the_board(story: Story) -> None:
     )
     scene.say(
         "Both projects are open. Skippers want the water level next to each departure. Saltern has the "
-        "levels; how "
-        "should Tideline get them?"
+        "levels; how should Tideline get them?"
     )
     scene.delegate(
         "Find the level schema",
@@ -51,10 +50,9 @@ def _levels_on_the_board(story: Story) -> None:
     scene.think("Shared database couples them. A JSON file written by saltern is enough: nine gauges.")
     scene.reply(
         "Not through the database: then every schema change breaks the board. Saltern can write "
-        "`levels.json` after each "
-        "import, one object per gauge with `level_cm` and `measured_at`; Tideline reads the file and "
-        "shows nothing when "
-        "it is older than 30 minutes. An old level is worse than none."
+        "`levels.json` after each import, one object per gauge with `level_cm` and `measured_at`; "
+        "Tideline reads the file and shows nothing when it is older than 30 minutes. An old level is "
+        "worse than none."
     )
     scene.say("Good. The name of the field is level_cm on both sides.")
     scene.write("saltern/export.py", importer_files.EXPORT, repository=saltern)
@@ -78,13 +76,12 @@ def _store(story: Story) -> None:
         model="claude-opus-5",
     )
     scene.transcript.bash_mode(
-        "ls -la data | tail -3",
-        "-rw-r--r-- 1 robin robin  161 summer.csv\n-rw-r--r-- 1 robin robin 9412 winter.csv",
+        "ls -la ~/Downloads/*.csv",
+        "-rw-r--r-- 1 robin robin 9388 summer-2026.csv\n-rw-r--r-- 1 robin robin 9412 winter-2026.csv",
     )
     scene.say(
         "Timetables come as CSV twice a year and corrections by mail in between. I want to keep all "
-        "versions and know "
-        "which one was valid when. SQLite?"
+        "versions and know which one was valid when. SQLite?"
     )
     scene.run(
         calls.ask(
@@ -125,10 +122,8 @@ def _store(story: Story) -> None:
     )
     scene.transcript.compact(
         "Summary: Tideline gets a versioned SQLite store. tideline/store.py has open_store, replace_all "
-        "and board_at; "
-        "rows are closed with valid_until, never deleted. Left: tests in tests/test_store.py, import of "
-        "summer.csv and "
-        "winter.csv, commit.",
+        "and board_at; rows are closed with valid_until, never deleted. Left: tests in "
+        "tests/test_store.py, import of summer.csv and winter.csv, commit.",
         trigger="auto",
         preTokens=162_480,
     )
@@ -143,8 +138,7 @@ def _store(story: Story) -> None:
     scene.shell("python -m pytest -q", "..........\n10 passed in 0.21s")
     scene.reply(
         "The store keeps every version: `replace_all` closes what is no longer in the file, "
-        "`board_at(moment)` gives "
-        "the board of any day. WAL is on, so the page can read during an import."
+        "`board_at(moment)` gives the board of any day. WAL is on, so the page can read during an import."
     )
     scene.commit("Keep every version of the timetable in SQLite")
     write_tasks(
@@ -173,10 +167,8 @@ def _after_midnight(story: Story) -> None:
     scene.read("tideline/timetable.py")
     scene.reply(
         "That is the convention of transit feeds: 25:10 is 01:10 of the next day, but still belongs to "
-        "the service day "
-        "before. I would split off the hour, take it modulo 24 and add the days. The service day itself "
-        "is not kept; "
-        "nothing needs it yet."
+        "the service day before. I would split off the hour, take it modulo 24 and add the days. The "
+        "service day itself is not kept; nothing needs it yet."
     )
     scene.edit(
         "tideline/timetable.py",
@@ -265,9 +257,8 @@ def _cancellations(story: Story) -> None:
     scene.shell("python -m pytest -q", "...........\n11 passed in 0.22s")
     scene.reply(
         "Cancelled departures are struck through and say so in words, since a line through text is "
-        "invisible to screen "
-        "readers. `replaced` is parsed but shown as planned: three cases in 628, and the bus stop is not "
-        "in the feed."
+        "invisible to screen readers. `replaced` is parsed but shown as planned: three cases in 628, and "
+        "the bus stop is not in the feed."
     )
     scene.commit("Show cancelled departures")
     scene.transcript.command("cost", stdout="Total cost: $0.94", as_system=True)
@@ -285,19 +276,20 @@ def _incident(story: Story) -> None:
         "On 25 October from 00:00 to 01:00 UTC the API answered 503. The log is in /tmp/tideline.log. "
         "What happened?"
     )
-    scene.shell(
-        "grep -n ' 503 ' /tmp/tideline.log | head -3; grep -c ' 503 ' /tmp/tideline.log",
-        "88121:2026-10-25T00:00:04Z GET /api/departures 503 OverflowGuard\n"
-        "88124:2026-10-25T00:01:31Z GET /api/departures 503 OverflowGuard\n"
-        "88125:2026-10-25T00:01:33Z GET /api/departures 503 OverflowGuard\n417",
+    log = [
+        f"{88_121 + 3 * n}:2026-10-25T00:{n * 3600 // 417 // 60:02d}:{n * 3600 // 417 % 60:02d}Z"
+        " GET /api/departures 503 BoardGuard: next departure is before the last one shown"
+        for n in range(417)
+    ]
+    scene.transcript.spill(
+        calls.bash("grep -n ' 503 ' /tmp/tideline.log"), "\n".join(log), home=f"{story.home}/.claude"
     )
     scene.read("tideline/timetable.py", "tideline/store.py")
     scene.think("")
     scene.reply(
         "417 requests failed. Not the parser: `board_at` compares local ISO strings, and in the doubled hour "
         '"02:10+01:00" sorts before "02:30+02:00" although it is later. The board went backwards, and the '
-        "guard in "
-        "front of the API answers 503 when it does. Times must be stored in UTC."
+        "guard in front of the API answers 503 when it does. Times must be stored in UTC."
     )
     scene.say("Then store UTC. And how would I have noticed before eleven days had passed?")
     scene.edit(
@@ -324,8 +316,7 @@ def _incident(story: Story) -> None:
     scene.shell("python -m pytest -q", "...........\n11 passed in 0.23s")
     scene.reply(
         "Fixed. Noticing: there is no alert on the share of 503. That is open, and so is converting the "
-        "rows already "
-        "stored: 1,284 of them still carry local offsets. They only matter on 28 March."
+        "rows already stored: 1,284 of them still carry local offsets. They only matter on 28 March."
     )
     scene.later("Store departures in UTC", minutes=7)
     scene.transcript.cost(1.12, model="claude-opus-5", output_tokens=2410)

@@ -37,8 +37,8 @@ def _off_by_two_hours(story: Story) -> None:
         model="claude-opus-4-8",
     )
     scene.say(
-        "The board says the North Sound ferry leaves at 09:40. It left at 07:40 while I stood on the quay. "
-        "Why is everything two hours late?"
+        "The board says the North Sound ferry leaves at 09:40. It left at 07:40 while I stood on the "
+        "quay. Why is everything two hours late?"
     )
     scene.think("Two hours in July smells of UTC against summer time. Look at how times are parsed.")
     scene.grep(
@@ -83,15 +83,13 @@ def _off_by_two_hours(story: Story) -> None:
         "The CSV has local times; `_time` declared them UTC, so the page showed 07:40 as 09:40 after "
         "converting. "
         '`_time` now uses `ZoneInfo("Europe/Oslo")`. I did not make the zone a setting: all three routes '
-        "leave "
-        "from the same quay, and a setting nobody changes is one more thing to get wrong."
+        "leave from the same quay, and a setting nobody changes is one more thing to get wrong."
     )
     scene.say("Good. Commit it, and remind me: what about the night the clocks go back?")
     scene.commit("Read timetable times as local time")
     scene.reply(
         "Committed. The night of 25 October is still open: 02:30 happens twice, and nothing decides which "
-        "one is "
-        "meant. `fold` is the place to look."
+        "one is meant. `fold` is the place to look."
     )
 
 
@@ -104,8 +102,7 @@ def _hour_that_comes_twice(story: Story) -> None:
     )
     scene.say(
         "On 25 October 02:30 exists twice. Which one should a departure at 02:30 mean, and what about "
-        "02:30 on "
-        "29 March, which does not exist at all?",
+        "02:30 on 29 March, which does not exist at all?",
         files=["tideline/timetable.py"],
     )
     scene.think("fold=0 is the first pass. For the gap: round trip through UTC and compare.")
@@ -114,8 +111,8 @@ def _hour_that_comes_twice(story: Story) -> None:
         "For the doubled hour I suggest the first pass (`fold=0`): the operator's printed table lists the "
         "night "
         'ferry once, and its note says it leaves "before the change". For the missing hour: refuse the '
-        "file. A "
-        "departure that cannot happen is a typing error on their side, and a silent shift would hide it."
+        "file. A departure that cannot happen is a typing error on their side, and a silent shift would "
+        "hide it."
     )
     scene.say("Agreed on both. Name the error TimetableError and say which line.")
     scene.edit(
@@ -140,8 +137,7 @@ def _hour_that_comes_twice(story: Story) -> None:
     scene.shell("python -m pytest -q", "..\n2 passed in 0.08s")
     scene.reply(
         "Done, without tests so far. The message names the time, not the line: `_time` does not know the "
-        "line, and "
-        "passing it through would touch three signatures. Not committed."
+        "line, and passing it through would touch three signatures. Not committed."
     )
 
 
@@ -180,8 +176,9 @@ def _tests_for_the_change(story: Story) -> None:
     )
     scene.shell(
         "python -m pytest -q",
-        "..F.\nE   AssertionError: assert datetime.datetime(2026, 10, 25, 2, 30, tzinfo=zoneinfo.ZoneInfo("
-        "key='Europe/Oslo')) == datetime.datetime(2026, 10, 25, 0, 30, tzinfo=datetime.timezone.utc)\n"
+        "..F.\nE   AssertionError: assert datetime.datetime(2026, 10, 25, 2, 30, "
+        "tzinfo=zoneinfo.ZoneInfo(key='Europe/Oslo')) == datetime.datetime(2026, 10, 25, 0, 30, "
+        "tzinfo=datetime.timezone.utc)\n"
         "1 failed, 3 passed in 0.12s",
         code=1,
     )
@@ -197,9 +194,7 @@ def _tests_for_the_change(story: Story) -> None:
     scene.shell("python -m pytest -q", "....\n4 passed in 0.10s")
     scene.reply(
         "Both nights are covered, four tests pass. The first attempt failed for a reason worth knowing: "
-        "by PEP 495 a "
-        "time in the doubled hour equals no time of another zone, so the test converts to UTC first. You "
-        "can commit "
-        "parser and tests together."
+        "by PEP 495 a time in the doubled hour equals no time of another zone, so the test converts to "
+        "UTC first. You can commit parser and tests together."
     )
     scene.later("Decide which hour is meant when the clocks change", minutes=9)

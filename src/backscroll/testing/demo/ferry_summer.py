@@ -39,8 +39,8 @@ def _api(story: Story) -> None:
             "Find who reads departures",
             "List every caller of parse_departures and next_departure with the file and what it does with "
             "the result.",
-            "Two callers: page.render formats every row as HTML; next_departure is called by nobody. "
-            "Rows in data/summer.csv: 4; the operator's full table has 214.",
+            "Two callers: page.render formats every row as HTML; next_departure is called by nobody. Rows "
+            "in data/summer.csv: 4; the operator's full table has 214.",
             [
                 calls.grep("parse_departures|next_departure", ["tideline/page.py", "tideline/timetable.py"]),
                 calls.read(f"{scene.folder}/tideline/page.py", files.PAGE.removesuffix("\n")),
@@ -75,8 +75,7 @@ def _api(story: Story) -> None:
     scene.todo(("answer() with ETag", "completed"), ("tests", "completed"), ("README", "completed"))
     scene.reply(
         "`answer()` gives 200 with an ETag or 304. The tag is a hash over route and time, so it changes "
-        "exactly when "
-        "the answer would. I left pagination out as planned: 214 rows are 19 KB."
+        "exactly when the answer would. I left pagination out as planned: 214 rows are 19 KB."
     )
     scene.commit(
         "Add /api/departures\n\nETag over route and time, so that pollers get 304 until the board changes."
@@ -97,10 +96,9 @@ def _rate_limit(story: Story) -> None:
     scene.think("60 per hour and key. Two instances at 45 s each make 160. 90 s with one instance makes 40.")
     scene.reply(
         "60 requests an hour per key. The cron job asks every 45 seconds, which is 80 an hour, and the "
-        "test instance "
-        "uses the same key. I would poll every 90 seconds: 40 an hour, so a restart or a second instance "
-        "for a few "
-        "minutes stays below the limit. Jitter keeps two instances from asking at the same moment."
+        "test instance uses the same key. I would poll every 90 seconds: 40 an hour, so a restart or a "
+        "second instance for a few minutes stays below the limit. Jitter keeps two instances from asking "
+        "at the same moment."
     )
     scene.say("Do it. Honour Retry-After. And the test instance gets its own key, I ordered one.")
     scene.write("tideline/poll.py", files.POLL)
@@ -140,13 +138,13 @@ def _async_given_up(story: Story) -> None:
     scene.transcript.interrupt(for_tool=True)
     scene.say("No new dependency for one request every 90 seconds. What would asyncio gain at all?")
     scene.shell(
-        "python bench/poll.py --compare",
+        "python /tmp/bench_poll.py --compare",
         "threads: 1 request, 38.2 ms cpu/h, 21.4 MB\nasyncio: 1 request, 37.1 ms cpu/h, 26.9 MB",
     )
     scene.reply(
         "Almost nothing: 37.1 against 38.2 ms of CPU an hour, 3 %, and 5.5 MB more memory. There is one "
-        "request in "
-        "flight at any time; asyncio pays off with hundreds. I recommend leaving poll.py as it is."
+        "request in flight at any time; asyncio pays off with hundreds. I recommend leaving poll.py as it "
+        "is."
     )
     scene.say("Then throw it away.")
     scene.undo("tideline/poll.py")
@@ -177,8 +175,7 @@ def _accessible_board(story: Story) -> None:
     )
     scene.say(
         "This is what the accessibility checker says about the board: score 61, table without headers. "
-        "Fix what it "
-        "shows, in this worktree.",
+        "Fix what it shows, in this worktree.",
         picture=chart([61, 39], width=96, height=48),
     )
     scene.read("tideline/page.py")
@@ -190,8 +187,7 @@ def _accessible_board(story: Story) -> None:
     )
     scene.reply(
         "The table now has a caption and column headers with `scope`. Those were the two failures worth "
-        "points; the "
-        "third, colour contrast, is in a stylesheet that is not in this repository."
+        "points; the third, colour contrast, is in a stylesheet that is not in this repository."
     )
     scene.later("Give the board a caption and headers", minutes=12, repository=tree)
     copy = fork(scene.transcript, title=scene.title, seed=8)
@@ -208,8 +204,6 @@ def _accessible_board(story: Story) -> None:
     other.say("Same start, other question: could the board have a high contrast theme by prefers-contrast?")
     other.reply(
         "Yes: `@media (prefers-contrast: more)` with black on #ffd400, contrast 14.9:1. It needs the "
-        "stylesheet, "
-        "which lives in the website's repository. I have written nothing; this waits until the stylesheet "
-        "moves here, "
-        "and the a11y branch should be merged first."
+        "stylesheet, which lives in the website's repository. I have written nothing; this waits until "
+        "the stylesheet moves here, and the a11y branch should be merged first."
     )

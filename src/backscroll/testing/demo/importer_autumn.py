@@ -29,14 +29,13 @@ def _batches(story: Story) -> None:
     scene.think("")
     scene.read("saltern/importer.py")
     scene.shell(
-        "python bench/store.py month.csv",
+        "python /tmp/bench_store.py month.csv",
         "execute per row      38.0 s\nexecutemany           9.7 s\nCOPY, batches 1,000    5.2 s\n"
         "COPY, batches 5,000    4.1 s\nCOPY, batches 50,000   4.0 s",
     )
     scene.reply(
         "Yes. COPY into a temporary table and one upsert per batch takes 4.1 s with 5,000 rows a batch; "
-        "50,000 gains "
-        "a tenth of a second and needs ten times the memory. I would take 5,000."
+        "50,000 gains a tenth of a second and needs ten times the memory. I would take 5,000."
     )
     scene.say("5,000 it is. Keep the 'later file wins' rule.")
     scene.edit(
@@ -90,7 +89,7 @@ def _batches(story: Story) -> None:
         "def store(connection, rows) -> int:",
     )
     scene.shell(
-        "python -m pytest -q && python bench/store.py month.csv",
+        "python -m pytest -q && python /tmp/bench_store.py month.csv",
         ".\n1 passed in 0.06s\nCOPY, batches 5,000    4.1 s",
     )
     scene.reply(
@@ -126,10 +125,8 @@ def _backfill(story: Story) -> None:
     scene.think("")
     scene.reply(
         "Exit code 137: the kernel killed it. `distinct on` sorts a batch, that is small; what grows is "
-        "`offsets()`, "
-        "no... it is psycopg keeping the notices of 'create temp table', one per batch. I can drop the "
-        "handler's list "
-        "between years."
+        "`offsets()`, no... it is psycopg keeping the notices of 'create temp table', one per batch. I "
+        "can drop the handler's list between years."
     )
     scene.edit(
         "saltern/backfill.py",
@@ -152,8 +149,7 @@ def _backfill(story: Story) -> None:
     )
     scene.reply(
         "All years are in: 26,952,961 readings. Open: 2021 has only 1,701,121, February to August are "
-        "missing in the "
-        "archive itself. Someone has to ask the authority for the rest of 2021."
+        "missing in the archive itself. Someone has to ask the authority for the rest of 2021."
     )
     scene.later("Backfill the yearly archives", minutes=4)
 
@@ -169,8 +165,8 @@ def _slow_query(story: Story) -> None:
     )
     scene.reply(
         "It sorts all 27 million rows on disk to find nine. The primary key cannot be walked backwards "
-        "per station "
-        "with `distinct on`. A lateral join over the nine station names uses the key and takes 3 ms."
+        "per station with `distinct on`. A lateral join over the nine station names uses the key and "
+        "takes 3 ms."
     )
     scene.say("OK, I'll think about it, maybe a view.")
     scene.reply("A view keeps the query in one place; say the word and I write it. Nothing was changed.")
@@ -192,9 +188,8 @@ def _encoding(story: Story) -> None:
     scene.read("saltern/importer.py")
     scene.reply(
         '0xf8 is ø in Latin-1: "Brønnøysund". That office exports Latin-1, everyone else UTF-8. I would '
-        "try UTF-8 "
-        "strictly and fall back to Latin-1 for the whole file: a Latin-1 text with such letters is never "
-        "valid UTF-8, so the guess is safe."
+        "try UTF-8 strictly and fall back to Latin-1 for the whole file: a Latin-1 text with such letters "
+        "is never valid UTF-8, so the guess is safe."
     )
     scene.say("do that, and print which files were latin-1 so I can nag them")
     scene.edit(
@@ -242,13 +237,10 @@ def _review(story: Story) -> None:
             "Read saltern/importer.py and saltern/backfill.py and list anything that can store a wrong "
             "level.",
             "One: `distinct on (station, measured_at) *` without `order by` keeps an arbitrary row when "
-            "one batch holds "
-            "both the original and its correction.",
+            "one batch holds both the original and its correction.",
             [
-                calls.bash(
-                    f"wc -l {folder}/saltern/*.py",
-                    "  74 importer.py\n  31 backfill.py\n  20 export.py\n  23 stations.py\n 148 total",
-                )
+                calls.read(f"{folder}/saltern/{name}", scene.repository.files[f"saltern/{name}"])
+                for name in ("importer.py", "backfill.py")
             ],
             kind="code-reviewer",
             model="claude-sonnet-5",
@@ -256,8 +248,8 @@ def _review(story: Story) -> None:
         Order(
             "Look for security problems",
             "Look for SQL built from strings, secrets in the repository, and unchecked paths.",
-            "No SQL is built from strings, no secrets. `DUMP` is world-writable on gauge-box according to "
-            "README; check.",
+            "No SQL is built from strings, no secrets. But whoever may write `DUMP` decides every level: "
+            "check its permissions on gauge-box.",
             [calls.grep("execute\\(f", []), calls.grep("password|secret|token", [])],
             kind="code-reviewer",
             model="claude-sonnet-5",
@@ -284,10 +276,8 @@ def _review(story: Story) -> None:
     scene.shell("python -m pytest -q", ".\n1 passed in 0.06s")
     scene.reply(
         "One bug fixed: when a batch held a reading and its correction, an arbitrary one won; now the "
-        "later line does. "
-        "Open for the handover: the permissions of stations.json on gauge-box, `result_ttl` of the job "
-        "queue, and the "
-        "missing months of 2021."
+        "later line does. Open for the handover: the permissions of stations.json on gauge-box, "
+        "`result_ttl` of the job queue, and the missing months of 2021."
     )
     scene.commit("Let the later line win inside a batch too")
     scene.transcript.cost(1.87, model="claude-opus-5", output_tokens=3120)

@@ -27,8 +27,8 @@ def _first_import(story: Story) -> None:
         model="claude-4.6-sonnet-thinking",
     )
     scene.say(
-        "New project: read tide gauge CSVs (station, measured_at, level_m) into PostgreSQL. Levels in whole "
-        "centimetres above chart datum; the datum offset of a gauge comes from the authority's API."
+        "New project: read tide gauge CSVs (station, measured_at, level_m) into PostgreSQL. Levels in "
+        "whole centimetres above chart datum; the datum offset of a gauge comes from the authority's API."
     )
     scene.think("Integers in centimetres avoid float comparisons. Offset per station from the API.")
     scene.todo(("schema", "in_progress"), ("importer", "pending"), ("test", "pending"))
@@ -42,8 +42,8 @@ def _first_import(story: Story) -> None:
     scene.todo(("schema", "completed"), ("importer", "completed"), ("test", "completed"))
     scene.reply(
         "`python -m saltern.importer readings.csv` inserts every reading. Levels are integers in "
-        "centimetres, so "
-        "1.27 m at BRN-4 with an offset of 14 becomes 141. The API is asked once per row for now."
+        "centimetres, so 1.27 m at BRN-4 with an offset of 14 becomes 141. The API is asked once per row "
+        "for now."
     )
     scene.later("Import gauge readings", minutes=14)
 
@@ -56,7 +56,7 @@ def _add_cache(story: Story) -> None:
         version="1.0.98",
         model="claude-sonnet-4-20250514",
     )
-    scene.transcript.command("init", stdout="Wrote CLAUDE.md")
+    scene.transcript.command("model", "sonnet", stdout="Set model to sonnet")
     scene.say("Importing one day takes 40 minutes. Profile it and make it fast.")
     scene.shell(
         "python -m cProfile -s cumtime -m saltern.importer day.csv | head -6",
@@ -75,8 +75,7 @@ def _add_cache(story: Story) -> None:
     )
     scene.reply(
         "99.5 % of the time is `station()`: 2,880 calls of 800 ms. Every row asks again. I would put the "
-        "records "
-        "into Redis, which the server already runs for the job queue, keyed by gauge."
+        "records into Redis, which the server already runs for the job queue, keyed by gauge."
     )
     scene.say("Yes, Redis. Several import jobs run at once, so they should share it.")
     scene.write("saltern/cache.py", files.CACHE)
@@ -137,17 +136,15 @@ def _memory_on_the_server(story: Story) -> None:
     )
     scene.reply(
         "Not ours: 412,368 of 412,377 keys are finished jobs of the queue (`rq:job`), kept without "
-        "expiry. Our nine "
-        "station keys are fine, but `noeviction` with 64 MB makes every write fail once the queue has "
-        "filled it."
+        "expiry. Our nine station keys are fine, but `noeviction` with 64 MB makes every write fail once "
+        "the queue has filled it."
     )
     scene.say("Then flush the finished jobs and give the queue its own database.")
     scene.shell("rq empty-finished --all && redis-cli dbsize", "412368 finished jobs removed\n(integer) 9")
     scene.shell("sudo systemctl restart saltern-import && systemctl is-active saltern-import", "active")
     scene.reply(
         "Removed and running again. The queue now uses db 1. Open: `result_ttl` of the queue is still "
-        "unlimited; "
-        "someone should set it to a day, or this comes back in about five weeks."
+        "unlimited; someone should set it to a day, or this comes back in about five weeks."
     )
 
 
@@ -161,8 +158,7 @@ def _drop_cache(story: Story) -> None:
     )
     scene.say(
         "BRN-4 was recalibrated yesterday at 13:00, datum offset from 14 to 0. For an hour afterwards "
-        "every level we "
-        "stored is 14 cm too high. How can that be?"
+        "every level we stored is 14 cm too high. How can that be?"
     )
     scene.think("An hour: TTL_SECONDS = 3600. Stale offset from the cache.")
     scene.read("saltern/cache.py", "saltern/stations.py")
@@ -173,8 +169,8 @@ def _drop_cache(story: Story) -> None:
     )
     scene.reply(
         "The cache. `cached()` kept the old record until its hour was over, so 1,312 readings were stored "
-        "with an "
-        "offset that was no longer true. A shorter TTL makes the window smaller, it does not close it."
+        "with an offset that was no longer true. A shorter TTL makes the window smaller, it does not "
+        "close it."
     )
     scene.say("What would close it?")
     scene.note("Let me see how big the station list is if we load all of it at the start of a run.")
@@ -184,10 +180,8 @@ def _drop_cache(story: Story) -> None:
     )
     scene.reply(
         "Load the authority's nightly dump once per run: 212 gauges are 40 KB and 6 ms, and every record "
-        "carries "
-        "`valid_from`, so the offset can be chosen by the time of the reading, not by the time of the "
-        "import. Then "
-        "there is nothing left to cache, and one service fewer to run."
+        "carries `valid_from`, so the offset can be chosen by the time of the reading, not by the time of "
+        "the import. Then there is nothing left to cache, and one service fewer to run."
     )
     scene.say("So Redis goes. Do it, with the offset by time of reading.")
     scene.write(
@@ -226,14 +220,12 @@ def _drop_cache(story: Story) -> None:
     scene.say("And the 1,312 wrong rows?")
     scene.shell(
         "psql -c \"update reading set level_cm = level_cm - 14 where station = 'BRN-4' and measured_at "
-        "between "
-        "'2026-08-10 13:00+00' and '2026-08-10 14:00+00'\"",
+        "between '2026-08-10 13:00+00' and '2026-08-10 14:00+00'\"",
         "UPDATE 1312",
     )
     scene.reply(
         "Corrected. We drop the Redis cache because it served offsets that were no longer true, and "
-        "because the data "
-        "it saved us from fetching fits into a 40 KB file that is read in 6 ms."
+        "because the data it saved us from fetching fits into a 40 KB file that is read in 6 ms."
     )
     scene.commit("Drop the Redis cache\n\nOffsets come from the nightly dump, by the time of the reading.")
 
@@ -275,8 +267,8 @@ def _duplicates(story: Story) -> None:
     scene.read("saltern/importer.py", "schema.sql")
     scene.reply(
         "Two steps: a primary key over (station, measured_at), and `on conflict do update`. Update rather "
-        "than "
-        "nothing, because the authority corrects readings afterwards and the later file is the better one."
+        "than nothing, because the authority corrects readings afterwards and the later file is the "
+        "better one."
     )
     scene.say("Is 'do update' not slower?")
     scene.reply("About 8 % here, 21.0 against 19.4 s a day. Correctness is worth that.")

@@ -73,7 +73,7 @@ def _checker(story: Story) -> None:
     )
     scene.shell(
         "cargo test -q && cargo run -q -- ~/docs/index.md",
-        "test result: ok. 1 passed; 0 failed\n/home/robin/docs/index.md:31: instal",
+        f"test result: ok. 1 passed; 0 failed\n{story.home}/docs/index.md:31: instal",
     )
     scene.reply(
         "Anchors across files are checked; each file's anchors are read once, behind a Mutex. It found a "

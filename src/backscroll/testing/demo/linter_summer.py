@@ -83,6 +83,10 @@ def _exit_codes(story: Story) -> None:
         "0: all links lead somewhere. 1: broken links. 2: wrong usage or a file that cannot be read. That "
         "is what grep does, so scripts already expect it."
     )
+    answered = scene.transcript.leaf
+    scene.say("Use 64 for usage, like sysexits.")
+    scene.reply("64 would work, but nobody in CI tests for it, and 2 is what people know.")
+    scene.transcript.branch_from(answered)  # the prompt is taken back and put another way
     scene.say("Like grep, good. Do the codes now, JSON later when somebody needs it.")
     scene.edit(
         "src/main.rs",

@@ -57,7 +57,10 @@ class Demo(Struct, frozen=True):
 
 
 def tell(home: str, folder: Path) -> Story:
-    """The whole story, as it happened in that home; it is written below the folder by `Story.write`."""
+    """The whole story, as it happened in that home.
+
+    `Story.write` puts it below the folder; plans, tasks and pictures are there as soon as they are told.
+    """
     story = Story(home, folder)
     for chapter in _CHAPTERS:
         chapter.tell(story)

@@ -155,8 +155,7 @@ def _written(
             if edit.path.startswith(folder):
                 lines.update(line for hunk in edit.hunks for line in hunk.added)
                 lines.subtract(line for hunk in edit.hunks for line in hunk.removed)
-    # Indentation is not compared: a blank after the sign of a diff may be taken for part of the sign.
-    return [line.strip() for line, count in lines.items() if count > 0 and line.strip()]
+    return [line for line, count in lines.items() if count > 0 and line.strip()]
 
 
 def _is_copy(message: Message, sessions: dict[str, Reading]) -> bool:
@@ -177,4 +176,4 @@ def _log(repository: Path, commit: Commit) -> tuple[str, datetime, datetime]:
 
 def _added(repository: Path, sha: str) -> set[str]:
     diff = _git(repository, "show", "--format=", "--unified=0", sha)
-    return {line[1:].strip() for line in diff.splitlines() if line.startswith("+") and line[:3] != "+++"}
+    return {line[1:] for line in diff.splitlines() if line.startswith("+") and line[:3] != "+++"}

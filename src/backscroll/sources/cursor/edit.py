@@ -57,14 +57,23 @@ def from_answer(path: str, answer: Any) -> tuple[Edit, ...]:
 
 def _hunk(chunk: dict[str, Any]) -> Hunk:
     lines = [line for line in as_text(chunk.get("diffString")).splitlines() if line[:1] in ("-", "+", " ")]
-    # Some builds put a space between the sign and the line.
-    width = 2 if all(line[1:2] in ("", " ") for line in lines) else 1
+    width = 2 if _has_gap(lines) else 1
     return Hunk(
         tuple(line[width:] for line in lines if line[0] == "-"),
         tuple(line[width:] for line in lines if line[0] == "+"),
         as_int(chunk.get("oldStart")),
         as_int(chunk.get("newStart")),
     )
+
+
+def _has_gap(lines: list[str]) -> bool:
+    """Whether a space stands between sign and line, as some builds write it.
+
+    Where every line has one it may also be indentation; code is indented by an even number of spaces, so that
+    an odd number tells the gap.
+    """
+    depths = [len(line) - 1 - len(line[1:].lstrip(" ")) for line in lines if line[1:].strip()]
+    return bool(depths) and min(depths) % 2 == 1
 
 
 def from_code_diff(path: str, record: Any) -> tuple[Edit, ...]:

@@ -34,6 +34,7 @@ def write_repository(git: str, repository: Repository, projects: Path) -> None:
     """
     folder = projects / repository.name
     _run(git, folder, "init", "--quiet", "--template=")
+    _run(git, folder, "config", "core.logAllRefUpdates", "false")  # the log would hold the time of writing
     _run(git, folder, "symbolic-ref", "HEAD", f"refs/heads/{repository.branch}")
     commits = [*repository.commits, *(commit for tree in repository.worktrees for commit in tree.commits)]
     _run(git, folder, "fast-import", "--quiet", told=b"".join(_stream(commits)))

@@ -110,7 +110,7 @@ class Hunk(Struct, frozen=True, gc=False):
     new_start: int | None = None
 
 
-class Edit(Struct, frozen=True):
+class Edit(Struct, frozen=True, gc=False):
     """What one tool call did to one file."""
 
     path: str
@@ -132,7 +132,7 @@ class Edit(Struct, frozen=True):
         return sum(len(hunk.removed) for hunk in self.hunks)
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(Struct, frozen=True, gc=False):
     """A tool the assistant asked for, and what came of it."""
 
     id: str | None
@@ -148,7 +148,7 @@ class ToolCall(Struct, frozen=True):
         return self.status == "failed"
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, kw_only=True, gc=False):
     """One thing said or done. A tool call and its result are one message."""
 
     id: str  # the tool's own id; a record that gives several messages adds ".1", ".2", … to the later ones

@@ -115,7 +115,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         return f"{self.source}:{self.id}"
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Answer(Struct, frozen=True, kw_only=True, gc=False):
     """What came of a tool call said earlier, in this reading or in one before it."""
 
     tool_call_id: str

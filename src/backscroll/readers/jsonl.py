@@ -26,7 +26,7 @@ _SCALAR = re.compile(rb'\s*"(\w+)"\s*:\s*("(?:[^"\\]|\\.){0,4096}"|true|false|nu
 _ANY_OBJECT = re.compile(r'\{"')
 
 
-class Line(msgspec.Struct, Generic[T]):
+class Line(msgspec.Struct, Generic[T], gc=False):
     """One line: where it lies, the objects on it, and what is wrong with it."""
 
     number: int  # from 1

@@ -39,7 +39,7 @@ STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 _NOTHING = Raw(b"")
 
 
-class ImageData(Struct):
+class ImageData(Struct, gc=False):
     """The ``source`` of an image or document block; its data is measured, not decoded."""
 
     type: Any = None
@@ -49,7 +49,7 @@ class ImageData(Struct):
     file_id: Any = None
 
 
-class Block(Struct):
+class Block(Struct, gc=False):
     """One content block; which fields are set depends on its type."""
 
     type: Any = None
@@ -71,7 +71,7 @@ class Block(Struct):
     to: Any = None
 
 
-class Usage(Struct):
+class Usage(Struct, gc=False):
     input_tokens: Any = None
     output_tokens: Any = None
     cache_creation_input_tokens: Any = None
@@ -80,7 +80,7 @@ class Usage(Struct):
     speed: Any = None
 
 
-class ApiMessage(Struct):
+class ApiMessage(Struct, gc=False):
     """The ``message`` of a user or assistant line."""
 
     id: Any = None
@@ -91,16 +91,16 @@ class ApiMessage(Struct):
     usage: Usage | _Plain = None
 
 
-class LineOrigin(Struct):
+class LineOrigin(Struct, gc=False):
     kind: Any = None
 
 
-class ForkedFrom(Struct):
+class ForkedFrom(Struct, gc=False):
     session_id: Any = msgspec.field(default=None, name="sessionId")
     message_uuid: Any = msgspec.field(default=None, name="messageUuid")
 
 
-class Line(Struct, rename="camel"):
+class Line(Struct, rename="camel", gc=False):
     """The envelope of a chain line, and the type of every other."""
 
     parent_uuid: Any = None

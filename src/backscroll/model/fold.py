@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from backscroll.model.message import Message, TokenUsage, ToolCall
 from backscroll.model.stream import Answer, Closing, Item, Link, Naming, Opening, Problem, Spent, Tally
 
-__all__ = ["Reading", "Told", "fold"]
+__all__ = ["Reading", "Told", "answered", "fold", "without_call"]
 
 
 class Reading(Struct, frozen=True):
@@ -17,11 +17,12 @@ class Reading(Struct, frozen=True):
     opening: Opening
     closing: Closing
     messages: tuple[Message, ...]
+    unsaid: dict[str, TokenUsage] = {}  # of responses that cost something and gave no message
 
     @property
     def usage(self) -> dict[str, TokenUsage]:
         """Tokens by response, each response once; a message of no response stands for itself."""
-        return {m.response_id or m.id: m.usage for m in self.messages if m.usage is not None}
+        return {m.response_id or m.id: m.usage for m in self.messages if m.usage is not None} | self.unsaid
 
 
 class Told(Struct, frozen=True):
@@ -49,22 +50,18 @@ class _Open:
         if message.usage is not None and message.response_id is not None:
             self.spend(message.response_id, message.usage)
         call = message.tool and message.tool.id
-        if call and not self._is_new_call(call, message):
+        if not call:
+            self.messages[message.id] = message
             return
-        self.messages[message.id] = message
-        if call:
-            self.calls[call] = message.id
-            if call in self.early:
-                self.answer(self.early.pop(call))
-
-    def _is_new_call(self, call: str, message: Message) -> bool:
-        """False for a call that a response wrote twice; some gateways give one id to many calls."""
         known = self.messages.get(self.calls.get(call, ""))
-        if known is None or known.tool is None:
-            return True
-        if known.id == message.id:
-            return known.tool.result is None
-        return known.response_id is None or known.response_id != message.response_id
+        if known is not None and known.id != message.id and _is_same_response(known, message):
+            return
+        if known is not None and known.id == message.id:
+            message = _with_answer(message, known)
+        self.messages[message.id] = message
+        self.calls[call] = message.id
+        if call in self.early:
+            self.answer(self.early.pop(call))
 
     def spend(self, response_id: str, usage: TokenUsage) -> None:
         known = self.usage.get(response_id)
@@ -84,8 +81,10 @@ class _Open:
 
     def close(self, closing: Closing) -> Reading:
         for answer in self.early.values():
-            message = _without_call(answer)
-            self.messages.setdefault(message.id, message)
+            message = without_call(answer)
+            if message.id in self.messages:  # the record that answered says something as well
+                message = replace(message, id=f"{message.id}.{answer.tool_call_id}")
+            self.messages[message.id] = message
         abandoned = set(closing.abandoned)
         out: list[Message] = []
         for message in self.messages.values():
@@ -96,10 +95,24 @@ class _Open:
             if share is not message.usage or active is not message.is_active:
                 message = replace(message, usage=share, is_active=active)
             out.append(message)
-        return Reading(self.opening, closing, tuple(out))
+        return Reading(self.opening, closing, tuple(out), self.usage)
 
 
-def _without_call(answer: Answer) -> Message:
+def _is_same_response(one: Message, other: Message) -> bool:
+    """Whether a call that comes again is the same; some gateways give one id to calls of many responses."""
+    return one.response_id is not None and one.response_id == other.response_id
+
+
+def _with_answer(again: Message, known: Message) -> Message:
+    """A call that was written again, with the answer it had got by then."""
+    if again.tool is None or known.tool is None or known.tool.result is None:
+        return again
+    had = known.tool
+    tool = replace(again.tool, result=had.result, status=had.status, decision=had.decision, edits=had.edits)
+    return replace(again, tool=tool, attachments=tuple(dict.fromkeys(again.attachments + known.attachments)))
+
+
+def without_call(answer: Answer) -> Message:
     """An answer whose call was never written here."""
     return Message(
         id=answer.record_id or f"answer-{answer.tool_call_id}",

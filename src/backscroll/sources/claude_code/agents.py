@@ -4,6 +4,8 @@ Claude Code 1.0 wrote a subagent's lines into its parent's file; later versions
 give each a file of its own, first beside the parent's, then below it.
 """
 
+import re
+from collections import deque
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from backscroll.sources.claude_code.lines import integer, text
 from backscroll.sources.claude_code.results import AgentResult
 
 __all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
+
+_NAME = re.compile(r"[\w-]+")
 
 
 class Pending(Struct, array_like=True):
@@ -58,7 +62,7 @@ class Agents(Struct):
     figures: dict[str, Figures] = field(default_factory=dict)
     threads: dict[str, str] = field(default_factory=dict)  # line id to the inlined agent it belongs to
     inline: dict[str, Began | None] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)  # links already told
+    known: set[str] = field(default_factory=set)  # signs already told
 
     def asked(self, call: str, params: dict[str, Any], at: datetime | None) -> None:
         self.calls[call] = Asked(
@@ -96,8 +100,8 @@ class Agents(Struct):
             self.inline[agent] = Began(prompt, at)
 
     def is_news(self, link: Link) -> bool:
-        """Whether this link was not told before: progress lines repeat it hundreds of times."""
-        key = f"{link.agent_id} {link.tool_call_id}"
+        """Whether this sign was not told before: progress lines repeat it hundreds of times."""
+        key = f"{link.agent_id} {link.tool_call_id} {link.strength}"
         if key in self.known:
             return False
         self.known.add(key)
@@ -120,26 +124,35 @@ class Agents(Struct):
         return tuple(agents)
 
     def _calls_of_inlined(self, own: str | None) -> dict[str, str]:
-        """Each inlined agent's call: the one that asked with its words, else the last before it began."""
-        free: dict[str, list[str]] = {}
+        """Each inlined agent's call: the one that asked with its words, else the only one it can be."""
+        asking: dict[str, deque[str]] = {}
         for call, asked in self.calls.items():
-            free.setdefault((asked.prompt or "").strip(), []).append(call)
+            asking.setdefault((asked.prompt or "").strip(), deque()).append(call)
         found: dict[str, str] = {}
+        others: list[tuple[datetime, str]] = []
         for agent_id, began in self.inline.items():
-            if agent_id != own and began is not None and free.get(began.prompt.strip()):
-                found[agent_id] = free[began.prompt.strip()].pop(0)
-        taken = set(found.values())
-        for agent_id, began in self.inline.items():
-            if agent_id == own or agent_id in found or began is None or began.at is None:
+            if agent_id == own or began is None:
                 continue
-            earlier = [
-                call
-                for call, asked in self.calls.items()
-                if call not in taken and asked.at is not None and asked.at <= began.at
-            ]
-            if earlier:
-                found[agent_id] = earlier[-1]
-                taken.add(earlier[-1])
+            if calls := asking.get(began.prompt.strip()):
+                found[agent_id] = calls.popleft()
+            elif began.at is not None:
+                others.append((began.at, agent_id))
+        taken = set(found.values())
+        free = sorted(
+            (asked.at, call) for call, asked in self.calls.items() if asked.at and call not in taken
+        )
+        waiting: list[str] = []
+        at = unclear = 0
+        for moment, agent_id in sorted(others):
+            while at < len(free) and free[at][0] <= moment:
+                waiting.append(free[at][1])
+                at += 1
+            if len(waiting) == 1:
+                found[agent_id] = waiting.pop()
+                continue
+            unclear += 1  # of two calls that wait, nobody can tell which it was
+            if unclear >= len(waiting):
+                waiting, unclear = [], 0
         return found
 
     def _agent(self, agent_id: str, session_id: str | None, call: str | None, began: Began | None) -> Agent:
@@ -167,11 +180,17 @@ def agent_id_of(path: Path) -> str:
 
 
 def results_folder(path: Path, parent_id: str | None) -> Path:
-    """Where a transcript's spilled tool results lie: in the session's own folder and nowhere else."""
+    """Where a transcript's spilled tool results lie: in the session's own folder and nowhere else.
+
+    ``parent_id`` is what the lines of a subagent beside its session say; it may be a trap.
+    """
     for folder in path.parents:
+        if folder.parent.name == "projects":
+            break
         if folder.name == "subagents":
             return folder.parent / "tool-results"
-    return path.parent / (parent_id or path.stem) / "tool-results"
+    own = parent_id if parent_id is not None and _NAME.fullmatch(parent_id) else path.stem
+    return path.parent / own / "tool-results"
 
 
 def link_in_progress(record: dict[str, Any]) -> Link | None:

@@ -88,12 +88,15 @@ def _call(block: Block, said: Said) -> None:
     if id_ is None:
         return
     kept = said.transcript.kept
+    if said.is_known and id_ in kept.answered:
+        return
     if name in results.AGENT_TOOLS:
         kept.agents.asked(id_, asked, said.at)
     kept.pending[id_] = Pending(
         name, said.node, results.change_asked(asked) if name in results.EDIT_TOOLS else None
     )
-    if (early := kept.early.pop(id_, None)) is not None:
+    kept.answered.pop(id_, None)
+    if (early := kept.take_early(id_)) is not None:
         user.settle(id_, early, said)
 
 

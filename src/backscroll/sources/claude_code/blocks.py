@@ -5,9 +5,12 @@ from typing import Any
 from msgspec.json import encode
 
 from backscroll.model import Attachment
+from backscroll.readers import lenient
 from backscroll.sources.claude_code.lines import Block, ImageData, text
 
 __all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
+
+_DEEPEST = 24  # how far a result of an unknown form is looked into
 
 
 def blocks_of(content: Any) -> list[Block]:
@@ -16,9 +19,7 @@ def blocks_of(content: Any) -> list[Block]:
         case str():
             return [Block(type="text", text=content)]
         case list():
-            return [
-                item if isinstance(item, Block) else Block(type="text", text=_plain(item)) for item in content
-            ]
+            return [_block(item) for item in content if item is not None]
         case Block():
             return [content]
         case None:
@@ -31,7 +32,12 @@ def _block(item: Any) -> Block:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else encode(value).decode()
+    if isinstance(value, str):
+        return value
+    try:
+        return encode(value).decode()
+    except lenient.FAILURES:
+        return "[nested too deeply]"
 
 
 def attachment(block: Block) -> Attachment | None:
@@ -70,18 +76,19 @@ def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
     return "\n".join(words), tuple(attachments)
 
 
-def odd_result_text(content: Any) -> str:
+def odd_result_text(content: Any, depth: int = 0) -> str:
     """A tool result in a form nobody described: its texts where it has some, else as it stands."""
-    if isinstance(content, str):
-        return content
+    if content is None:
+        return ""
+    if depth > _DEEPEST or not isinstance(content, list | dict):
+        return _plain(content)
     if isinstance(content, list):
-        return "\n".join(odd_result_text(item) for item in content if item is not None)
-    if not isinstance(content, dict):
-        return "" if content is None else _plain(content)
+        return "\n".join(odd_result_text(item, depth + 1) for item in content if item is not None)
     for name in ("text", "content", "resource"):
         inner = content.get(name)
         if inner and (isinstance(inner, str) or name != "text"):
-            return odd_result_text(inner)
+            return odd_result_text(inner, depth + 1)
     if content.get("type") in ("image", "document"):
         return ""
-    return encode(content).decode()
+    found = [text(content.get(name)) for name in ("title", "url", "error_code")]  # what a search gives
+    return "\n".join(filter(None, found)) or _plain(content)

@@ -18,6 +18,8 @@ CAVEAT = 4  # announces local command output
 COMMAND = 8  # consists of command wrapping
 SIDE = 16  # a subagent's line
 
+_ASIDE = META | CAVEAT | COMMAND  # what hangs on a branch without being said on it
+
 _NONE = -1
 _LATER = -2  # the parent is named but not yet read
 
@@ -32,10 +34,9 @@ class Skeleton(Struct, array_like=True):
     told: list[int] = field(default_factory=list)  # how many messages it gave
     later: dict[int, str] = field(default_factory=dict)  # parents that were named before they were read
     response_numbers: dict[str, int] = field(default_factory=dict)
-    answers: dict[int, int] = field(
-        default_factory=dict
-    )  # a result's line that gave messages: its call's line
+    follows: dict[int, int] = field(default_factory=dict)  # a line that is active whenever another is
     dead: set[str] = field(default_factory=set)  # retracted or superseded by name
+    fewer: dict[int, int] = field(default_factory=dict)  # written again with less in it: how many are left
 
 
 class Tree:
@@ -45,7 +46,7 @@ class Tree:
         kept = self.skeleton = skeleton or Skeleton()
         self.ids, self.parents, self.flags = kept.ids, kept.parents, kept.flags
         self.responses, self.told, self.later = kept.responses, kept.told, kept.later
-        self.response_numbers, self.answers, self.dead = kept.response_numbers, kept.answers, kept.dead
+        self.response_numbers, self.dead = kept.response_numbers, kept.dead
         self._index = {id_: number for number, id_ in enumerate(kept.ids)}
 
     def find(self, id_: str | None) -> int:
@@ -75,25 +76,41 @@ class Tree:
             self.responses[number] = owner
         return number
 
+    def tell(self, number: int, count: int, *, answers: int = _NONE) -> None:
+        """Note how many messages a line gave, and the line of the call it answers besides."""
+        if count < self.told[number]:
+            self.skeleton.fewer[number] = count
+            return
+        self.told[number] = count
+        self.skeleton.fewer.pop(number, None)
+        if count and answers >= 0:
+            self.skeleton.follows[number] = answers
+
+    def share(self, id_: str, number: int) -> None:
+        """Keep a line active whenever another is, such as one that repeats it and is not told."""
+        follower = self.find(id_)
+        if follower >= 0:
+            self.skeleton.follows[follower] = number
+
     def abandoned(self) -> tuple[str, ...]:
         """The ids of the messages that the tool no longer shows."""
-        active = self._active()
-        ids: list[str] = []
+        return self._left(self._active())
+
+    def retracted(self) -> tuple[str, ...]:
+        """The ids of messages that were taken back by name, or left out when their line was written again."""
+        return self._left(None)
+
+    def _left(self, active: bytearray | None) -> tuple[str, ...]:
+        left: list[str] = []
+        fewer = self.skeleton.fewer
         for number, told in enumerate(self.told):
             if not told:
                 continue
-            is_left = not active[number] and not self.flags[number] & SIDE
             id_ = self.ids[number]
-            if is_left or id_ in self.dead:
-                ids.append(id_)
-                ids += [f"{id_}.{later}" for later in range(1, told)]
-            elif self.dead:
-                ids += [name for later in range(1, told) if (name := f"{id_}.{later}") in self.dead]
-        return tuple(ids)
-
-    def retracted(self) -> tuple[str, ...]:
-        """The ids of messages that were taken back by name."""
-        return tuple(id_ for id_ in self.ids if id_ in self.dead)
+            is_off = active is not None and not active[number] and not self.flags[number] & SIDE
+            first = 0 if is_off or id_ in self.dead else fewer.get(number, told)
+            left += [f"{id_}.{later}" if later else id_ for later in range(first, told)]
+        return tuple(left)
 
     def _active(self) -> bytearray:
         parents = self._resolved()
@@ -106,7 +123,7 @@ class Tree:
                 if at == root:
                     break
                 at = parents[at]
-        self._widen(active, parents)
+        self._widen(active, parents, roots)
         return active
 
     def _resolved(self) -> list[int]:
@@ -126,7 +143,25 @@ class Tree:
                 while here != at:
                     first, here = min(first, here), parents[here]
                 parents[first] = _NONE
+        self._line_up(parents)
         return parents
+
+    def _line_up(self, parents: list[int]) -> None:
+        """Hang each command below a caveat on what came before it there: they are a sequence, not a fork."""
+        flags = self.flags
+        caveats: dict[int, int] = {}  # the caveat that a line lies below
+        last: dict[int, int] = {}  # what was last said below a caveat
+        for number, above in enumerate(parents):
+            if above < 0:
+                continue
+            caveat = above if flags[above] & CAVEAT else caveats.get(above, _NONE)
+            if caveat < 0:
+                continue
+            if above == caveat and flags[number] & COMMAND:
+                parents[number] = last.get(caveat, caveat)
+            caveats[number] = caveat
+            if flags[number] & TALK:
+                last[caveat] = number
 
     def _roots(self, parents: list[int]) -> list[int]:
         """The line each line's tree begins with."""
@@ -138,11 +173,7 @@ class Tree:
             while roots[at] == _NONE:
                 above = parents[at]
                 way.append(at)
-                if (
-                    above < 0
-                    or (flags[above] & SIDE) != (flags[at] & SIDE)
-                    or (flags[above] & CAVEAT and flags[at] & COMMAND)
-                ):
+                if above < 0 or (flags[above] & SIDE) != (flags[at] & SIDE):
                     roots[at] = at
                     break
                 at = above
@@ -152,18 +183,19 @@ class Tree:
         return roots
 
     def _last_leaves(self, parents: list[int], roots: list[int]) -> dict[int, int]:
-        """For each tree the last thing said in it; only where nothing was said, the last injected line."""
+        """For each tree in which something was said, the last of it that one of its ways ends in."""
         speakers = self._speakers(parents, roots)
-        best: dict[int, tuple[bool, int]] = {}
+        has_child = bytearray(len(parents))
+        for number, above in enumerate(parents):
+            if roots[number] != number:
+                has_child[above] = 1
+        leaves: dict[int, int] = {}
         for number, root in enumerate(roots):
-            flags = self.flags[number]
-            if flags & SIDE:
+            if has_child[number] or self.flags[number] & SIDE:
                 continue
-            speaker = speakers[number]
-            rank = (True, speaker) if speaker >= 0 else (False, number if flags & TALK else _NONE)
-            if rank[1] >= 0 and rank > best.get(root, (False, _NONE)):
-                best[root] = rank
-        return {root: leaf for root, (_, leaf) in best.items()}
+            if speakers[number] > leaves.get(root, _NONE):
+                leaves[root] = speakers[number]
+        return leaves
 
     def _speakers(self, parents: list[int], roots: list[int]) -> list[int]:
         """For each line the nearest one, itself or above it in its tree, that somebody said."""
@@ -173,7 +205,7 @@ class Tree:
             at = number
             while speakers[at] == _LATER:
                 way.append(at)
-                if self.flags[at] & (TALK | META) == TALK:
+                if self.flags[at] & (TALK | _ASIDE) == TALK:
                     speakers[at] = at
                 elif roots[at] == at:
                     speakers[at] = _NONE
@@ -184,17 +216,40 @@ class Tree:
                 speakers[line] = found
         return speakers
 
-    def _widen(self, active: bytearray, parents: list[int]) -> None:
+    def _widen(self, active: bytearray, parents: list[int], roots: list[int]) -> None:
         """Take in what forks beside the way without having been left: parallel calls, notices, injections."""
-        flags, responses = self.flags, self.responses
+        responses = self.responses
         kept = {responses[number] for number in range(len(active)) if active[number]}
         kept.discard(_NONE)
         for number, response in enumerate(responses):
             if response in kept:
                 active[number] = 1
-        for number, call in self.answers.items():
-            if active[call]:
+        for number, other in self.skeleton.follows.items():
+            if active[other]:
                 active[number] = 1
-        for number, above in enumerate(parents):
-            if not active[number] and (not flags[number] & TALK or flags[number] & META):
-                active[number] = above < 0 or active[above]
+        off = self._spoken(parents, roots)
+        for number in range(len(active)):
+            way: list[int] = []
+            at = number
+            while at >= 0 and not active[at] and not off[at]:
+                way.append(at)
+                at = parents[at] if roots[at] != at else _NONE
+            kept_as = active if at < 0 or active[at] else off
+            for line in way:
+                kept_as[line] = 1
+
+    def _spoken(self, parents: list[int], roots: list[int]) -> bytearray:
+        """Lines that somebody said, and commands that were talked about: these are left with their branch."""
+        flags = self.flags
+        spoken = bytearray(len(parents))
+        above = bytearray(len(parents))
+        for number in range(len(parents)):
+            if flags[number] & (TALK | _ASIDE) != TALK:
+                continue
+            spoken[number] = 1
+            at = number
+            while roots[at] != at and not above[parents[at]]:
+                at = parents[at]
+                above[at] = 1
+                spoken[at] |= bool(flags[at] & COMMAND)
+        return spoken

@@ -152,10 +152,12 @@ def integer(value: Any) -> int | None:
 
 def is_record(found: dict[str, Any]) -> bool:
     """Whether an object found behind a broken one is a line of its own, not a part of the broken one."""
-    kind = found.get("type")
-    if not isinstance(kind, str):
+    if not isinstance(found.get("type"), str):
         return False
-    return any(isinstance(found.get(name), str) for name in ("uuid", "sessionId", "leafUuid", "messageId"))
+    # A progress line holds a subagent's line whole, but for the two that tie a line to its session.
+    if isinstance(found.get("uuid"), str):
+        return "parentUuid" in found or "sessionId" in found
+    return any(isinstance(found.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
 
 
 def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:

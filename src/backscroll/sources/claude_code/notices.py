@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.json import Decoder, encode
 
 from backscroll.model import Attachment, Role
+from backscroll.readers import lenient
 from backscroll.sources.claude_code import talk
 from backscroll.sources.claude_code.blocks import attachment as attachment_of
 from backscroll.sources.claude_code.lines import Block, text
@@ -116,12 +117,14 @@ def is_known(kind: str | None) -> bool:
     return kind is not None and (kind in _ATTACHMENTS or kind.startswith("output_style"))
 
 
-def prompt(attachment: dict[str, Any]) -> tuple[str, tuple[Attachment, ...]]:
+def prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
     """The words of a queued prompt and what came along with them."""
-    found = attachment.get("prompt")
-    blocks = _blocks.decode(encode(found)) if isinstance(found, list) else []
+    try:
+        blocks = _blocks.decode(encode(content)) if isinstance(content, list) else []
+    except lenient.FAILURES:
+        blocks = []
     came_along = (attachment_of(block) for block in blocks if isinstance(block, Block))
-    return words_of(found), tuple(one for one in came_along if one is not None)
+    return words_of(content), tuple(one for one in came_along if one is not None)
 
 
 def is_typed(attachment: dict[str, Any]) -> bool:

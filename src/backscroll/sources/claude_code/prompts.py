@@ -5,12 +5,15 @@ of it: the user's own words. They are told as a session that is known to be
 lossy; whoever also has the transcript prefers that.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.model import (
     Attachment,
@@ -74,16 +77,21 @@ def read(unit: Unit) -> Iterator[Item]:
     with path.open("rb") as file:
         for group in groups.values():
             yield Opening(source=unit.source, id=group.id, store="prompts")
-            messages: list[datetime | None] = []
+            messages: list[datetime] = []
+            same: Counter[str] = Counter()
             for number, offset, size, at in group.lines:
                 file.seek(offset)
                 found = jsonl.salvage(file.read(size), _decoder).values
                 if at >= len(found):
                     continue  # the file changed while it was read
-                message = _message(unit, found[at], number, len(messages))
-                messages.append(message.timestamp)
+                message = _message(unit, found[at], number)
+                same[message.id] += 1
+                if same[message.id] > 1:
+                    message = replace(message, id=f"{message.id}-{same[message.id]}")
+                if message.timestamp is not None:
+                    messages.append(message.timestamp)
                 yield message
-            yield _closing(group, [time for time in messages if time is not None])
+            yield _closing(group, messages)
     yield tally
 
 
@@ -106,15 +114,15 @@ def _group_of(prompt: Prompt, groups: dict[str, _Group], sittings: dict[str, _Gr
     return sitting
 
 
-def _message(unit: Unit, prompt: Prompt, number: int, order: int) -> Message:
+def _message(unit: Unit, prompt: Prompt, number: int) -> Message:
     at = times.from_value(prompt.timestamp)
+    words = text(prompt.display) or ""
+    # The log is pruned from its beginning: neither a line's number nor its place in a session stays the same.
+    own = int(at.timestamp() * 1000) if at is not None else blake2b(words.encode(), digest_size=6).hexdigest()
     return Message(
-        # The log is pruned from its beginning, so that a line's number does not stay the same.
-        id=f"prompt-{int(at.timestamp() * 1000)}-{order}"
-        if at is not None
-        else f"prompt-line-{number}-{order}",
+        id=f"prompt-{own}",
         role="user",
-        content=_with_pasted(text(prompt.display) or "", prompt.pasted_contents),
+        content=_with_pasted(words, prompt.pasted_contents),
         origin=Origin(unit.path, f"line {number}"),
         timestamp=at,
         timestamp_source="stored" if at is not None else None,

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from backscroll.model import Link, Origin
+from backscroll.model import Attachment, Link, Origin
 from backscroll.readers import lenient
 from backscroll.sources.claude_code.lines import text
 
@@ -25,36 +25,35 @@ _TOOL_USE = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
 class Waiting(Struct):
     """A prompt in the queue."""
 
+    id: str
     words: str
     at: datetime | None
     origin: Origin
-    line: int
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Queue(Struct):
     """What was queued and has not been seen delivered."""
 
     waiting: dict[str, Waiting] = field(default_factory=dict)
-    told: dict[str, int] = field(
-        default_factory=dict
-    )  # told as a message already, by the line it was queued on
+    told: dict[str, str] = field(default_factory=dict)  # the messages that told of them already
     delivered: set[str] = field(default_factory=set)
 
-    def enqueue(self, words: str, at: datetime | None, origin: Origin, line: int) -> None:
-        key = words.strip()
-        if key and key not in self.delivered and key not in self.told:
-            self.waiting.setdefault(key, Waiting(words, at, origin, line))
+    def enqueue(self, waiting: Waiting) -> None:
+        key = waiting.words.strip()
+        if key not in self.delivered and key not in self.told:
+            self.waiting.setdefault(key, waiting)
 
     def removed(self, words: str | None) -> Waiting | None:
         """A prompt taken out of the queue and not yet told: most likely delivered in mid-turn."""
         key = words.strip() if words is not None else next(iter(self.waiting), "")
         waiting = self.waiting.pop(key, None)
         if waiting is not None:
-            self.told[key] = waiting.line
+            self.told[key] = waiting.id
         return waiting
 
-    def deliver(self, words: str) -> int | None:
-        """Note that words arrived elsewhere; the queue line that was told of them too early, if any."""
+    def deliver(self, words: str) -> str | None:
+        """Note that words arrived elsewhere; the message that told of them too early, if any."""
         if not self.waiting and not self.told:
             return None
         key = words.strip()
@@ -69,7 +68,7 @@ class Queue(Struct):
     def rest(self) -> list[Waiting]:
         """What was never delivered; it is told now."""
         rest = list(self.waiting.values())
-        self.told |= {key: waiting.line for key, waiting in self.waiting.items()}
+        self.told |= {key: waiting.id for key, waiting in self.waiting.items()}
         self.waiting.clear()
         return rest
 

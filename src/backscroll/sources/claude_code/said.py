@@ -12,7 +12,7 @@ from backscroll.sources.claude_code.lines import ApiMessage, ForkedFrom, Line, t
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript import Transcript
 
-__all__ = ["Said", "whole"]
+__all__ = ["Said", "place_of", "whole"]
 
 
 class Said:
@@ -45,13 +45,13 @@ class Said:
         self.transcript = transcript
         self.value = value
         self.raw = line.text_of(number)
-        self.id = text(value.uuid) or f"line-{line.number}{f'-{number + 1}' if number else ''}"
+        self.id = text(value.uuid) or f"line-{place_of(line, number)}"
         self.parent = text(value.parent_uuid)
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
         self.at, self.at_source = transcript.moment(value)
         self.count = 0
         self.node = -1
-        self.answers: int | None = None  # the place of the call this line answers
+        self.answers = -1  # the place of the call this line answers
         self.is_known = False  # the same id was read before
         self.agent_id = transcript.agent_id
         self.is_agent_root = False
@@ -95,7 +95,10 @@ class Said:
             return False
         if not isinstance(version, str) or not version.startswith("2.0."):
             return False
-        return self.transcript.is_repeat(f"{same} {kind} {words}", self.id)
+        twin = self.transcript.kept.twin(f"{same} {kind} {words}", self.id)
+        if twin is not None:
+            self.transcript.tree.share(twin, self.node)
+        return twin is not None
 
     def whole(self) -> dict[str, Any]:
         """The line with all its fields."""
@@ -147,6 +150,11 @@ class Said:
             return None
         session_id = self.transcript.same(origin.session_id)
         return session_id if session_id != self.transcript.path.stem else None
+
+
+def place_of(line: jsonl.Line[Line], number: int) -> str:
+    """A name for one of the records on a line, for those that have none of their own."""
+    return f"{line.number}-{number + 1}" if number else str(line.number)
 
 
 def whole(raw: bytes) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from backscroll.model import TrackedFile
 from backscroll.readers import times
-from backscroll.sources.claude_code.lines import integer, text
+from backscroll.sources.claude_code.lines import ForkedFrom, Line, integer, text
 
 __all__ = ["OPAQUE", "STATE", "Facts", "absorb"]
 
@@ -63,7 +63,8 @@ class Facts(Struct):
     pull_requests: dict[str, str] = field(default_factory=dict)
     frames: dict[str, str] = field(default_factory=dict)
     files: dict[str, TrackedFile] = field(default_factory=dict)
-    cwds: list[str] = field(default_factory=list)  # distinct, in the order met
+    cwds: dict[str, None] = field(default_factory=dict)  # in the order met
+    last_cwd: str | None = None
     branch: str | None = None
     version: str | None = None
     last_version: str | None = None
@@ -74,6 +75,31 @@ class Facts(Struct):
     first_at: datetime | None = None
     last_at: datetime | None = None
     compactions: int = 0
+
+    def note(self, value: Line) -> None:
+        """Take what a line says of its session: id, version, folder, branch."""
+        if isinstance(value.session_id, str):
+            self.session_ids[value.session_id] = self.session_ids.get(value.session_id, 0) + 1
+        cwd = value.cwd
+        if isinstance(cwd, str) and cwd and cwd != self.last_cwd:
+            self.last_cwd = cwd
+            if cwd not in self.cwds:
+                self.cwds[cwd] = None
+        version = value.version
+        if isinstance(version, str) and version != self.last_version:
+            self.last_version = version
+            if self.version is None:
+                self.version = version
+        if self.branch is None:
+            self.branch = text(value.git_branch)
+        if self.entrypoint is None:
+            self.entrypoint = text(value.entrypoint)
+        if self.slug is None:
+            self.slug = text(value.slug)
+        if self.session_kind is None:
+            self.session_kind = text(value.session_kind)
+        if self.forked_from is None and isinstance(value.forked_from, ForkedFrom):
+            self.forked_from = text(value.forked_from.session_id)
 
     @property
     def title(self) -> tuple[str | None, str | None]:

@@ -87,8 +87,10 @@ def _split(text: str) -> list[Part]:
     bare = text.strip()
     if not bare:
         return []
-    if bare.startswith(INTERRUPTIONS):
-        return [Part("interruption", bare)]
+    for marker in INTERRUPTIONS:
+        if bare.startswith(marker):
+            rest = bare[len(marker) :]
+            return [Part("interruption", marker), *([Part(None, rest)] if rest.strip() else [])]
     for prefix, kind in _PREFIXES:
         if bare.startswith(prefix):
             return [Part(kind, bare)]

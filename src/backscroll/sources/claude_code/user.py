@@ -1,36 +1,25 @@
 """User lines: few were typed by a person, most answer a tool call."""
 
-from datetime import datetime
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from backscroll.model import Answer, Attachment, Edit, Link, Origin, Status
+from backscroll.model import Answer, Attachment, Edit, Link
 from backscroll.sources.claude_code import results, talk
 from backscroll.sources.claude_code.blocks import attachment, blocks_of, odd_result_text, result_text
 from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, TALK
 from backscroll.sources.claude_code.lines import Block, Line, LineOrigin, text
+from backscroll.sources.claude_code.memory import Early
 from backscroll.sources.claude_code.said import Said
 
-__all__ = ["Early", "answer", "settle", "tell"]
+__all__ = ["answer", "settle", "tell"]
 
 _COMMANDS = frozenset({"command", "command output", "shell", "shell output"})
 
 
-class Early(Struct, array_like=True):
-    """An answer that came before its call: what the call's kind decides how to read."""
-
-    result: str
-    status: Status
-    raw: bytes  # the structured copy
-    origin: Origin
-    record_id: str
-    at: datetime | None
-
-
 def tell(said: Said) -> None:
     """Tell what a user line answers and says."""
-    texts, attachments, answers = _opened(said.message().content)
+    texts, attachments, answers, unknown = _opened(said.message().content)
     kind = _injected(said.value, texts[0] if texts else "") if texts or attachments else None
     parts = talk.parts(texts) if kind is None else [talk.Part(kind, "\n".join(texts))]
     said.enter(_flags(said.value, parts))
@@ -44,21 +33,34 @@ def tell(said: Said) -> None:
             _prompt(part.content, said, attachments)
             attachments = ()
         else:
-            if part.kind in ("command", "shell"):
+            if part.kind == "command":
+                said.transcript.delivered(part.content)
+            elif part.kind == "shell":
                 said.transcript.delivered(part.content.replace("! ", "!", 1))
             said.say("system", part.content, kind=part.kind, attachments=() if human else attachments)
+    for kind in unknown:
+        said.transcript.tally.meet(f"content block {kind}")
+        said.say("system", f"[{kind}]", kind="unknown block")
 
 
-def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block]]:
-    """A line's words, what came along, and the tool results in it."""
+def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[str]]:
+    """A line's words, what came along, the tool results in it, and the types of blocks nobody knows."""
     if isinstance(content, str):
-        return [content], (), []
-    blocks = blocks_of(content)
-    return (
-        [b.text for b in blocks if b.type != "tool_result" and isinstance(b.text, str)],
-        tuple(found for b in blocks if (found := attachment(b)) is not None),
-        [b for b in blocks if b.type == "tool_result"],
-    )
+        return [content], (), [], []
+    texts: list[str] = []
+    attachments: list[Attachment] = []
+    answers: list[Block] = []
+    unknown: list[str] = []
+    for block in blocks_of(content):
+        if block.type == "tool_result":
+            answers.append(block)
+        elif (found := attachment(block)) is not None:
+            attachments.append(found)
+        elif isinstance(block.text, str):
+            texts.append(block.text)
+        elif (kind := text(block.type)) is not None and kind != "text":
+            unknown.append(kind)
+    return texts, tuple(attachments), answers, unknown
 
 
 def _prompt(words: str, said: Said, attachments: tuple[Attachment, ...]) -> None:
@@ -89,8 +91,6 @@ def _injected(value: Line, first: str) -> str | None:
         return "transcript only"
     if value.prompt_source == "system":
         return "meta"
-    if value.interrupted_message_id is not None:
-        return "interruption"
     return None
 
 
@@ -115,18 +115,19 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
     if result.startswith("<persisted-output>"):
         result = results.spilled(result, transcript.results_folder)
     denial = text(value.tool_denial_kind)
-    status, decision = results.outcome(result, is_error=block.is_error is True, denial=denial)
+    is_error = block.is_error is True or _is_error(block.content)
+    status, decision = results.outcome(result, is_error=is_error, denial=denial)
     edits: tuple[Edit, ...] = ()
-    pending = transcript.kept.pending.pop(call, None)
+    pending = transcript.kept.answer(call)
     if pending is not None:
         said.answers = pending.node
         if pending.params is not None and status == "completed":
             edits, decision = results.edits(pending.name, pending.params, value.tool_use_result)
         if pending.name in results.AGENT_TOOLS:
             _agent_ended(call, value.tool_use_result, said)
-    elif len(value.tool_use_result):
+    else:
         early = Early(result, status, bytes(value.tool_use_result), said.origin, said.id, said.at)
-        transcript.remember(call, early)
+        transcript.kept.keep_early(call, early)
     transcript.emit(
         Answer(
             tool_call_id=call,
@@ -142,6 +143,12 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
     )
 
 
+def _is_error(content: Any) -> bool:
+    """Whether a server's tool says by the type of its result that it failed."""
+    kind = text(content.type) if isinstance(content, Block) else None
+    return kind is not None and kind.endswith("_error")
+
+
 def _content(said: Said, block: Block) -> Any:
     """A result's content as it stands in the line, for forms that the typed reading does not know."""
     message = said.whole().get("message")
@@ -155,7 +162,10 @@ def _content(said: Said, block: Block) -> Any:
 def settle(call: str, early: Early, said: Said) -> None:
     """Read an answer that preceded its call again, now that the call is known."""
     kept = said.transcript.kept
-    pending = kept.pending.pop(call)
+    pending = kept.answer(call)
+    if pending is None:
+        return
+    said.transcript.tree.share(early.record_id, pending.node)
     edits: tuple[Edit, ...] = ()
     decision = None
     if pending.params is not None and early.status == "completed":

@@ -33,7 +33,7 @@ def of_session(path: Path, session_id: str | None, facts: Facts) -> Workspace | 
         if matches(cwd, name):
             return Workspace(cwd, evidence="cwd that gave the folder its name")
     if facts.cwds:
-        return Workspace(facts.cwds[0], evidence="first cwd")
+        return Workspace(next(iter(facts.cwds)), evidence="first cwd")
     if folder is None:
         return None
     return _from_beside(folder, session_id)
@@ -70,10 +70,13 @@ def _in_prompts(path: Path, session_id: str) -> str | None:
             for line in file:
                 if wanted not in line:
                     continue
-                prompt = lenient.load(line)
+                try:
+                    prompt = lenient.load(line)
+                except lenient.FAILURES:
+                    continue
                 if isinstance(prompt, dict) and prompt.get("sessionId") == session_id:
                     return text(prompt.get("project"))
-    except (OSError, *lenient.FAILURES):
+    except OSError:
         return None
     return None
 

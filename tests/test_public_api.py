@@ -1,0 +1,109 @@
+"""The names that other programs rely on. One may be added; one that goes breaks somebody's program."""
+
+import inspect
+
+import pytest
+
+import backscroll
+from backscroll import config, errors, history, model, sources
+from backscroll.errors import BackscrollError
+from backscroll.ingest import join
+from backscroll.sources.base import Source
+
+MODEL = {
+    "STORES", "UNKNOWN_WORKSPACE", "Agent", "Answer", "Attachment", "Closing", "Completeness", "Decision",
+    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Opening", "Origin", "Problem", "Reading",
+    "Role", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall", "TrackedFile", "Unit",
+    "Visibility", "Workspace", "fold", "normalised", "workspace_hash",
+}  # fmt: skip
+
+# Every error, what it is a kind of, and the attribute that says what it is about.
+ERRORS = {
+    "ArchiveError": ("BackscrollError", "data_path"),
+    "BackscrollError": ("Exception", None),
+    "DataNotFoundError": ("BackscrollError", "data_path"),
+    "DatabaseLockedError": ("DatabaseUnreadableError", "data_path"),
+    "DatabaseNotFoundError": ("DataNotFoundError", "data_path"),
+    "DatabaseUnreadableError": ("BackscrollError", "data_path"),
+    "DestinationError": ("BackscrollError", "data_path"),
+    "SessionNotFoundError": ("BackscrollError", "session_id"),
+    "UsageError": ("BackscrollError", None),
+    "WorkspaceNotFoundError": ("BackscrollError", "workspace"),
+}
+
+
+def public_base(error: type[BaseException]) -> str:
+    """The nearest kind of error above this one that has a public name."""
+    above = [base.__name__ for base in error.__mro__[1:] if not base.__name__.startswith("_")]
+    return above[0]
+
+
+def test_the_package_itself_offers_its_version() -> None:
+    assert backscroll.__all__ == ["__version__"]
+    assert backscroll.__version__.count(".") == 2
+
+
+def test_the_model_keeps_its_names() -> None:
+    assert set(model.__all__) >= MODEL
+    assert all(hasattr(model, name) for name in model.__all__)
+
+
+def test_every_error_has_its_place_in_the_tree() -> None:
+    assert {name: public_base(getattr(errors, name)) for name in errors.__all__} == {
+        name: base for name, (base, _) in ERRORS.items()
+    }
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_says_what_it_is_about(name: str) -> None:
+    attribute = ERRORS[name][1]
+    error = getattr(errors, name)("It is gone.", *(["this"] if attribute else []))
+    assert isinstance(error, BackscrollError)
+    assert str(error) == "It is gone."
+    assert vars(error) == ({attribute: "this"} if attribute else {})
+
+
+def test_the_tree_drawn_at_the_top_names_every_error() -> None:
+    assert all(name in (errors.__doc__ or "") for name in errors.__all__)
+
+
+def test_sources_are_had_by_name() -> None:
+    assert set(sources.__all__) == {"NAMES", "Source", "named"}
+    assert sources.NAMES == ("claude-code", "cursor", "cursor-cli")
+    assert {name: sources.named(name).platform for name in sources.NAMES} == {
+        "claude-code": "claude_code",
+        "cursor": "cursor",
+        "cursor-cli": "cursor",
+    }
+
+
+@pytest.mark.parametrize("name", sources.NAMES)
+def test_a_source_can_be_called_as_the_protocol_says(name: str) -> None:
+    source = sources.named(name)
+    for method in ("roots", "units", "read", "documents", "close"):
+        promised = list(inspect.signature(getattr(Source, method)).parameters)[1:]
+        assert list(inspect.signature(getattr(source, method)).parameters) == promised, method
+
+
+def test_a_source_that_does_not_exist_is_a_wrong_call() -> None:
+    with pytest.raises(errors.UsageError, match="the sources are claude-code, cursor, cursor-cli"):
+        sources.named("notepad")
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (history, {"History"}),
+        (join, {"Key", "Session", "join"}),
+        (config, {"Machine", "NamedRoot", "named_roots", "this_machine"}),
+    ],
+    ids=["history", "join", "config"],
+)
+def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
+    assert names <= set(getattr(module, "__all__", ()))
+    assert all(hasattr(module, name) for name in names)
+
+
+def test_the_library_keeps_its_methods() -> None:
+    offered = {name for name in vars(history.History) if not name.startswith("_")}
+    assert {"roots", "survey", "outlines", "write_demo"} <= offered

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from backscroll.model import Message, Reading, Told, Unit, fold
+from backscroll.model import Closing, Item, Message, Opening, Reading, Tally, Told, ToolCall, Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 
-__all__ = ["everything", "only", "said", "tell"]
+__all__ = ["everything", "in_two", "only", "said", "tell", "tools"]
 
 
 def tell(path: Path, kind: str = "session") -> Told:
@@ -28,3 +28,28 @@ def everything(root: Path) -> dict[str, Told]:
 
 def said(messages: tuple[Message, ...], role: str, *, active: bool = True) -> list[str]:
     return [m.content for m in messages if m.role == role and (m.is_active or not active)]
+
+
+def tools(messages: tuple[Message, ...]) -> list[ToolCall]:
+    return [m.tool for m in messages if m.tool is not None]
+
+
+def in_two(path: Path, cut: int, kind: str = "session") -> Told:
+    """All that a file tells when it was first read while it ended at ``cut``, and then from there on."""
+    unit = Unit("claude-code", "", str(path), kind=kind)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:cut])
+    first = list(ClaudeCode().read(unit))
+    path.write_bytes(whole)
+    tally = first[-1]
+    assert isinstance(tally, Tally)
+    second = list(ClaudeCode().read(unit, tally.mark))
+    return fold(_joined([*first, *second]))
+
+
+def _joined(items: list[Item]) -> list[Item]:
+    """Two readings of one session as whoever keeps it puts them together: opened once, closed by the last."""
+    openings = [item for item in items if isinstance(item, Opening)]
+    closings = [item for item in items if isinstance(item, Closing)]
+    between = [item for item in items if not isinstance(item, Opening | Closing)]
+    return [*openings[:1], *between, *closings[-1:]]

@@ -48,6 +48,8 @@ _PREFIXES = (
 _ATTRIBUTE = r"""\s+[\w:.-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>]+))?"""
 _OPENING = re.compile(rf"<({'|'.join(map(re.escape, _KINDS))})(?:{_ATTRIBUTE})*\s*>")
 
+_SPACE = re.compile(r"\s*")
+
 # Whole text is the tool's whatever follows the element.
 _WITH_TRAILING_TEXT = frozenset({"notification"})
 
@@ -131,10 +133,9 @@ def _element(text: str, at: int) -> _Element | None:
     end = text.find(closing, opening.end())
     if end < 0:
         return None
-    last = text.rfind(closing)
-    after = end + len(closing)
-    if last != end and not _OPENING.match(text[after:].lstrip()) and text[after:].strip():
-        end = last  # the element quotes its own closing tag
+    after = _SPACE.match(text, end + len(closing))
+    if after is not None and after.end() < len(text) and not _OPENING.match(text, after.end()):
+        end = text.rfind(closing)  # the element quotes its own closing tag
     return _Element(opening[1], text[opening.end() : end], end + len(closing))
 
 

@@ -1,0 +1,65 @@
+"""Prompts typed while a turn was running: each is shown once, and none is lost."""
+
+from pathlib import Path
+
+from backscroll.testing.claude_code import Transcript, blocks
+from tests.sources.claude_code.reading import only, said
+
+NOTICE = "<task-notification><task-id>a1</task-id><tool-use-id>toolu_9</tool-use-id></task-notification>"
+
+
+def test_a_prompt_that_begins_like_json_was_typed_by_a_person(tmp_path: Path) -> None:
+    words = '{"tz": "Oslo"} is wrong, fix it'
+    session = Transcript().user("go")
+    session.attachment("queued_command", prompt=words, commandMode="prompt", origin={"kind": "human"})
+    assert said(only(session, tmp_path).messages, "user") == ["go", words]
+
+
+def test_a_queued_prompt_that_begins_like_json_is_shown(tmp_path: Path) -> None:
+    words = '{"tz": 1} fix'
+    session = Transcript(version="2.1.50").user("go").queue("enqueue", words).queue("remove")
+    assert said(only(session, tmp_path).messages, "user") == ["go", words]
+
+
+def test_images_of_a_queued_prompt_come_along(tmp_path: Path) -> None:
+    prompt = [blocks.text("see"), blocks.image(b"x" * 30)]
+    delivered = Transcript().user("go")
+    delivered.attachment("queued_command", prompt=prompt, commandMode="prompt", origin={"kind": "human"})
+    waiting = Transcript().user("go").queue("enqueue", prompt)
+    for session in (delivered, waiting):
+        message = only(session, tmp_path).messages[-1]
+        assert (message.role, message.content) == ("user", "see")
+        assert [(a.kind, a.size) for a in message.attachments] == [("image", 30)]
+
+
+def test_a_queued_command_that_was_run_is_not_shown_twice(tmp_path: Path) -> None:
+    session = Transcript().user("go").queue("enqueue", "/compact keep! it").queue("dequeue")
+    session.command("compact", "keep! it", stdout="done")
+    messages = only(session, tmp_path).messages
+    assert said(messages, "user") == ["go"]
+    assert "/compact keep! it" in said(messages, "system")
+
+
+def test_a_queued_shell_command_that_was_run_is_not_shown_twice(tmp_path: Path) -> None:
+    session = Transcript().user("go").queue("enqueue", "!ls -l").queue("dequeue").bash_mode("ls -l", "a")
+    assert said(only(session, tmp_path).messages, "user") == ["go"]
+
+
+def test_a_notification_taken_out_of_the_queue_leaves_a_persons_prompt_in_it(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.50").user("go").queue("enqueue", "my words").queue("enqueue", NOTICE)
+    session.queue("remove", NOTICE).queue("dequeue").user("my words").assistant("ok")
+    messages = only(session, tmp_path).messages
+    assert said(messages, "user", active=False) == ["go", "my words"]
+
+
+def test_a_prompt_told_too_early_gives_way_to_its_delivery(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.50").user("go").queue("enqueue", "my words").queue("remove")
+    session.user("my words").assistant("ok")
+    assert said(only(session, tmp_path).messages, "user") == ["go", "my words"]
+
+
+def test_a_text_queued_a_hundred_times_is_shown_once(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.50").user("go")
+    for _ in range(100):
+        session.queue("enqueue", "again").queue("remove")
+    assert said(only(session, tmp_path).messages, "user") == ["go", "again"]

@@ -95,7 +95,6 @@ def _said(bodies: Raw, tab_id: str, voice: bubble.Voice, notes: Notes) -> Iterat
         try:
             body = decode(raw, _Chatter)
         except Undecodable as error:
-            notes.tally.count("chat message", "problems")
             notes.trouble(f"{index.CHAT_KEY} {tab_id}", f"message {number} could not be read: {error}")
             continue
         name = as_text(body.id) or as_text(body.bubble_id) or f"{tab_id}-{number}"

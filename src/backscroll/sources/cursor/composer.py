@@ -17,7 +17,7 @@ from backscroll.sources.cursor.memory import Memory
 from backscroll.sources.cursor.notes import Notes
 from backscroll.sources.cursor.order import Order, arrange
 from backscroll.sources.cursor.proposal import Proposals
-from backscroll.sources.cursor.rows import Damaged, Shelf
+from backscroll.sources.cursor.rows import Beside, Damaged, Shelf
 from backscroll.sources.cursor.shape import KNOWN_COMPOSER, Composer, Head
 from backscroll.sources.cursor.summary import Facts
 from backscroll.sources.cursor.talk import Talk, timed
@@ -137,12 +137,9 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     digest = closing.Digest()
     for item in chain(held, spoken):
         yield from notes.flush()
-        match item:
-            case Message():
-                item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
-                digest.take(item)
-            case Problem():
-                notes.tally.count("agentKv:blob (of a session)", "problems")
+        if isinstance(item, Message):
+            item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
+            digest.take(item)
         yield item
     yield from notes.flush()
     yield from voice.links
@@ -155,9 +152,7 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     yield closing.close(
         library, facts, digest, home, remains, voice.decisions, parent, latest, is_child=is_child
     )
-    for problem in library.side.problems():
-        notes.tally.count("side database", "problems")
-        yield problem
+    yield from library.side.problems()
     yield notes.tally
 
 
@@ -173,7 +168,6 @@ def _first_words(spoken: Iterator[_Said], store: str) -> tuple[list[_Said], str]
 
 def _note_faults(order: Order, notes: Notes) -> None:
     for fault in order.faults:
-        notes.tally.count("entry of composerData", "problems")
         notes.trouble(notes.record, f"an entry of its message list could not be read: {fault}")
 
 
@@ -199,10 +193,7 @@ def _voice(
         path=notes.path,
         agent_id=agent_id,
         latest=latest,
-        proposals=Proposals(
-            facts.composer.code_block_data,
-            lambda family: warehouse.values_below(f"{family}:{facts.session}:"),
-        ),
+        proposals=Proposals(facts.composer.code_block_data, Beside(warehouse, facts.session).get),
         images=library.images,
         model=model,
         seeks_files=seeks_files,
@@ -259,5 +250,8 @@ def _links(facts: Facts) -> Iterator[Link]:
 def _guess(library: Library, path: Path, shelf: Shelf, session: str, voice: bubble.Voice) -> Workspace | None:
     """The folder by what was sent along with requests, else by the files that were named."""
     family = "messageRequestContext"
-    sent = library.warehouse(path).values_below(f"{family}:{session}:") if shelf.others.get(family) else {}
-    return workspace.from_requests(library, sent.values()) or workspace.from_files(library, voice.files)
+    if shelf.others.get(family):
+        sent = Beside(library.warehouse(path), session).values(family)
+        if found := workspace.from_requests(library, sent):
+            return found
+    return workspace.from_files(library, voice.files)

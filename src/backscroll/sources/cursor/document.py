@@ -12,6 +12,7 @@ from backscroll.sources.cursor import index
 from backscroll.sources.cursor.decode import Undecodable, decode
 from backscroll.sources.cursor.keys import has_table
 from backscroll.sources.cursor.library import Library
+from backscroll.sources.cursor.rows import Beside
 
 __all__ = ["items", "rows"]
 
@@ -27,7 +28,7 @@ def rows(library: Library, path: Path, session: str) -> Iterator[tuple[str, Any]
         yield from _decoded("bubbleId", value)
     for family in _BESIDE:
         if shelf.others.get(family):
-            for value in library.warehouse(path).values_below(f"{family}:{session}:").values():
+            for value in Beside(library.warehouse(path), session).values(family):
                 yield from _decoded(family, value)
 
 
@@ -58,6 +59,13 @@ def _decoded(kind: str, value: object) -> Iterator[tuple[str, Any]]:
         document = decode(Raw(value), object)
     except Undecodable:
         return
+    yield kind, _without_secrets(document) if b"EncryptionKey" in value else document
+
+
+def _without_secrets(document: Any) -> Any:
+    """The same document; lists of the earliest builds hold whole records, so that keys may lie deep."""
     if isinstance(document, dict):
-        document = {key: item for key, item in document.items() if key not in _SECRETS}
-    yield kind, document
+        return {key: _without_secrets(item) for key, item in document.items() if key not in _SECRETS}
+    if isinstance(document, list):
+        return [_without_secrets(item) for item in document]
+    return document

@@ -5,7 +5,7 @@ workspace had its own. Older lists stay behind, frozen, when a newer one is
 there, so exactly one of them is believed.
 """
 
-from sqlite3 import Connection
+from sqlite3 import Connection, DatabaseError
 from typing import Any
 from zlib import crc32
 
@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.decode import Undecodable, as_list, as_map, as_text, decode
-from backscroll.sources.cursor.keys import has_table
+from backscroll.sources.cursor.keys import has_table, is_damage, readable, row_count
 from backscroll.sources.cursor.shape import Composer, Head, InlineHead, Tab
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Heads",
     "ListedTab",
     "Lists",
+    "entry_faults",
     "heads",
     "inline",
     "item",
@@ -92,7 +93,13 @@ class Lists(Struct):
 
 def item(connection: Connection, key: str) -> bytes | None:
     """One value of ``ItemTable``. Only ever asked for keys named in this room: others may hold secrets."""
-    found = connection.execute("select value from ItemTable where key = ?", [key]).fetchone()
+    try:
+        found = connection.execute("select value from ItemTable where key = ?", [key]).fetchone()
+    except DatabaseError as error:
+        if not is_damage(error):
+            raise
+        # It is the index that is damaged; the table itself may still be whole.
+        found = connection.execute("select value from ItemTable not indexed where key = ?", [key]).fetchone()
     return as_bytes(found[0]) if found else None
 
 
@@ -118,17 +125,21 @@ def heads(connection: Connection) -> Heads:
 
 
 def _from_table(connection: Connection) -> Heads:
-    cursor = connection.execute("select * from composerHeaders")
-    names = [column[0] for column in cursor.description]
+    names = [
+        row[1].decode("utf-8", "replace") for row in connection.execute("pragma table_info(composerHeaders)")
+    ]
     if "composerId" not in names or "value" not in names:
         return Heads("table", fault="the table composerHeaders has no columns composerId and value")
     entries: dict[str, Entry] = {}
-    for row in cursor:
+    rows = readable(connection, "select * from composerHeaders")
+    for row in rows:
         columns = dict(zip(names, row, strict=True))
         composer_id = _text(columns["composerId"])
         if composer_id:
             entries[composer_id] = _from_row(composer_id, columns)
-    return Heads("table", entries)
+    is_whole = len(rows) >= row_count(connection, "composerHeaders")
+    fault = None if is_whole else "rows of the table composerHeaders are lost: it is damaged"
+    return Heads("table", entries, fault=fault)
 
 
 def _from_row(composer_id: str, columns: dict[str, Any]) -> Entry:
@@ -194,6 +205,21 @@ def _listed(value: bytes) -> list[Raw]:
         return decode(whole, list[Raw])
     except Undecodable:
         return []
+
+
+def entry_faults(key: str, value: bytes) -> list[str]:
+    """Why entries of a list of sessions cannot be read; other values have none. May raise `Undecodable`."""
+    if key not in (COMPOSERS_KEY, _HEADS_KEY, CHAT_KEY):
+        return []
+    faults = []
+    for number, each in enumerate(tab_list(value) if key == CHAT_KEY else _listed(value)):
+        try:
+            name = "?" if key == CHAT_KEY and decode(each, Tab) else as_text(decode(each, Head).composer_id)
+        except Undecodable as error:
+            faults.append(f"entry {number} could not be read: {error}")
+        else:
+            faults += [] if name else [f"entry {number} names no session"]
+    return faults
 
 
 def inline(connection: Connection, session: str) -> Composer | None:

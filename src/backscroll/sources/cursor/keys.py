@@ -6,10 +6,22 @@ to the next family or session in one step each.
 
 import re
 from collections.abc import Iterator
-from sqlite3 import Connection
-from typing import NamedTuple
+from sqlite3 import SQLITE_CORRUPT, SQLITE_ERROR, Connection, DatabaseError
+from typing import Any, NamedTuple
 
-__all__ = ["OWNED", "Rows", "bubbles", "count_owned", "has_table", "owners", "rowid_of", "sessions"]
+__all__ = [
+    "OWNED",
+    "Rows",
+    "below",
+    "count_owned",
+    "has_table",
+    "is_damage",
+    "owners",
+    "readable",
+    "row_count",
+    "rowid_of",
+    "sessions",
+]
 
 # Families whose keys name a session right after their own name, beside composerData and bubbleId.
 OWNED = (
@@ -55,6 +67,35 @@ def has_table(connection: Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
+def row_count(connection: Connection, table: str) -> int:
+    """How many rows a table has, by its index or, where that is damaged, by itself."""
+    try:
+        found = connection.execute(f"select count(*) from {table}")  # noqa: S608 - a name of ours
+        return int(found.fetchone()[0])
+    except DatabaseError as error:
+        if not is_damage(error):
+            raise
+        found = connection.execute(f"select count(*) from {table} not indexed")  # noqa: S608 - as above
+        return int(found.fetchone()[0])
+
+
+def readable(connection: Connection, query: str) -> list[tuple[Any, ...]]:
+    """The rows before the first damaged page."""
+    rows: list[tuple[Any, ...]] = []
+    try:
+        rows.extend(connection.execute(query))
+    except DatabaseError as error:
+        if not is_damage(error):
+            raise
+    return rows
+
+
+def is_damage(error: DatabaseError) -> bool:
+    """Whether SQLite met a page that is not what it should be, and other pages may still be."""
+    code: int = getattr(error, "sqlite_errorcode", SQLITE_ERROR)
+    return code & 0xFF == SQLITE_CORRUPT
+
+
 def rowid_of(connection: Connection, key: str) -> int:
     """Where a row is; 0 when there is none."""
     if _BAD_TEXT.search(key):
@@ -95,9 +136,8 @@ def sessions(connection: Connection) -> dict[str, Rows]:
     return found
 
 
-def bubbles(connection: Connection, session: str) -> list[tuple[bytes, int]]:
-    """``(bubble id, rowid)`` of a session, in the order of keys."""
-    prefix = f"bubbleId:{session}:".encode()
+def below(connection: Connection, prefix: bytes) -> list[tuple[bytes, int]]:
+    """``(rest of the key, rowid)`` of the rows below a prefix that ends in a colon, in the order of keys."""
     rows = connection.execute(
         "select key, rowid from cursorDiskKV where key >= cast(? as text) and key < cast(? as text)",
         [prefix, prefix[:-1] + b";"],

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from msgspec import Raw, Struct
 
-from backscroll.errors import BackscrollError, DatabaseNotFoundError
+from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseNotFoundError
+from backscroll.model import normalised
 from backscroll.readers.sqlite import Database, change_token
 from backscroll.sources.cursor import index, keys, places
 from backscroll.sources.cursor.decode import Undecodable, as_int, as_map, decode
@@ -52,6 +53,8 @@ class Library:
         self._sessions: dict[Path, dict[str, keys.Rows]] = {}
         self._folders: dict[str, WorkspaceFile] | None = None
         self._members: dict[str, list[str]] | None = None
+        self._marks: list[Shelfmark] | None = None
+        self._storage_ids: dict[Address, list[str]] | None = None
         self._images: dict[str, Path] | None = None
         self._slugs: dict[str, set[str]] | None = None
 
@@ -61,24 +64,28 @@ class Library:
 
     def databases(self) -> list[Shelfmark]:
         """The global database first, then the workspaces' own in the order of their ids."""
-        found = [Shelfmark(self.global_path)] if self.global_path.is_file() else []
-        for storage in places.storages(self.root):
-            if storage.database.is_file() and places.is_inside(storage.database, self.root):
-                found.append(Shelfmark(storage.database, storage.id))
-        return found
+        if self._marks is None:
+            self._marks = [Shelfmark(self.global_path)] if places.is_file(self.global_path) else []
+            for storage in places.storages(self.root):
+                if places.is_file(storage.database) and places.is_inside(storage.database, self.root):
+                    self._marks.append(Shelfmark(storage.database, storage.id))
+        return self._marks
 
     def refresh(self) -> None:
-        """Forget what was read from databases that have changed, and what lies beside them."""
+        """Forget what was read from databases that have changed or could not be read, and what is beside."""
         for path, token in list(self._tokens.items()):
-            if change_token(path) == token:
+            if change_token(path) == token and path not in self.faults:
                 continue
             del self._tokens[path]
             self.faults.pop(path, None)
             self._sessions.pop(path, None)
+            if path in self._warehouses:
+                self._warehouses[path].drop()
             if path == self.global_path:
                 self._heads = None
             self._lists.pop(path.parent.name if path != self.global_path else "", None)
         self._members = self._folders = self._images = self._slugs = None
+        self._marks = self._storage_ids = None
         self.side = Side(self.root)
 
     def close(self) -> None:
@@ -94,7 +101,8 @@ class Library:
         if path not in self._open:
             for other in [each for each in self._open if each != self.global_path]:
                 self._open.pop(other).close()
-                self._warehouses.pop(other, None)
+                if other in self._warehouses:
+                    self._warehouses.pop(other).drop()
             self._open[path] = Database(path)
         return self._open[path]
 
@@ -107,14 +115,17 @@ class Library:
     def sessions(self, path: Path) -> dict[str, keys.Rows]:
         """Every session that has rows in a database, from its keys alone."""
         if path not in self._sessions:
-            self._sessions[path] = self._ask(path, _sessions) or {}
+            found = self._try(path, lambda: self.warehouse(path).walk(_sessions))
+            self._sessions[path] = found or {}
         return self._sessions[path]
 
     def heads(self) -> index.Heads:
-        """The list of the global database that is to be believed."""
+        """The list of the global database that is to be believed; one that cannot be read has no stand-in."""
         if self._heads is None:
             path = self.global_path
-            self._heads = (self._ask(path, index.heads) if path.is_file() else None) or index.Heads()
+            found = self._ask(path, index.heads) if places.is_file(path) else None
+            fault = self.faults.get(path)
+            self._heads = found or (index.Heads("table", fault=str(fault)) if fault else index.Heads())
         return self._heads
 
     def lists(self, mark: Shelfmark) -> index.Lists:
@@ -126,7 +137,7 @@ class Library:
     def entry(self, session: str) -> index.Entry | None:
         """What the believed list says of a session; a workspace's own list where no other has it."""
         found = self.heads().entries.get(session)
-        if found is not None:
+        if found is not None or self.heads().fault:
             return found
         for storage in self.members(session):
             if entry := self._lists[storage].entries.get(session):
@@ -167,15 +178,22 @@ class Library:
             self._folders = {name: note for name, note in found.items() if note is not None}
         return self._folders
 
+    def storage_ids(self, folder: Address) -> list[str]:
+        """Every id Cursor has had for a folder: moving or making it anew gives it another."""
+        if self._storage_ids is None:
+            self._storage_ids = {}
+            for name, note in self.folders().items():
+                spelling = note.address._replace(path=normalised(note.address.path))
+                self._storage_ids.setdefault(spelling, []).append(name)
+        return self._storage_ids.get(folder._replace(path=normalised(folder.path)), [])
+
     def images(self) -> dict[str, Path]:
         """Pasted images that are still there, by the uuid at the end of their names."""
         if self._images is None:
             self._images = {}
             for storage in places.storages(self.root):
-                folder = storage.folder / "images"
-                if folder.is_dir() and not folder.is_symlink():
-                    for path in sorted(folder.iterdir()):
-                        self._images[path.stem[-36:].lower()] = path
+                for path in places.images(storage):
+                    self._images[path.stem[-36:].lower()] = path
         return self._images
 
     def slugs(self, session: str) -> set[str]:
@@ -188,10 +206,15 @@ class Library:
         return self._slugs.get(session, set())
 
     def _ask(self, path: Path, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """The answer of a database, or None and a fault that the account of that database tells."""
+        return self._try(path, lambda: self.database(path).read(work))
+
+    def _try(self, path: Path, work: Callable[[], T]) -> T | None:
+        """The answer of a database, or None and a fault. Who holds it is not waited for a second time."""
+        if isinstance(self.faults.get(path), DatabaseLockedError):
+            return None
         self._tokens.setdefault(path, change_token(path))
         try:
-            return self.database(path).read(work)
+            return work()
         except DatabaseNotFoundError:
             return None
         except (BackscrollError, sqlite3.Error) as error:

@@ -17,20 +17,28 @@ __all__ = ["owned", "units"]
 
 
 def units(library: Library) -> Iterator[Unit]:
-    """Sessions with rows, newest rows first; those in workspaces' lists; then the databases themselves."""
+    """Sessions with rows, newest rows first; those in workspaces' lists; then the databases themselves.
+
+    A database that could not be read has no fingerprint: it is to be tried again, and what it held before is
+    not gone.
+    """
     marks = library.databases()
+    for mark in marks:  # all that one database tells while it is open
+        library.sessions(mark.path)
+        library.lists(mark)
     taken: set[str] = set()
     for mark in marks:
         yield from _sessions(library, mark, taken)
     tabs: set[str] = set()
+    busy = _spoken_for(library)
     for mark in marks:
-        yield from _lists(library, mark, taken, tabs)
+        yield from _lists(library, mark, taken, tabs, busy)
     for mark in marks:
         yield Unit(
             source=SOURCE,
             root=str(library.root),
             path=str(mark.path),
-            fingerprint=change_token(mark.path),
+            fingerprint="" if mark.path in library.faults else change_token(mark.path),
             kind="index",
         )
 
@@ -47,8 +55,12 @@ def _sessions(library: Library, mark: Shelfmark, taken: set[str]) -> Iterator[Un
     """Sessions with rows, and of the global database also those that only a list knows."""
     rows = {name: each for name, each in library.sessions(mark.path).items() if name not in taken}
     if not mark.storage:
+        elsewhere = {
+            name for each in library.databases() if each.storage for name in library.sessions(each.path)
+        }
         for name in (*library.heads().entries, *_listed_only(library, rows.keys())):
-            rows.setdefault(name, Rows())
+            if name not in elsewhere:
+                rows.setdefault(name, Rows())
     order = sorted(rows, key=lambda name: (-rows[name].newest, name))
     if order:
         library.warehouse(mark.path).expect([(name, rows[name].bubbles) for name in order])
@@ -82,7 +94,9 @@ def _listed_only(library: Library, known: AbstractSet[str]) -> set[str]:
     return found - known
 
 
-def _lists(library: Library, mark: Shelfmark, taken: set[str], tabs: set[str]) -> Iterator[Unit]:
+def _lists(
+    library: Library, mark: Shelfmark, taken: set[str], tabs: set[str], busy: set[str]
+) -> Iterator[Unit]:
     """Conversations that lie in a database's lists, and the log of prompts where there is nothing else."""
     lists = library.lists(mark)
     root, path = str(library.root), str(mark.path)
@@ -99,20 +113,21 @@ def _lists(library: Library, mark: Shelfmark, taken: set[str], tabs: set[str]) -
         taken.add(name)
         title = as_text(lists.entries[name].head.name).strip() or None
         yield Unit(SOURCE, root, path, f"composer:{name}", token, 1, "session", name, title)
-    if lists.has_log and not spoken and mark.storage and not _has_sessions(library, mark):
+    if lists.has_log and not spoken and mark.storage and mark.storage not in busy:
         yield Unit(
             SOURCE, root, path, "prompts", change_token(mark.path), 1, "prompts", session_of(mark.storage)
         )
 
 
-def _has_sessions(library: Library, mark: Shelfmark) -> bool:
-    """Whether any session with rows belongs to a workspace, as far as the lists tell."""
-    with_rows = library.sessions(library.global_path).keys() if library.global_path.is_file() else set()
-    lists = library.lists(mark)
-    if any(name in with_rows for name in (*lists.entries, *lists.shown)):
-        return True
-    entries = library.heads().entries
-    return any(entry.workspace_id == mark.storage and name in with_rows for name, entry in entries.items())
+def _spoken_for(library: Library) -> set[str]:
+    """The workspaces to which a session with rows belongs, as far as the lists tell."""
+    with_rows = library.sessions(library.global_path).keys()
+    found = {entry.workspace_id for name, entry in library.heads().entries.items() if name in with_rows}
+    for mark in library.databases():
+        lists = library.lists(mark)
+        if mark.storage and any(name in with_rows for name in (*lists.entries, *lists.shown)):
+            found.add(mark.storage)
+    return found
 
 
 def _fingerprint(*parts: str) -> str:

@@ -8,7 +8,17 @@ from msgspec import Struct
 
 from backscroll.config import Machine
 
-__all__ = ["Storage", "agent_home", "global_database", "is_inside", "roots", "search_database", "storages"]
+__all__ = [
+    "Storage",
+    "agent_home",
+    "global_database",
+    "images",
+    "is_file",
+    "is_inside",
+    "roots",
+    "search_database",
+    "storages",
+]
 
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
@@ -80,10 +90,24 @@ def is_inside(path: Path, root: Path) -> bool:
         return False
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there; one behind a folder that may not be entered is not."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where entering is not permitted
+
+
+def images(storage: Storage) -> list[Path]:
+    """The pasted images that a workspace still has."""
+    folder = storage.folder / "images"
+    try:
+        return sorted(folder.iterdir()) if not folder.is_symlink() else []
+    except OSError:
+        return []
+
+
 def agent_home(root: Path) -> Path | None:
     """The ``.cursor`` folder of the user whose user-data folder this is."""
     for folder in list(root.absolute().parents)[:3]:
         home = folder / ".cursor"
-        if home.is_dir():
+        if os.path.isdir(home):  # noqa: PTH112 - as above
             return home
     return None

@@ -1,6 +1,6 @@
 """Code that answers proposed for files, and the editor's records of what became of it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Raw
@@ -10,15 +10,14 @@ from backscroll.sources.cursor.shape import CodeBlock
 
 __all__ = ["Proposals"]
 
-Records = Callable[[str], Mapping[str, bytes]]
+Records = Callable[[str, str], bytes | None]  # by family and name
 
 
 class Proposals:
-    """The proposals of one session. The records beside them are fetched when the first one is asked for."""
+    """The proposals of one session. A record beside them is fetched when it is asked for."""
 
     def __init__(self, data: Raw = Raw(), records: Records | None = None) -> None:  # noqa: B008 - a constant
         self._records = records
-        self._fetched: dict[str, Mapping[str, bytes]] = {}
         self._by_id: dict[str, CodeBlock] = {}
         self._by_bubble: dict[str, list[CodeBlock]] = {}
         self._by_place: dict[tuple[str, str], CodeBlock] = {}
@@ -68,11 +67,7 @@ class Proposals:
         return self._record("codeBlockPartialInlineDiffFates", name)
 
     def _record(self, family: str, name: str) -> bytes | None:
-        if not name or self._records is None:
-            return None
-        if family not in self._fetched:
-            self._fetched[family] = self._records(family)
-        return self._fetched[family].get(name)
+        return self._records(family, name) if name and self._records is not None else None
 
 
 def _versions(versions: Raw) -> Iterator[tuple[str, CodeBlock]]:

@@ -5,21 +5,23 @@ as a first import does, are fetched several at a time and in row order, so that
 a database of many GB is read mostly from front to back.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.sources.cursor import keys
+from backscroll.sources.cursor import keys, shadow
 
-__all__ = ["Damaged", "Shelf", "Warehouse"]
+__all__ = ["Beside", "Damaged", "Shelf", "Value", "Warehouse"]
+
+T = TypeVar("T")
 
 BUDGET = 32 * 1024 * 1024  # bytes of values held at a time
 _GUESS = 16 * 1024  # bytes of a bubble, before any was seen
-_FEWEST = 16  # bubbles fetched together however large they are
+_ENOUGH = 16  # values that tell how large the others are
 
 _VALUES = """
     select rowid, value from cursorDiskKV
@@ -53,7 +55,7 @@ class Shelf:
         """The composerData row; None when there is none or it was emptied."""
         if not self.data_rowid:
             return None
-        values = self._warehouse.values([self.data_rowid])
+        values = self._warehouse.fetch([self.data_rowid]) or {}
         if self.data_rowid in values:
             return values[self.data_rowid]
         return self._warehouse.value_at(f"composerData:{self._session}")
@@ -61,11 +63,13 @@ class Shelf:
     def bodies(self, order: Iterable[str]) -> Iterator[tuple[str, Value]]:
         """The given bubbles' values in the given order; ids without a row give nothing."""
         wanted = [(name, self.bubbles[name]) for name in order if name in self.bubbles]
-        step = self._warehouse.step
-        for start in range(0, len(wanted), step):
-            some = wanted[start : start + step]
-            missing = [rowid for _, rowid in some if rowid not in self._values]
-            values = self._warehouse.values(missing) if missing else {}
+        start = 0
+        while start < len(wanted):
+            some = wanted[start : start + self._warehouse.step]
+            values = self._warehouse.fetch([rowid for _, rowid in some if rowid not in self._values])
+            if values is None:
+                continue  # larger than expected; from now on the step is smaller
+            start += len(some)
             for name, rowid in some:
                 if rowid in self._values:
                     yield name, self._values.pop(rowid)
@@ -92,11 +96,28 @@ class Warehouse:
         self._ahead = 1
         self._ready: dict[str, Shelf] = {}
         self._average = float(_GUESS)
+        self._shadow: Connection | None = None
 
     @property
     def step(self) -> int:
         """How many bubbles to fetch together."""
-        return max(_FEWEST, int(BUDGET / self._average))
+        return max(1, int(BUDGET / self._average))
+
+    @property
+    def is_mended(self) -> bool:
+        """Whether a list of keys stands in for a damaged index."""
+        return self._shadow is not None
+
+    def walk(self, work: Callable[[Connection], T]) -> T:
+        """Run work that looks at keys alone; where their index is damaged, on a list made from the table."""
+        if self._shadow is None:
+            try:
+                return self._database.read(work)
+            except DatabaseLockedError:
+                raise
+            except DatabaseUnreadableError:
+                self._shadow = self._database.read(shadow.keys_of)
+        return work(self._shadow)
 
     def expect(self, order: list[tuple[str, int]]) -> None:
         """Sessions, with the number of their bubbles, in the order in which they may be asked for."""
@@ -118,7 +139,8 @@ class Warehouse:
         outlines = self._outline(names)
         if len(names) == 1:
             return Shelf(self, session, outlines[session], {})
-        values = self.values([rowid for outline in outlines.values() for rowid in outline.bubbles.values()])
+        rowids = [rowid for outline in outlines.values() for rowid in outline.bubbles.values()]
+        values = self.fetch(rowids) or {}
         for name, outline in outlines.items():
             mine = {rowid: values[rowid] for rowid in outline.bubbles.values() if rowid in values}
             self._ready[name] = Shelf(self, name, outline, mine)
@@ -138,25 +160,35 @@ class Warehouse:
         return names
 
     def _outline(self, names: list[str]) -> dict[str, _Outline]:
-        return self._database.read(lambda connection: _outlines(connection, names))
+        return self.walk(lambda connection: _outlines(connection, names))
 
-    def values(self, rowids: list[int]) -> dict[int, Value]:
-        """Values by rowid. A damaged page costs its own rows only."""
+    def fetch(self, rowids: list[int]) -> dict[int, Value] | None:
+        """Values by rowid; None when together they are far larger than expected, which is then remembered.
+
+        A damaged page costs its own rows only.
+        """
+        if not rowids:
+            return {}
         listed = msgspec.json.encode(sorted(rowids)).decode()
+        limit = 2 * BUDGET if len(rowids) > 1 else None
+        found: dict[int, Value] = {}
         try:
-            found: dict[int, Value] = dict(
-                self._database.read(lambda connection: _values(connection, listed))
-            )
+            found.update(self._database.read(lambda connection: _values(connection, listed, limit)))
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
             found = {rowid: self._value(rowid) for rowid in rowids}
-        self._weigh(found)
+        size = sum(len(value) for value in found.values() if isinstance(value, bytes))
+        if limit is not None and size > limit:
+            self._average = max(2 * self._average, size / len(found))
+            return None
+        if len(found) >= _ENOUGH:
+            self._average = max(1024.0, size / len(found))
         return found
 
     def _value(self, rowid: int) -> Value:
         try:
-            rows = self._database.read(lambda connection: _values(connection, f"[{rowid}]"))
+            rows = self._database.read(lambda connection: _values(connection, f"[{rowid}]", None))
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError as error:
@@ -165,26 +197,64 @@ class Warehouse:
 
     def value_at(self, key: str) -> Value:
         """The value under a key; None when there is none or it was emptied."""
-        return self._database.read(lambda connection: _value_at(connection, key))
+        try:
+            return self._database.read(lambda connection: _value_at(connection, key))
+        except DatabaseLockedError:
+            raise
+        except DatabaseUnreadableError:
+            rowid = self.walk(lambda connection: _rowid(connection, key))
+            return self._value(rowid) if rowid else None
 
-    def values_below(self, prefix: str) -> dict[str, bytes]:
-        """Values whose keys begin with a prefix that ends in a colon, by what follows it."""
-        return self._database.read(lambda connection: _values_below(connection, prefix))
+    def rowids_below(self, prefix: str) -> dict[str, int]:
+        """Rows whose keys begin with a prefix that ends in a colon, by what follows it."""
+        return self.walk(lambda connection: _rowids_below(connection, prefix))
+
+    def value_of(self, rowid: int) -> bytes | None:
+        """One value; None when it is not there, was emptied, or cannot be read."""
+        value = (self.fetch([rowid]) or {}).get(rowid)
+        return value if isinstance(value, bytes) else None
 
     def values_at(self, names: list[str]) -> dict[str, bytes]:
-        """The values under those of the keys that are there and not emptied."""
+        """The values under those of the keys that are there, not emptied, and can be read."""
         listed = msgspec.json.encode(names).decode()
-        return self._database.read(lambda connection: _values_at(connection, listed))
-
-    def _weigh(self, values: dict[int, Value]) -> None:
-        """Learn from a fetch how large bubbles are here."""
-        if len(values) >= _FEWEST:
-            size = sum(len(value) for value in values.values() if isinstance(value, bytes))
-            self._average = max(1024.0, size / len(values))
+        try:
+            return self._database.read(lambda connection: _values_at(connection, listed))
+        except DatabaseLockedError:
+            raise
+        except DatabaseUnreadableError:
+            single = {name: self.value_at(name) for name in names}
+            return {name: value for name, value in single.items() if value and isinstance(value, bytes)}
 
     def drop(self) -> None:
-        """Forget what was fetched ahead."""
+        """Forget what was fetched ahead, and the list of keys that stood in for a damaged index."""
         self.expect([])
+        if self._shadow is not None:
+            self._shadow.close()
+            self._shadow = None
+
+
+class Beside:
+    """The rows beside a session's messages, by family and name; values are fetched one at a time."""
+
+    def __init__(self, warehouse: Warehouse, session: str) -> None:
+        self._warehouse = warehouse
+        self._session = session
+        self._rowids: dict[str, dict[str, int]] = {}
+
+    def get(self, family: str, name: str) -> bytes | None:
+        rowid = self._family(family).get(name)
+        return self._warehouse.value_of(rowid) if rowid is not None else None
+
+    def values(self, family: str) -> Iterator[bytes]:
+        """The values of a family that can be read."""
+        for rowid in self._family(family).values():
+            if value := self._warehouse.value_of(rowid):
+                yield value
+
+    def _family(self, family: str) -> dict[str, int]:
+        if family not in self._rowids:
+            self._rowids[family] = self._warehouse.rowids_below(f"{family}:{self._session}:")
+        return self._rowids[family]
 
 
 def _outlines(connection: Connection, names: list[str]) -> dict[str, _Outline]:
@@ -195,7 +265,7 @@ def _outlines(connection: Connection, names: list[str]) -> dict[str, _Outline]:
 
 def _outline(connection: Connection, name: str) -> _Outline:
     found: dict[str, int] = {}
-    for bubble, rowid in keys.bubbles(connection, name):
+    for bubble, rowid in keys.below(connection, f"bubbleId:{name}:".encode()):
         text = bubble.decode("utf-8", "replace")
         found[text if text not in found else f"{text}#{rowid}"] = rowid
     return _Outline(
@@ -203,8 +273,21 @@ def _outline(connection: Connection, name: str) -> _Outline:
     )
 
 
-def _values(connection: Connection, rowids: str) -> list[tuple[int, bytes | None]]:
-    return [(rowid, as_bytes(value)) for rowid, value in connection.execute(_VALUES, [rowids])]
+def _values(connection: Connection, rowids: str, limit: int | None) -> list[tuple[int, bytes | None]]:
+    """Values in row order, up to the one that makes them larger than the limit."""
+    found: list[tuple[int, bytes | None]] = []
+    size = 0
+    for rowid, value in connection.execute(_VALUES, [rowids]):
+        data = as_bytes(value)
+        found.append((rowid, data))
+        size += len(data) if data else 0
+        if limit is not None and size > limit:
+            break
+    return found
+
+
+def _rowid(connection: Connection, key: str) -> int:
+    return keys.rowid_of(connection, key) if keys.has_table(connection, "cursorDiskKV") else 0
 
 
 def _value_at(connection: Connection, key: str) -> bytes | None:
@@ -223,11 +306,8 @@ def _values_at(connection: Connection, names: str) -> dict[str, bytes]:
     return {key.decode("utf-8", "replace"): data for key, value in rows if (data := as_bytes(value))}
 
 
-def _values_below(connection: Connection, prefix: str) -> dict[str, bytes]:
+def _rowids_below(connection: Connection, prefix: str) -> dict[str, int]:
     if not keys.has_table(connection, "cursorDiskKV"):
         return {}
-    rows = connection.execute(
-        "select key, value from cursorDiskKV where key >= ? and key < ?", [prefix, prefix[:-1] + ";"]
-    )
-    start = len(prefix.encode())
-    return {key[start:].decode("utf-8", "replace"): as_bytes(value) or b"" for key, value in rows}
+    start = prefix.encode("utf-8", "replace")
+    return {name.decode("utf-8", "replace"): rowid for name, rowid in keys.below(connection, start)}

@@ -122,13 +122,7 @@ def _multi_root(library: Library, found: Address, evidence: str, storage: str) -
 
 
 def _storage_ids(library: Library, found: Address, storage: str) -> tuple[str, ...]:
-    """Every id Cursor has had for this folder: moving or making it anew gives it another."""
-    spelling = normalised(found.path)
-    ids = [
-        name
-        for name, note in library.folders().items()
-        if note.address.authority == found.authority and normalised(note.address.path) == spelling
-    ]
+    ids = library.storage_ids(found)
     return tuple([storage] if storage and storage not in ids else []) + tuple(ids)
 
 

@@ -8,9 +8,11 @@ words) becomes ``*``, and so do the keys of an object that is used as a map.
 import re
 from typing import Any
 
-__all__ = ["Outline"]
+__all__ = ["Outline", "name_of"]
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,39}")
+_TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
+_LARGEST_VERSION = 10_000
 _DEEPEST = 6
 _MOST_NAMES = 60  # an object with more keys than this is a map
 _MAPS = frozenset(
@@ -77,3 +79,10 @@ def _type(value: Any) -> str:
         case dict():
             return "object"
     return type(value).__name__
+
+
+def name_of(value: Any) -> str:
+    """A type, role or key as it may be shown: a name as it is, anything else only as what it is."""
+    if isinstance(value, str) and _TYPE_NAME.fullmatch(value):
+        return value
+    return str(value) if type(value) is int and abs(value) < _LARGEST_VERSION else f"({_type(value)})"

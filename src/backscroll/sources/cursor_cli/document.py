@@ -1,5 +1,6 @@
 """The raw records of a unit, decoded, for those who want to look at their outline."""
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import msgspec
 
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.readers import jsonl, lenient
+from backscroll.readers.outline import name_of
 from backscroll.readers.protobuf import Record
 from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor_cli.meta import read_meta, read_sidecar
@@ -36,7 +38,7 @@ def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
             try:
                 for line in jsonl.lines(path, _DECODER):
                     for record in line.values:
-                        yield f"transcript/{record.get('role') or record.get('type')}", record
+                        yield f"transcript/{name_of(record.get('role') or record.get('type'))}", record
             except OSError:
                 return
 
@@ -48,12 +50,12 @@ def _stored(path: Path) -> Iterator[tuple[str, Any]]:
             meta = read_meta(rows.meta)
             yield "meta", {**dict.fromkeys(meta.unknown), **meta.fields}
             yield "meta.json", read_sidecar(path.with_name("meta.json")).fields
-            blobs = Blobs(lambda ids: database.read(lambda db: fetch(db, ids, rows.sizes)), sizes=rows.sizes)
+            blobs = Blobs(lambda ids: fetch(database, ids, rows), sizes=rows.sizes)
             for id, data in blobs.each(rows.sizes):
                 message = load_message(data) if data is not None and data[:1] == b"{" else None
                 if message is not None:
-                    yield f"blob/{message.get('role')}", message
+                    yield f"blob/{name_of(message.get('role'))}", message
                 elif data is not None and id == meta.text("latestRootBlobId"):
                     yield "blob/root", {f"field_{number}": None for number in Record(data).numbers}
-        except (DatabaseNotFoundError, DatabaseUnreadableError):
+        except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error):
             return

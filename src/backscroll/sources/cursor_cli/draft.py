@@ -5,6 +5,7 @@ from pathlib import Path
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally
 from backscroll.readers import lenient, times
+from backscroll.readers.outline import name_of
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.meta import Sidecar, read_sidecar
 from backscroll.sources.cursor_cli.places import SOURCE
@@ -49,7 +50,7 @@ def meet_schema(sidecar: Sidecar, tally: Tally) -> None:
     """Say it when the file is of a version nobody here knows."""
     version = sidecar.fields.get("schemaVersion")
     if version is not None and version != KNOWN_SCHEMA:
-        tally.meet(f"meta.json schemaVersion {version}")
+        tally.meet(f"meta.json schemaVersion {name_of(version)}")
 
 
 def read_prompts(path: Path) -> Iterator[Item]:

@@ -16,6 +16,7 @@ _KNOWN = {
     "agentId",
     "approvalMode",
     "createdAt",
+    "currentPlanUri",
     "isRunEverything",
     "lastUsedModel",
     "latestRootBlobId",
@@ -23,6 +24,7 @@ _KNOWN = {
     "name",
     "subagentInfo",
 }
+_NOT_TEXT = {"createdAt", "isRunEverything", "subagentInfo"}
 _SECRET = re.compile(r"key|token|secret|auth", re.IGNORECASE)
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _SCALAR = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
@@ -65,7 +67,7 @@ def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
     for raw_key, raw_value in rows:
         key, value = (as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value)
         if key in _KNOWN:
-            fields.setdefault(key, _plain(value))
+            fields.setdefault(key, _plain(value, is_text=key not in _NOT_TEXT))
             continue
         if _SECRET.search(key) or value is None:
             continue
@@ -98,14 +100,15 @@ def _scalar(found: str) -> Any:
         return None
 
 
-def _plain(value: bytes | None) -> Any:
-    """A field that has a row of its own: JSON where it is, text where it is not."""
+def _plain(value: bytes | None, *, is_text: bool) -> Any:
+    """A field that has a row of its own: JSON where it is, text where it is not; a name may be a number."""
     if value is None:
         return None
     try:
-        return lenient.load(value)
+        loaded = lenient.load(value)
     except lenient.FAILURES:
         return lenient.clean_text(value)
+    return loaded if not is_text or isinstance(loaded, str) or loaded is None else lenient.clean_text(value)
 
 
 def read_sidecar(path: Path) -> Sidecar:

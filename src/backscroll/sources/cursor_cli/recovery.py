@@ -4,13 +4,13 @@ The store keeps every earlier root and every message, so what the pointer no
 longer reaches can still be put together; the result is marked as partial.
 """
 
-import sqlite3
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from backscroll.readers.protobuf import Record
-from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.sources.cursor_graph import Entry, State, blob_id
+from backscroll.sources.cursor_graph import Blobs, Entry, State, blob_id
+from backscroll.sources.cursor_graph.parts import load_message
 
 __all__ = ["Recovered", "recover"]
 
@@ -25,71 +25,79 @@ class Recovered(Struct, frozen=True):
     entries: list[Entry] | None
     root_id: str | None
 
+    @property
+    def is_empty(self) -> bool:
+        return self.state.is_empty and not self.entries
 
-class _Root(Struct, frozen=True):
+
+class _Node(Struct, frozen=True):
+    """What one blob that is no message refers to."""
+
     id: str
-    rowid: int
-    messages: tuple[str, ...]
+    messages: tuple[str, ...]  # among them those it names in the place where roots and archives do
+    archives: tuple[str, ...]
+    is_whole: bool
 
 
-class _Graph(Struct):
+class _Graph(Struct, frozen=True):
     """Who refers to whom."""
 
-    roots: list[_Root]
+    nodes: dict[str, _Node]
     referred: set[str]
-    messages: dict[str, None]  # ids of JSON blobs, in the order written
+    messages: dict[str, None]  # ids of blobs that someone said, in the order written
+
+    def reached(self, node: _Node) -> int:
+        """How many messages a root leads to, archived ones included."""
+        archived = (id for archive in node.archives if archive in self.nodes for id in self._named(archive))
+        return len({*self._named(node.id), *archived})
+
+    def _named(self, id: str) -> Iterator[str]:
+        return (message for message in self.nodes[id].messages if message in self.messages)
+
+    def best_root(self) -> _Node | None:
+        """The one that no other blob refers to and that leads to the most messages; the latest of several."""
+        roots = [node for node in self.nodes.values() if node.is_whole and any(self._named(node.id))]
+        loose = [node for node in roots if node.id not in self.referred]
+        return max(reversed(loose or roots), key=self.reached, default=None)
 
 
-def recover(database: Database, named: str | None, damaged: bytes | None) -> Recovered:
-    """The best root there is: the one that no other blob refers to and that holds the most messages.
+def recover(ids: Iterable[str], blobs: Blobs, *, named: str | None, damaged: bytes | None) -> Recovered:
+    """The best root among the blobs of these ids, which are in the order written.
 
     Of the `damaged` root that the metadata `named` the references are picked out
     one by one; messages that nothing else refers to take the place of those that
     it can no longer name.
     """
-    graph = database.read(lambda db: _survey(db, without=named))
-    loose = [root for root in graph.roots if root.id not in graph.referred]
-    best = max(loose or graph.roots, key=lambda root: (len(root.messages), root.rowid), default=None)
+    graph = _survey(ids, blobs, without=named)
+    best = graph.best_root()
     if damaged is not None:
         picked = _pick(damaged, graph)
-        if best is None or len(picked) >= len(best.messages):
+        if best is None or len(picked) >= graph.reached(best):
             return Recovered(State(damaged), picked, None)
     if best is not None:
-        data = database.read(lambda db: _one(db, best.id))
-        return Recovered(State(data), None, best.id)
+        return Recovered(State(blobs.get(best.id) or b""), None, best.id)
     return Recovered(State(b""), [Entry(id) for id in graph.messages], None)
 
 
-def _one(db: sqlite3.Connection, id: str) -> bytes:
-    row = db.execute("select data from blobs where id = ?", [id]).fetchone()
-    return (as_bytes(row[0]) if row else None) or b""
-
-
-def _survey(db: sqlite3.Connection, *, without: str | None) -> _Graph:
-    is_json = "select id, cast(substr(data, 1, 1) as blob) = x'7b', rowid from blobs order by rowid"
-    messages: dict[str, None] = {}
-    nodes: list[tuple[str, int]] = []
-    for raw_id, starts_like_json, rowid in db.execute(is_json).fetchall():
-        id = (as_bytes(raw_id) or b"").decode("utf-8", "replace")
-        if starts_like_json:
-            messages[id] = None
-        elif id and id != without:
-            nodes.append((id, rowid))
-    graph = _Graph([], set(), messages)
-    for id, rowid in nodes:
-        row = db.execute(
-            "select data from blobs where id = ? and length(data) <= ?", [id, _LARGEST_NODE]
-        ).fetchone()
-        record = Record((as_bytes(row[0]) if row else None) or b"")
-        named = tuple(found for value in record.all(1) if (found := blob_id(value)) in messages and found)
-        graph.referred.update(
-            found
-            for field in record.fields
-            if isinstance(field.value, bytes) and (found := blob_id(field.value)) is not None
-        )
-        if named and record.fault is None:
-            graph.roots.append(_Root(id, rowid, named))
+def _survey(ids: Iterable[str], blobs: Blobs, *, without: str | None) -> _Graph:
+    graph = _Graph({}, set(), {})
+    for id, data in blobs.each(ids):
+        if data is None or id == without:
+            continue
+        if data[:1] == b"{" and (message := load_message(data)) is not None:
+            # Files that a session read are kept beside its messages, and may be JSON as well.
+            if "role" in message:
+                graph.messages[id] = None
+        elif len(data) <= _LARGEST_NODE:
+            record = Record(data)
+            graph.referred.update(_ids(field.value for field in record.fields) - {id})
+            archives = tuple(_ids((*record.all(11), *record.all(13))))
+            graph.nodes[id] = _Node(id, tuple(_ids(record.all(1))), archives, record.fault is None)
     return graph
+
+
+def _ids(values: Iterable[int | bytes]) -> set[str]:
+    return {id for value in values if isinstance(value, bytes) and (id := blob_id(value)) is not None}
 
 
 def _pick(damaged: bytes, graph: _Graph) -> list[Entry]:

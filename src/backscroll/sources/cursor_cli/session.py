@@ -154,7 +154,8 @@ class Head(Struct, frozen=True):
         facts: dict[str, Any] = {
             "cli_mode": self.meta.text("mode"),
             "approval_mode": self.meta.text("approvalMode"),
-            "runs_everything": self.meta.fields.get("isRunEverything"),
+            "runs_everything": self.meta.fields.get("isRunEverything") is True,
+            "plan_uri": self.meta.text("currentPlanUri"),
             "model_names": {model: display_name(model) for model in conversation.models},
         }
         agent_id = self.meta.text("agentId")
@@ -169,6 +170,7 @@ class Child(Struct):
     agent: Agent
     opening: Opening
     conversation: Conversation
+    updated_at: datetime | None
 
     def items(self) -> Iterator[Item]:
         yield self.opening
@@ -183,6 +185,7 @@ class Child(Struct):
         yield Closing(
             created_at=agent.started_at,
             created_at_source="stored" if agent.started_at else None,
+            updated_at=self.updated_at,
             completeness="partial" if reasons else "complete",
             reasons=reasons,
             agents=(agent,),
@@ -191,41 +194,46 @@ class Child(Struct):
         )
 
 
-def children_of(
-    head: Head, state: State, blobs: Blobs, tally: Tally, *, parent: str | None = None, depth: int = 0
-) -> Iterator[Child]:
-    """The subagents that a root tells of, and theirs."""
-    if depth >= _DEEPEST_AGENT:
-        return
-    for nested in state.nested():
-        data = _root_of(nested, blobs)
-        if data is None:
-            continue
-        # Some keys are ids, others only count within their session.
-        key = nested.key if len(nested.key) >= _LENGTH_OF_IDS else f"{head.id}-{nested.key or 'agent'}"
-        inner = State(data, depth=depth)
-        started = times.from_value(nested.created_ms) or times.from_value(inner.started_ms)
-        agent = Agent(
-            agent_id=key,
-            parent_session_id=head.id,
-            parent_agent_id=parent,
-            kind=nested.kind,
-            started_at=started,
-        )
-        opening = Opening(source=SOURCE, id=key, store=head.store, agent_id=key, parent_id=head.id)
-        conversation = Conversation(
-            inner, blobs, path=str(head.path), tally=tally, model=head.model, started_at=started
-        )
-        yield Child(agent, opening, conversation)
-        yield from children_of(head, inner, blobs, tally, parent=key, depth=depth + 1)
+def children_of(head: Head, state: State, blobs: Blobs, tally: Tally) -> Iterator[Child]:
+    """The subagents that a root tells of, and theirs, each once."""
+    known = {head.id}
+    waiting: list[tuple[State, str | None, int]] = [(state, None, 0)]
+    while waiting:
+        within, parent, depth = waiting.pop(0)
+        for nested in within.nested():
+            # Some keys are ids, others only count within their session.
+            key = nested.key if len(nested.key) >= _LENGTH_OF_IDS else f"{head.id}-{nested.key or 'agent'}"
+            data = blobs.get(nested.blob) if nested.blob is not None else nested.data
+            if data is None or key in known:
+                continue
+            known.add(key)
+            child = _child(
+                head, key, nested if nested.blob is None else nested.resolved(data), blobs, tally, parent
+            )
+            yield child
+            if depth + 1 < _DEEPEST_AGENT:
+                waiting.append((child.conversation.state, key, depth + 1))
 
 
-def _root_of(nested: Nested, blobs: Blobs) -> bytes | None:
-    """A subagent's root: inline, or the blob named for it, which may wrap it."""
-    if nested.blob is None:
-        return nested.data
-    data = blobs.get(nested.blob)
-    if data is None:
-        return None
-    wrapped = Nested.unwrapped(data)
-    return wrapped if wrapped is not None else data
+def _child(head: Head, key: str, nested: Nested, blobs: Blobs, tally: Tally, parent: str | None) -> Child:
+    state = State(nested.data or b"")
+    started = times.from_value(nested.created_ms) or times.from_value(state.started_ms)
+    used = times.from_value(nested.used_ms)
+    conversation = Conversation(
+        state,
+        blobs,
+        path=str(head.path),
+        tally=tally,
+        model=head.model,
+        started_at=started,
+        ended_at=used if started else None,
+    )
+    agent = Agent(
+        agent_id=key,
+        parent_session_id=head.id,
+        parent_agent_id=parent,
+        kind=nested.kind,
+        started_at=started,
+    )
+    opening = Opening(source=SOURCE, id=key, store=head.store, agent_id=key, parent_id=head.id)
+    return Child(agent, opening, conversation, used)

@@ -1,5 +1,6 @@
 """A session out of its ``store.db``."""
 
+import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from msgspec import Struct
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Item, Message, Origin, Problem, Tally
 from backscroll.readers import times
+from backscroll.readers.outline import name_of
 from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor_cli.draft import meet_schema, store_name
 from backscroll.sources.cursor_cli.meta import Meta, read_meta, read_sidecar
@@ -34,14 +36,15 @@ def read_store(path: Path) -> Iterator[Item]:
     tally = Tally()
     with Database(path) as database:
         try:
-            yield from _read(path, database, tally)
-        except (DatabaseNotFoundError, DatabaseUnreadableError) as error:
+            rows = database.read(survey)
+        except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error) as error:
             yield Problem(Origin(str(path), "database"), str(error))
+        else:
+            yield from _read(path, database, rows, tally)
     yield tally
 
 
-def _read(path: Path, database: Database, tally: Tally) -> Iterator[Item]:
-    rows = database.read(survey)
+def _read(path: Path, database: Database, rows: Rows, tally: Tally) -> Iterator[Item]:
     meta = read_meta(rows.meta)
     head = Head(
         path,
@@ -53,12 +56,12 @@ def _read(path: Path, database: Database, tally: Tally) -> Iterator[Item]:
     )
     yield from head.opening()
     yield from _first_problems(rows, head, tally)
-    blobs = Blobs(lambda ids: database.read(lambda db: fetch(db, ids, rows.sizes)), sizes=rows.sizes)
-    root = _find_root(database, blobs, rows, meta)
-    reasons: dict[str, None] = {}
-    if root.reason is not None:
-        reasons[root.reason] = None
-        yield Problem(Origin(str(path), "root"), root.reason)
+    blobs = Blobs(lambda ids: fetch(database, ids, rows), sizes=rows.sizes)
+    root = _find_root(blobs, rows, meta)
+    reasons = [root.reason] if root.reason is not None else []
+    yield from (Problem(Origin(str(path), "root"), reason) for reason in reasons)
+    if rows.is_torn:
+        reasons.append("part of the store is damaged")
     conversation = head.conversation(root.state, blobs, tally)
     said = False
     for item in conversation.items(root.entries):
@@ -66,7 +69,7 @@ def _read(path: Path, database: Database, tally: Tally) -> Iterator[Item]:
         yield head.owned(item)
     children = list(children_of(head, root.state, blobs, tally))
     yield head.closing(
-        conversation, [*reasons, *conversation.reasons], children, is_begun=said or bool(rows.sizes)
+        conversation, [*reasons, *conversation.reasons], children, is_begun=bool(said or reasons or children)
     )
     verdicts = conversation.verdicts
     for child in children:
@@ -81,11 +84,17 @@ def _first_problems(rows: Rows, head: Head, tally: Tally) -> Iterator[Problem]:
     """What is wrong with everything but the conversation, and the account of the metadata."""
     meet_schema(head.sidecar, tally)
     for name in head.meta.unknown:
-        tally.meet(f"meta key {name}")
+        tally.meet(f"meta key {name_of(name)}")
     for table in rows.strange:
-        tally.meet(f"table {table}")
-    for table in rows.absent:
-        yield Problem(Origin(str(head.path), "database"), f"has no table {table}")
+        tally.meet(f"table {name_of(table)}")
+    wrong = [f"has no table {table}" for table in rows.absent]
+    wrong += [f"has a table {table} without the columns that are known" for table in rows.changed]
+    if rows.nameless:
+        wrong.append(f"has {rows.nameless} blobs without a name of their own")
+    if rows.is_torn:
+        wrong.append("is damaged: rows may be missing")
+    for reason in wrong:
+        yield Problem(Origin(str(head.path), "database"), reason)
     if head.sidecar.fault is not None:
         yield Problem(Origin(str(head.path.with_name("meta.json")), "file"), head.sidecar.fault)
     if head.meta.fault is not None:
@@ -95,27 +104,30 @@ def _first_problems(rows: Rows, head: Head, tally: Tally) -> Iterator[Problem]:
         tally.count("meta", "silent", len(rows.meta))
 
 
-def _find_root(database: Database, blobs: Blobs, rows: Rows, meta: Meta) -> _Root:
+def _find_root(blobs: Blobs, rows: Rows, meta: Meta) -> _Root:
     """The root that the metadata names; where that does not lead to a whole one, the best there is."""
-    named = meta.text("latestRootBlobId")
-    if not rows.sizes:
-        return _Root(
-            State(b""), reason="the conversation's root is missing from the store" if named else None
-        )
-    data = blobs.get(named.lower()) if named else None
-    if named and data is not None and named.lower() not in blobs.altered:
+    named = (meta.text("latestRootBlobId") or "").lower()
+    data = blobs.get(named) if named else None
+    whole: _Root | None = None
+    if data is not None and named not in blobs.altered:
         state = State(data)
-        if state.fault is None:
-            return _Root(state, named.lower())
+        whole = _Root(state, named) if state.fault is None else None
         reason = f"the conversation's root cannot be read to its end: {state.fault}"
+        if whole is not None and not state.is_empty:
+            return whole
     elif data is not None:
         reason = "the conversation's root is damaged"
     elif named:
         reason = "the conversation's root is missing from the store"
     else:
         reason = "the store does not say where the conversation begins"
-    named = named.lower() if named else None
-    recovered = recover(database, named, data)
+    if whole is None and not rows.sizes:
+        return _Root(State(b""), reason=reason if named else None)
+    recovered = recover(rows.sizes, blobs, named=named, damaged=None if whole else data)
+    if whole is not None and recovered.is_empty:
+        return whole
+    if whole is not None:
+        reason = "the conversation's root is empty, though messages are in the store"
     root_id = named if recovered.root_id is None and data is not None else recovered.root_id
     return _Root(recovered.state, root_id, recovered.entries, reason)
 

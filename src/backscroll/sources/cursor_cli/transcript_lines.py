@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from backscroll.model import Answer, Item, Message, Origin, Problem, Tally, TimeSource
 from backscroll.readers import jsonl
+from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.parts import (
-    Calls,
     Place,
     message_at,
     parts_of,
@@ -67,7 +67,7 @@ class _Reader:
     def __init__(self, path: Path, tally: Tally, agent_id: str | None) -> None:
         self._tally = tally
         self._agent_id = agent_id
-        self._calls = Calls()
+        self._calls = Calls(are_answered=False)
         self._prompted_at: datetime | None = None
         self._failure: str | None = None  # the last error of this turn
 

@@ -1,6 +1,6 @@
 """Messages that a compaction took out of the conversation, put back before those it left."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -33,22 +33,36 @@ def read_archives(ids: Iterable[str], blobs: Blobs) -> list[Archive]:
     return found
 
 
-def whole_conversation(archives: Iterable[Archive], kept: list[Entry]) -> list[Entry]:
+def whole_conversation(archives: Sequence[Archive], kept: list[Entry]) -> list[Entry]:
     """Every message in order: what was archived, oldest first, then what is left.
 
     A compaction leaves the system prompt, the context and its summary, and may
     leave the last messages standing that it also archived; a later archive may
     begin with an earlier one. What overlaps is told once.
     """
+    summaries = {archive.summary_id for archive in archives if archive.summary_id}
     whole: list[Entry] = []
     for part in (*(list(archive.entries) for archive in archives), kept):
-        lead, overlap = next(
-            ((lead, size) for lead in range(_LONGEST_LEAD) if (size := _overlap(whole, part[lead:]))), (0, 0)
-        )
-        new = part[:lead] + part[lead + overlap :]
-        # The system prompt stands first in every list.
-        whole += new[1:] if whole and new and new[0] == whole[0] else new
+        if not whole:
+            whole += part
+            continue
+        same = _common(whole, part)  # every list begins with the same instructions
+        summed = [place + 1 for place, entry in enumerate(part) if entry.id in summaries]
+        leads = dict.fromkeys([*range(_LONGEST_LEAD), same, same + 1, same + 2, *summed])
+        lead = max(leads, key=lambda lead: _overlap(whole, part[lead:]))
+        overlap = _overlap(whole, part[lead:])
+        if not overlap:
+            lead = summed[0] - 1 if summed else min(same, 1)
+        whole += part[min(same, lead) : lead] + part[lead + overlap :]
     return whole
+
+
+def _common(one: list[Entry], other: list[Entry]) -> int:
+    """How many messages two lists have in common at their beginnings."""
+    return next(
+        (place for place, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
+        min(len(one), len(other)),
+    )
 
 
 def _overlap(before: list[Entry], after: list[Entry]) -> int:

@@ -5,25 +5,30 @@ from datetime import datetime
 from typing import Any, Literal
 
 from backscroll.model import Answer, Message, Origin, Problem, Tally
+from backscroll.readers.outline import name_of
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph import timeline
 from backscroll.sources.cursor_graph.archives import Archive, read_archives, whole_conversation
 from backscroll.sources.cursor_graph.blobs import Blobs
+from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.parts import (
-    Calls,
     Place,
     calls_in,
+    is_summary,
     load_message,
     message_at,
     model_of,
+    parts_of,
     prompt_of,
     said_by,
     text_of,
+    texts_in,
+    without_prompt,
 )
 from backscroll.sources.cursor_graph.prompt import folders_in, is_injected
 from backscroll.sources.cursor_graph.state import Entry, State
 from backscroll.sources.cursor_graph.steps import said_in
-from backscroll.sources.cursor_graph.turns import Turn, read_call_times, read_steps, read_turns
+from backscroll.sources.cursor_graph.turns import Step, Turn, read_call_times, read_steps, read_turns
 
 __all__ = ["Conversation", "Verdict"]
 
@@ -32,6 +37,7 @@ Verdict = Literal["understood", "silent", "problems"]
 _RANK: dict[Verdict, int] = {"silent": 0, "problems": 1, "understood": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
 _GLANCE = 4_000  # characters of context that are compared with what turns say
+_TELLING = 24  # characters that make it unlikely for two answers to be the same
 _ROLES = ("system", "user", "assistant", "tool")
 
 
@@ -65,6 +71,7 @@ class Conversation:
         self._calls = Calls()
         self._uses: dict[str, int] = {}
         self._last_spot: timeline.Spot | None = None
+        self._last_texts: set[str] = set()  # of the last message that an assistant said
 
     def items(self, entries: Sequence[Entry] | None = None) -> Iterator[Message | Answer | Problem]:
         """All that was said. Given `entries`, these are the messages, whatever the root says."""
@@ -91,7 +98,7 @@ class Conversation:
         self, whole: Sequence[Entry], turns: Sequence[Turn], archives: Sequence[Archive]
     ) -> Iterator[Message | Answer | Problem]:
         summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
-        seen = [_glance(message, is_summary=entry.id in summaries) for entry, message in self._each(whole)]
+        seen = [_glance(message, is_archived=entry.id in summaries) for entry, message in self._each(whole)]
         alignment = timeline.align(seen, turns)
         spots = timeline.place_in_time(
             seen,
@@ -104,11 +111,12 @@ class Conversation:
         )
         self._last_spot = spots[-1] and timeline.Spot(spots[-1].at, "turn")
         waiting = _before_which(alignment, len(seen))
+        told = _ToldAlready(seen)
         # A compaction begins the list anew, with the same instructions.
         instructions = {entry.id for entry in (*whole[:1], *self.state.messages[:1])}
         for place, (entry, message) in enumerate(self._each(whole)):
             for number in waiting.get(place, ()):
-                yield from self._tell_untold(turns[number], number)
+                yield from self._tell_untold(turns[number], number, told)
             turn = alignment.turns.get(place)
             yield from self._tell_entry(
                 entry,
@@ -119,7 +127,7 @@ class Conversation:
                 is_instruction=entry.id in instructions,
             )
         for number in waiting.get(len(seen), ()):
-            yield from self._tell_untold(turns[number], number)
+            yield from self._tell_untold(turns[number], number, told)
 
     def _each(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, dict[str, Any] | bytes | None]]:
         """Every entry with its message; bytes when it is none, None when its blob is not there."""
@@ -147,23 +155,26 @@ class Conversation:
             return
         role = message.get("role")
         if role not in _ROLES:
-            self._tally.meet(f"role {role}")
+            self._tally.meet(f"role {name_of(role)}")
         place = self._place(entry.id, spot)
-        if archive is not None:
+        if archive is not None or is_summary(message):
             # The message that stands for what a compaction took out: nobody said it.
-            yield message_at(place, "system", archive.summary or text_of(message), kind="compaction")
+            told = (archive.summary if archive else "") or text_of(message)
+            yield message_at(place, "system", told, kind="compaction")
             self._mark(entry.id, "blob (message)", "understood")
         elif role == "system" and is_instruction:
             self._mark(entry.id, "blob (system prompt)", "silent")
         elif role == "system":
             yield message_at(place, "system", text_of(message), kind="context")
             self._mark(entry.id, "blob (message)", "understood")
-        elif role == "user":
-            yield self._tell_user(message, place, turn)
-            self._mark(entry.id, "blob (message)", "understood")
         else:
-            place = self._with_model(message, place, role)
-            said = list(said_by(message, place, calls=self._calls, tally=self._tally))
+            if role == "user":
+                said = list(self._tell_user(message, place, turn))
+            else:
+                place = self._with_model(message, place, role)
+                said = list(said_by(message, place, calls=self._calls, tally=self._tally))
+            if role == "assistant":
+                self._last_texts = texts_in(message)
             known = role in _ROLES and not message.get("content")
             self._mark(
                 entry.id, "blob (message)", "understood" if said else "silent" if known else "problems"
@@ -172,32 +183,44 @@ class Conversation:
                 yield Problem(place.origin, "says nothing that is understood")
             yield from said
 
-    def _tell_user(self, message: dict[str, Any], place: Place, turn: Turn | None) -> Message:
+    def _tell_user(
+        self, message: dict[str, Any], place: Place, turn: Turn | None
+    ) -> Iterator[Message | Answer]:
         prompt = prompt_of(message)
         whole = text_of(message)
         self.told_folders |= dict.fromkeys(folders_in(whole))
+        rest = without_prompt(message)
         text = prompt.text
         if turn is not None and turn.text.strip() and not prompt.is_quoted:
             text = turn.text.strip()
         if prompt.is_context and not text:
-            return message_at(place, "system", whole, kind="context")
+            if whole:
+                yield message_at(place, "system", whole, kind="context")
+            yield from said_by(rest, place, calls=self._calls, tally=self._tally, number=1 if whole else 0)
+            return
         is_synthetic = (turn is not None and turn.is_simulated) or is_injected(text)
         if not is_synthetic:
             self.first_prompt = self.first_prompt or text or None
         kind = "synthetic" if is_synthetic else None
-        return message_at(place, "user", text, kind=kind, attachments=prompt.attachments)
+        yield message_at(place, "user", text, kind=kind, attachments=prompt.attachments)
+        yield from said_by(rest, place, calls=self._calls, tally=self._tally, number=1)
 
-    def _tell_untold(self, turn: Turn, number: int) -> Iterator[Message | Problem]:
+    def _tell_untold(self, turn: Turn, number: int, told: "_ToldAlready") -> Iterator[Message | Problem]:
+        """A turn whose prompt is not among the messages, without those of its steps that are."""
+        steps = list(read_steps(turn, self._blobs))
+        if steps and steps[0] in told:
+            return  # its prompt is there too, in other words
         self.reasons["older messages are kept only as the window shows them"] = None
-        yield from self._tell_turn(turn, number)
+        yield from self._tell_turn(turn, number, [step for step in steps if step not in told])
 
-    def _tell_turn(self, turn: Turn, number: int) -> Iterator[Message | Problem]:
+    def _tell_turn(
+        self, turn: Turn, number: int, steps: Iterable[Step] | None = None
+    ) -> Iterator[Message | Problem]:
         """A turn from its steps, for conversations that have no messages of the other kind."""
         timings = self.state.timings
         timed_ms = timings[number].timestamp_ms if number < len(timings) else None
-        for said, blob in said_in(
-            turn, read_steps(turn, self._blobs), calls=self._calls, place=self._place, timed_ms=timed_ms
-        ):
+        steps = read_steps(turn, self._blobs) if steps is None else steps
+        for said, blob in said_in(turn, steps, calls=self._calls, place=self._place, timed_ms=timed_ms):
             if said.role == "user" and said.kind is None:
                 self.first_prompt = self.first_prompt or said.content or None
             self._mark(blob, "blob (turn)", "understood")
@@ -207,15 +230,27 @@ class Conversation:
         """The step that was under way; a root written in between repeats it."""
         told = {entry.id for entry in whole}
         for entry in self.state.pending:
-            message = load_message(entry.data or b"")
+            message = load_message(entry.data or self._blobs.get(entry.id) or b"")
             if message is None:
                 yield Problem(Origin(self._path, "root, field 4"), "the unfinished step is not JSON")
                 continue
-            calls = calls_in(message)
-            if entry.id in told or (calls and all(self._calls.find(id) for id in calls)):
+            if entry.id in told:
                 continue
             place = self._with_model(message, self._place(entry.id, self._last_spot), "assistant")
-            yield from said_by(message, place, calls=self._calls, tally=self._tally)
+            left = {"role": "assistant", "content": self._unsaid_parts(message)}
+            yield from said_by(left, place, calls=self._calls, tally=self._tally)
+
+    def _unsaid_parts(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        """The parts of an unfinished step that its first half, already among the messages, did not have."""
+        left = []
+        for part in parts_of(message):
+            known = calls_in({"content": [part]})
+            if known and known[0] in self._calls:
+                continue
+            texts = texts_in({"content": [part]})
+            if not texts or not texts <= self._last_texts:
+                left.append(part)
+        return left
 
     def _damage(self, whole: Iterable[Entry], turns: Iterable[Turn]) -> Iterator[Problem]:
         """What the conversation names and the store does not have, or has differently."""
@@ -276,12 +311,31 @@ class Conversation:
         return Origin(self._path, f"blob {id}")
 
 
-def _glance(message: dict[str, Any] | bytes | None, *, is_summary: bool) -> timeline.Seen:
-    if not isinstance(message, dict) or is_summary:
+class _ToldAlready:
+    """The steps of turns that the messages hold too."""
+
+    def __init__(self, seen: Iterable[timeline.Seen]) -> None:
+        self._calls: set[str] = set()
+        self._texts: set[int] = set()
+        for each in seen:
+            self._calls.update(each.calls)
+            self._texts.update(each.texts)
+
+    def __contains__(self, step: Step) -> bool:
+        if step.call is not None:
+            return step.call.id in self._calls
+        text = (step.text or step.thinking or "").strip()
+        # A short answer says nothing: there are many of them.
+        return len(text) >= _TELLING and hash(text) in self._texts
+
+
+def _glance(message: dict[str, Any] | bytes | None, *, is_archived: bool) -> timeline.Seen:
+    if not isinstance(message, dict) or is_archived or is_summary(message):
         return timeline.Seen("")
     role = str(message.get("role"))
     if role != "user":
-        return timeline.Seen(role, calls=calls_in(message))
+        texts = tuple(hash(text) for text in texts_in(message) if len(text) >= _TELLING)
+        return timeline.Seen(role, calls=calls_in(message), texts=texts)
     prompt = prompt_of(message)
     if prompt.is_context:
         return timeline.Seen(role, at=prompt.at, context=text_of(message)[:_GLANCE])

@@ -2,9 +2,11 @@
 
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from backscroll.model import Edit, Hunk
 
-__all__ = ["edits_of"]
+__all__ = ["edits_of", "made_new"]
 
 _WRITES = {"write", "writefile", "createfile"}
 _REPLACES = {
@@ -60,6 +62,13 @@ def edits_of(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
         kept = tuple(hunk for hunk in hunks if hunk is not None)
         return (Edit(path, kept),) if kept else ()
     return ()
+
+
+def made_new(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The same edits of a file that was not there before; one that took lines out was."""
+    return tuple(
+        replace(edit, kind="create") if edit.kind == "update" and not edit.removed else edit for edit in edits
+    )
 
 
 def _hunk(step: Any) -> Hunk | None:

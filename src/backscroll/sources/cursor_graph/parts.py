@@ -8,14 +8,16 @@ import msgspec
 
 from backscroll.model import Answer, Attachment, Message, Origin, Role, Tally, TimeSource, ToolCall
 from backscroll.readers import lenient
-from backscroll.sources.cursor_graph.edits import edits_of
+from backscroll.readers.outline import name_of
+from backscroll.sources.cursor_graph.calls import Calls, call_id
+from backscroll.sources.cursor_graph.edits import edits_of, made_new
 from backscroll.sources.cursor_graph.prompt import Prompt, read_prompt
-from backscroll.sources.cursor_graph.tools import attachment_of, params_of, read_outcome
+from backscroll.sources.cursor_graph.tools import attachment_of, cursor_options, params_of, read_outcome
 
 __all__ = [
-    "Calls",
     "Place",
     "calls_in",
+    "is_summary",
     "load_message",
     "message_at",
     "model_of",
@@ -23,6 +25,8 @@ __all__ = [
     "prompt_of",
     "said_by",
     "text_of",
+    "texts_in",
+    "without_prompt",
 ]
 
 _CALLS = ("tool-call", "tool_call", "tool_use")
@@ -42,26 +46,6 @@ class Place(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class Calls:
-    """Which calls a session has made. Some models number their calls anew in every turn."""
-
-    def __init__(self) -> None:
-        self._uses: dict[str, int] = {}
-        self._names: dict[str, str] = {}
-
-    def make(self, id: Any) -> str | None:
-        """The id of a new call, made different from an earlier one's."""
-        if not isinstance(id, str) or not id:
-            return None
-        self._uses[id] = self._uses.get(id, 0) + 1
-        self._names[id] = id if self._uses[id] == 1 else f"{id}#{self._uses[id]}"
-        return self._names[id]
-
-    def find(self, id: Any) -> str | None:
-        """The call that an answer belongs to: the last one of that id."""
-        return self._names.get(id) if isinstance(id, str) else None
-
-
 def load_message(data: bytes) -> dict[str, Any] | None:
     """A message's JSON, or None when it is none."""
     try:
@@ -78,16 +62,9 @@ def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     """A message's parts, whichever of the shapes it has: text, list of parts, or calls beside the text."""
     content = message.get("content")
     parts: list[dict[str, Any]] = []
-    if message.get("role") == "tool" and message.get("tool_call_id"):
-        name = message.get("name")
-        return [
-            {
-                "type": "tool-result",
-                "toolCallId": message["tool_call_id"],
-                "toolName": name,
-                "result": content,
-            }
-        ]
+    is_whole_answer = message.get("tool_call_id") or isinstance(content, str)
+    if message.get("role") == "tool" and is_whole_answer and (id := call_id(message)) is not None:
+        return [{"type": "tool-result", "toolCallId": id, "toolName": message.get("name"), "result": content}]
     if isinstance(content, str):
         parts.append({"type": "text", "text": content})
     elif isinstance(content, list):
@@ -112,10 +89,13 @@ def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 def calls_in(message: dict[str, Any]) -> tuple[str, ...]:
     """The ids of the calls in a message."""
     return tuple(
-        id
-        for part in parts_of(message)
-        if part.get("type") in _CALLS and isinstance(id := _call_id(part), str)
+        id for part in parts_of(message) if part.get("type") in _CALLS and (id := call_id(part)) is not None
     )
+
+
+def is_summary(message: dict[str, Any]) -> bool:
+    """Whether the tool wrote this message in place of older ones."""
+    return cursor_options(message).get("isSummary") is True
 
 
 def prompt_of(message: dict[str, Any]) -> Prompt:
@@ -132,43 +112,58 @@ def prompt_of(message: dict[str, Any]) -> Prompt:
 def model_of(message: dict[str, Any]) -> str | None:
     """The model that a message names, on itself or on one of its parts."""
     for holder in (*parts_of(message), message):
-        options = holder.get("providerOptions")
-        cursor = options.get("cursor") if isinstance(options, dict) else None
-        name = cursor.get("modelName") if isinstance(cursor, dict) else None
+        name = cursor_options(holder).get("modelName")
         if isinstance(name, str) and name and name != "default":
             return name
     return None
 
 
 def said_by(
-    message: dict[str, Any], place: Place, *, calls: Calls, tally: Tally
+    message: dict[str, Any], place: Place, *, calls: Calls, tally: Tally, number: int = 0
 ) -> Iterator[Message | Answer]:
-    """The messages and answers in an assistant's, tool's or unknown record, in the order written."""
-    number = 0
+    """The messages and answers in an assistant's, tool's or unknown record, in the order written.
+
+    ``number`` is how many messages the record has given already.
+    """
     speaker: Role = "assistant" if message.get("role") in ("assistant", "tool") else "system"
-    for part in parts_of(message):
+    parts = parts_of(message)
+    # The tool's own account of a call stands on the message and does not say of which.
+    is_single = sum(part.get("type") in _RESULTS for part in parts) == 1
+    note = cursor_options(message).get("highLevelToolCallResult") if is_single else None
+    for part in parts:
         kind = part.get("type")
         said: Message | Answer | None
         spot = place if not number else msgspec.structs.replace(place, id=f"{place.id}.{number}")
         if kind in _CALLS:
-            said = _call(part, spot, calls)
+            said = _call(part, spot, calls, record=place.id)
         elif kind in _RESULTS:
-            said = _answer(part, spot, calls)
+            said = _answer(part, spot, calls, note)
         elif kind in _THOUGHTS or kind in _REDACTED:
             thought = _text(part) or ""
             said = message_at(spot, "thinking", thought, kind=None if thought.strip() else "redacted")
         elif (text := _text(part)) is not None:
             said = message_at(spot, speaker, text) if text.strip() else None
             if kind not in _TEXTS:
-                tally.meet(f"part type {kind}")
+                tally.meet(f"part type {name_of(kind)}")
         elif (attached := attachment_of(part)) is not None:
             said = message_at(spot, speaker, "", attachments=(attached,))
         else:
-            tally.meet(f"part type {kind}")
+            tally.meet(f"part type {name_of(kind)}")
             said = None
         if said is not None:
             number += isinstance(said, Message)
             yield said
+
+
+def without_prompt(message: dict[str, Any]) -> dict[str, Any]:
+    """What stands in a user's message beside text and pictures: answers, in some versions."""
+    rest = [part for part in parts_of(message) if _text(part) is None and attachment_of(part) is None]
+    return {**message, "role": "tool", "content": rest, "tool_calls": None}
+
+
+def texts_in(message: dict[str, Any]) -> set[str]:
+    """What was said and thought in a message, each part for itself."""
+    return {text.strip() for part in parts_of(message) if (text := _text(part)) and text.strip()}
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -200,34 +195,39 @@ def message_at(
     )
 
 
-def _call(part: dict[str, Any], place: Place, calls: Calls) -> Message:
+def _call(part: dict[str, Any], place: Place, calls: Calls, *, record: str) -> Message:
     name = _name(part)
     params = params_of(part)
-    tool = ToolCall(calls.make(_call_id(part)), name, params, edits=edits_of(name, params))
+    edits = edits_of(name, params)
+    id = calls.make(call_id(part), record, edits)
+    # What is answered has done nothing before its answer says so.
+    tool = ToolCall(id, name, params, edits=() if calls.are_answered else edits)
     return message_at(place, "tool", "", tool=tool)
 
 
-def _answer(part: dict[str, Any], place: Place, calls: Calls) -> Message | Answer:
+def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Message | Answer | None:
     """An answer to its call; where the call is gone, what came of it stands for both."""
-    outcome = read_outcome(part)
-    call = calls.find(_call_id(part))
+    outcome = read_outcome(part, note)
+    id = call_id(part)
+    call = calls.answer(id, outcome.text)
     if call is not None:
+        edits = call.edits if outcome.status == "completed" else ()
         return Answer(
-            tool_call_id=call,
+            tool_call_id=call.id,
             result=outcome.text,
             origin=place.origin,
             status=outcome.status,
+            decision=outcome.decision,
             timestamp=place.timestamp,
+            edits=made_new(edits) if outcome.is_new_file else edits,
             attachments=outcome.attachments,
         )
-    tool = ToolCall(calls.make(_call_id(part)), _name(part), result=outcome.text, status=outcome.status)
+    if calls.is_repeated(id, outcome.text):
+        return None
+    made = calls.make(id, place.id)
+    calls.answer(id, outcome.text)
+    tool = ToolCall(made, _name(part), result=outcome.text, status=outcome.status, decision=outcome.decision)
     return message_at(place, "tool", "", tool=tool, attachments=outcome.attachments)
-
-
-def _call_id(part: dict[str, Any]) -> Any:
-    return next(
-        (part[key] for key in ("toolCallId", "tool_call_id", "tool_use_id", "id") if part.get(key)), None
-    )
 
 
 def _name(part: dict[str, Any]) -> str:

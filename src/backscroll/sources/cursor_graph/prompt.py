@@ -11,6 +11,7 @@ from backscroll.readers import times
 __all__ = ["Prompt", "folders_in", "is_injected", "read_prompt"]
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+_WHOLE_QUERY = re.compile(r"<user_query>(.*)</user_query>", re.DOTALL)
 _CUT_QUERY = re.compile(r"<user_query>\s*(.*)", re.DOTALL)
 _TIMESTAMP = re.compile(r"<timestamp>(.*?)</timestamp>", re.DOTALL)
 _IMAGES = re.compile(r"<image_files>(.*?)</image_files>", re.DOTALL)
@@ -85,14 +86,22 @@ def read_prompt(raw: str) -> Prompt:
         for block in _IMAGES.findall(raw)
         for path in _IMAGE_PATH.findall(block)
     ]
-    queries = [query for query in _QUERY.findall(raw) if query]
-    if not queries and "</user_query>" not in raw and (cut := _CUT_QUERY.search(raw)):
-        queries = [cut[1]]
+    queries = _queries(raw)
+    around = raw if not queries else _WHOLE_QUERY.sub("", raw)
+    rest, drawn = _PLACEHOLDER.subn("", _CONTEXT.sub("", around))
+    images += [Attachment("image")] * max(0, drawn - len(images))
     if queries:
         return Prompt("\n\n".join(dict.fromkeys(queries)), at, tuple(images), is_quoted=True)
-    rest, drawn = _PLACEHOLDER.subn("", _CONTEXT.sub("", raw))
-    images += [Attachment("image")] * max(0, drawn - len(images))
     return Prompt(rest.replace("<user_query>", "").replace("</user_query>", "").strip(), at, tuple(images))
+
+
+def _queries(raw: str) -> list[str]:
+    """What stands between the marks; if only one opens, up to the last that closes, for people quote."""
+    pattern = _WHOLE_QUERY if raw.count("<user_query>") == 1 else _QUERY
+    queries = [query.strip() for query in pattern.findall(raw) if query.strip()]
+    if not queries and "</user_query>" not in raw and (cut := _CUT_QUERY.search(raw)):
+        queries = [cut[1]]
+    return queries
 
 
 def is_injected(text: str) -> bool:

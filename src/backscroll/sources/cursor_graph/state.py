@@ -6,6 +6,7 @@ docs/formats/cursor-cli.md lists the fields.
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from backscroll.model import TrackedFile
@@ -40,12 +41,15 @@ class Nested(Struct, frozen=True):
     blob: str | None
     created_ms: int | None = None
     kind: str | None = None
+    used_ms: int | None = None  # for the last time
 
-    @staticmethod
-    def unwrapped(data: bytes) -> bytes | None:
-        """The root within a subagent's record; None when these bytes are the root itself."""
-        inner = Record(data).bytes(1)
-        return None if inner is None or blob_id(inner) is not None else inner
+    def resolved(self, data: bytes) -> "Nested":
+        """The same with what its blob holds: the subagent's root, or the record around it."""
+        record = Record(data)
+        inner = record.bytes(1)
+        if inner is None or blob_id(inner) is not None:
+            return Nested(self.key, data, None)
+        return nested_of(self.key, record, inner)
 
 
 class State:
@@ -58,12 +62,14 @@ class State:
         self.messages = [entry_of(value) for value in record.all(1)]
         self.old_turns = _ids(record, 2)
         self.todos = _ids(record, 3)
-        self.pending = [Entry(sha256(value).hexdigest(), value) for value in record.all(4)]
+        self.pending = [entry_of(value) for value in record.all(4)]
         self.summary = _id(record, 6)
         self.plan = _id(record, 7)
         self.turns = _ids(record, 8)
         self.workspace_uris = record.texts(9)
-        self.archives = _ids(record, 13) or _ids(record, 11)
+        newer = _ids(record, 13)
+        # The one archive of older versions comes first, unless the list of newer ones has it.
+        self.archives = [id for id in _ids(record, 11) if id not in newer] + newer
         self.timings = [Timing(timing.number(2), timing.number(1)) for timing in record.records(14)]
         self.started_ms = record.number(26)
         self.branch = record.text(19) or None
@@ -82,9 +88,7 @@ class State:
         for entry in self._record.records(16):
             value = entry.record(2)
             if value is not None:
-                found.append(
-                    Nested(entry.text(1) or "", value.bytes(1), None, value.number(2), value.text(4) or None)
-                )
+                found.append(nested_of(entry.text(1) or "", value, value.bytes(1)))
         for entry in self._record.records(31):
             id = blob_id(entry.bytes(2) or b"")
             if id is not None:
@@ -126,10 +130,24 @@ class State:
         return {key: value for key, value in facts.items() if value}
 
 
+def nested_of(key: str, record: Record, root: bytes | None) -> Nested:
+    return Nested(key, root, None, record.number(2), record.text(4) or None, record.number(3))
+
+
 def entry_of(value: bytes) -> Entry:
-    """A message's place: 32 bytes name a blob, anything else is the message."""
+    """A message's place: 32 bytes name a blob, unless they are a message themselves, as anything else is."""
     id = blob_id(value)
-    return Entry(sha256(value).hexdigest(), value) if id is None else Entry(id)
+    return Entry(sha256(value).hexdigest(), value) if id is None or _is_object(value) else Entry(id)
+
+
+def _is_object(value: bytes) -> bool:
+    if value[:1] != b"{" or value[-1:] != b"}":
+        return False
+    try:
+        msgspec.json.decode(value)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 def _ids(record: Record, number: int) -> list[str]:

@@ -7,8 +7,9 @@ import msgspec
 
 from backscroll.model import Message, Role, ToolCall
 from backscroll.readers import times
+from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.edits import edits_of
-from backscroll.sources.cursor_graph.parts import Calls, Place, message_at
+from backscroll.sources.cursor_graph.parts import Place, message_at
 from backscroll.sources.cursor_graph.timeline import Spot
 from backscroll.sources.cursor_graph.tools import readable
 from backscroll.sources.cursor_graph.turns import Call, Step, Turn
@@ -46,7 +47,7 @@ def said_in(
 
 def _said(step: Step, calls: Calls) -> tuple[Role, str, ToolCall | None] | None:
     if step.call is not None:
-        return "tool", "", _tool(step.call, calls)
+        return "tool", "", _tool(step.id, step.call, calls)
     if step.thinking:
         return "thinking", step.thinking, None
     if step.text and step.text.strip():
@@ -61,13 +62,14 @@ def _bare(result: Any) -> Any:
     return result
 
 
-def _tool(call: Call, calls: Calls) -> ToolCall:
+def _tool(step: str, call: Call, calls: Calls) -> ToolCall:
     result = None if call.result is None else readable(_bare(call.result), [])
+    is_done = result is not None or call.completed_ms is not None
     return ToolCall(
-        calls.make(call.id),
+        calls.make(call.id, step),
         call.name,
         call.params,
         result,
-        "pending" if result is None and call.completed_ms is None else "completed",
-        edits=edits_of(call.name, call.params),
+        "completed" if is_done else "pending",
+        edits=edits_of(call.name, call.params) if is_done else (),
     )

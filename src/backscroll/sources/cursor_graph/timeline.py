@@ -28,6 +28,7 @@ class Seen(Struct):
     calls: tuple[str, ...] = ()
     at: datetime | None = None  # told in the text
     context: str = ""  # how the text begins of a user's message that nobody typed
+    texts: tuple[int, ...] = ()  # hashes of what the assistant said and thought
 
 
 class Spot(Struct, frozen=True):

@@ -1,16 +1,18 @@
 """What a tool was asked for, and what it answered as text a person can read."""
 
+import re
 from typing import Any
 
 import msgspec
 
-from backscroll.model import Attachment, Status
+from backscroll.model import Attachment, Decision, Status
 from backscroll.readers import lenient
 
-__all__ = ["Outcome", "attachment_of", "params_of", "read_outcome", "unwrapped"]
+__all__ = ["Outcome", "attachment_of", "cursor_options", "params_of", "read_outcome", "unwrapped"]
 
 _ENVELOPES = ("value", "content", "text", "output")  # of {"type": …, "value": …} and its relatives
 _LEVELS = 4
+_NEW_FILE = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -19,6 +21,15 @@ class Outcome(msgspec.Struct, frozen=True):
     text: str
     status: Status
     attachments: tuple[Attachment, ...] = ()
+    decision: Decision | None = None
+    is_new_file: bool = False  # the answer says that what was written was not there before
+
+
+def cursor_options(holder: dict[str, Any]) -> dict[str, Any]:
+    """What the tool itself notes on a message or a part of one, beside what the model sees."""
+    options = holder.get("providerOptions")
+    cursor = options.get("cursor") if isinstance(options, dict) else None
+    return cursor if isinstance(cursor, dict) else {}
 
 
 def unwrapped(value: Any) -> Any:
@@ -35,9 +46,7 @@ def unwrapped(value: Any) -> Any:
 
 def params_of(part: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call, wherever this version keeps them; what is no object is kept under ``raw``."""
-    options = part.get("providerOptions")
-    cursor = options.get("cursor") if isinstance(options, dict) else None
-    raw = cursor.get("rawToolCallArgs") if isinstance(cursor, dict) else None
+    raw = cursor_options(part).get("rawToolCallArgs")
     kept: Any = None
     for value in (part.get("args"), part.get("input"), part.get("arguments"), raw):
         plain = unwrapped(value)
@@ -48,8 +57,11 @@ def params_of(part: dict[str, Any]) -> dict[str, Any]:
     return {} if kept is None else {"raw": kept}
 
 
-def read_outcome(part: dict[str, Any]) -> Outcome:
-    """The answer in a tool-result part: text, object, list of blocks, or an envelope around one of them."""
+def read_outcome(part: dict[str, Any], note: Any = None) -> Outcome:
+    """The answer in a tool-result part: text, object, list of blocks, or an envelope around one of them.
+
+    ``note`` is the tool's own account of the call, where the message carries one.
+    """
     attachments: list[Attachment] = []
     text = ""
     failed = part.get("isError") is True or part.get("is_error") is True
@@ -60,7 +72,33 @@ def read_outcome(part: dict[str, Any]) -> Outcome:
         if isinstance(value, dict) and str(value.get("type", "")).startswith("error"):
             failed = True
         text = text or readable(value, attachments)
-    return Outcome(text, "failed" if failed else "completed", tuple(dict.fromkeys(attachments)))
+    noted = note if isinstance(note, dict) else {}
+    output = noted.get("output")
+    told = output if isinstance(output, dict) else {}
+    status: Status = "failed" if failed else _status(noted, told)
+    return Outcome(
+        text or (readable(output, attachments) if output else ""),
+        status,
+        tuple(dict.fromkeys(attachments)),
+        "rejected" if status == "cancelled" else None,
+        _is_new_file(told.get("success"), text),
+    )
+
+
+def _status(note: dict[str, Any], output: dict[str, Any]) -> Status:
+    """How a call ended by the tool's own account: ``{"output": {"success": …}, "isError": …}``."""
+    if "rejected" in output:
+        return "cancelled"
+    said = [flag for flag in (note.get("isError"), output.get("isError")) if isinstance(flag, bool)]
+    if said:
+        return "failed" if any(said) else "completed"
+    return "failed" if any(name in output for name in ("error", "failure")) else "completed"
+
+
+def _is_new_file(success: Any, text: str) -> bool:
+    if isinstance(success, dict) and isinstance(success.get("afterFullFileContent"), str):
+        return not success.get("beforeFullFileContent")
+    return _NEW_FILE.search(text[:500]) is not None
 
 
 def readable(value: Any, attachments: list[Attachment], *, depth: int = 0) -> str:

@@ -71,8 +71,8 @@ class Turn(Struct, frozen=True):
 
 
 def read_turns(ids: Iterable[str], blobs: Blobs) -> Iterator[Turn]:
-    """The turns in order. One whose blob is missing is left out; `blobs` remembers it."""
-    bare: list[tuple[str, Record]] = [(id, Record(data)) for id, data in blobs.each(ids) if data is not None]
+    """The turns in order. One whose blob is missing has nothing in it; `blobs` remembers it."""
+    bare = [(id, Record(data or b"")) for id, data in blobs.each(ids)]
     users = [_user_value(turn) for _, turn in bare]
     found = {
         id: Record(data)

@@ -9,7 +9,7 @@ import backscroll
 FLOORS = [
     ["model", "errors"],
     ["readers", "config", "testing"],
-    ["sources"],
+    ["sources", "archive", "index", "render"],
     ["ingest"],
     ["history"],
     ["cli"],

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from backscroll.errors import UsageError
 
-__all__ = ["Machine", "NamedRoot", "named_roots", "this_machine"]
+__all__ = ["Machine", "NamedRoot", "archive_home", "named_roots", "this_machine"]
 
 
 class Machine(Struct, frozen=True):
@@ -34,6 +34,18 @@ class Machine(Struct, frozen=True):
 def this_machine() -> Machine:
     """The machine this process runs on."""
     return Machine(Path.home(), dict(os.environ), sys.platform)
+
+
+def archive_home(flag: Path | None, machine: Machine) -> Path:
+    """The archive's folder: ``--home``, then ``BACKSCROLL_HOME``, then the system's place for such things."""
+    if flag is not None:
+        return flag
+    named = machine.environ.get("BACKSCROLL_HOME", "")
+    if named:
+        return machine.expanded(named)
+    from platformdirs import user_data_path
+
+    return user_data_path("backscroll", appauthor=False)
 
 
 class NamedRoot(Struct, frozen=True):

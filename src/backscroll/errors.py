@@ -6,6 +6,7 @@ BackscrollError
 │   └── DatabaseNotFoundError
 ├── DatabaseUnreadableError        there, but not to be read
 │   └── DatabaseLockedError        another process holds it
+├── ArchiveError                   Backscroll's own archive cannot be opened or written
 ├── SessionNotFoundError
 ├── WorkspaceNotFoundError
 └── DestinationError               a place that cannot be written to
@@ -16,6 +17,7 @@ A record that cannot be read is not an error but a `Problem`, a value.
 from os import PathLike, fspath
 
 __all__ = [
+    "ArchiveError",
     "BackscrollError",
     "DataNotFoundError",
     "DatabaseLockedError",
@@ -56,6 +58,10 @@ class DatabaseUnreadableError(_DataError):
 
 class DatabaseLockedError(DatabaseUnreadableError):
     """Another process holds the database and did not let go in time."""
+
+
+class ArchiveError(_DataError):
+    """Backscroll's own archive cannot be opened or written."""
 
 
 class SessionNotFoundError(BackscrollError):

@@ -1,19 +1,33 @@
 """The library: everything a face can do is a method here."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from backscroll import sources
-from backscroll.config import Machine, NamedRoot, this_machine
+from backscroll.config import Machine, NamedRoot, archive_home, this_machine
+from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
+from backscroll.model import PaginatedResult, Pagination, Session, SessionSummary
 from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
 if TYPE_CHECKING:
+    from backscroll.archive import Archive, Filter
+    from backscroll.ingest.sync import Synced
     from backscroll.testing.demo import Demo
 
 __all__ = ["History"]
+
+_LARGEST_PAGE = 1000
+
+
+def _check_page(limit: int, offset: int) -> None:
+    if not 1 <= limit <= _LARGEST_PAGE:
+        raise UsageError(f"a page holds 1 to {_LARGEST_PAGE} sessions, not {limit}")
+    if offset < 0:
+        raise UsageError(f"a page cannot begin before the first session: {offset}")
 
 
 class History:
@@ -22,11 +36,92 @@ class History:
     With ``roots`` only these folders are read; otherwise every place where a tool keeps its history.
     """
 
-    def __init__(self, *, roots: Sequence[NamedRoot] = (), machine: Machine | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        roots: Sequence[NamedRoot] = (),
+        home: Path | None = None,
+        machine: Machine | None = None,
+    ) -> None:
         self._machine = machine or this_machine()
         self._named = tuple(roots)
+        self._home = home
         for root in self._named:
-            sources.named(root.source)
+            if root.source not in sources.NAMES:
+                sources.named(root.source)
+
+    @property
+    def archive_path(self) -> Path:
+        """The archive's file, whether or not it exists yet."""
+        return archive_home(self._home, self._machine) / "archive.db"
+
+    @cached_property
+    def _archive(self) -> "Archive":
+        from backscroll.archive import Archive  # the database is loaded only by those who need it
+
+        return Archive(self.archive_path)
+
+    def close(self) -> None:
+        """Close the archive, if it was opened."""
+        if "_archive" in self.__dict__:
+            self._archive.close()
+            del self.__dict__["_archive"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def sync(self, progress: Progress | None = None, *, wait: bool = True) -> "Synced | None":
+        """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
+        from backscroll.ingest.sync import sync
+
+        with self._archive.patience(None if wait else 0.0) as archive:
+            return sync(archive, self.roots(), progress) if archive is not None else None
+
+    def list_sessions(
+        self, wanted: "Filter | None" = None, *, limit: int = 20, offset: int = 0
+    ) -> PaginatedResult[SessionSummary]:
+        """One page of sessions, newest first."""
+        from backscroll.archive import Filter
+
+        _check_page(limit, offset)
+        wanted = wanted or Filter()
+        total = self._archive.count(wanted)
+        data = self._archive.summaries(wanted, limit=limit, offset=offset)
+        has_more = offset + len(data) < total
+        return PaginatedResult(tuple(data), Pagination(total, limit, offset, has_more))
+
+    def find(self, ref: str, wanted: "Filter | None" = None) -> SessionSummary:
+        """The session that a ref names: an index of the list, an id, or any unambiguous beginning of one.
+
+        Raises `SessionNotFoundError`, which names the candidates when there are several.
+        """
+        from backscroll.archive import Filter
+
+        wanted = wanted or Filter()
+        if ref.isascii() and ref.isdigit():
+            place = int(ref)
+            if 0 < place <= self._archive.count(wanted):
+                return self._archive.summaries(wanted, limit=1, offset=place - 1)[0]
+        source, colon, id_ = ref.partition(":")
+        if not colon or source not in sources.NAMES:
+            id_ = ref
+        found = self._archive.find(id_) if id_ else []
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise SessionNotFoundError(
+                f"no session is called {ref!r}; backscroll list shows what there is", ref
+            )
+        names = "\n".join(f"  {one.ref}  {one.title or ''}".rstrip() for one in found)
+        raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
+
+    def get_session(self, ref: str, wanted: "Filter | None" = None) -> Session:
+        """A session with every message of it."""
+        summary = self.find(ref, wanted)
+        return Session(summary, tuple(self._archive.messages_of(summary)))
 
     def roots(self) -> Iterator[tuple[Source, Path]]:
         """Every folder that is looked at, whether or not it exists."""

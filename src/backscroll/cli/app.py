@@ -4,17 +4,24 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from backscroll import __version__
 from backscroll.errors import BackscrollError, UsageError
 
+if TYPE_CHECKING:
+    from backscroll.history import History
+
 __all__ = ["Setup", "app", "run"]
 
 # name: (module, one line for --help)
 _COMMANDS = {
     "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
+    "list": ("backscroll.cli.list", "List sessions, newest first."),
+    "show": ("backscroll.cli.show", "Show a session."),
+    "sync": ("backscroll.cli.sync", "Read what changed into the archive."),
     "doctor": ("backscroll.cli.doctor", "Say what history there is, and whether all of it was understood."),
 }
 
@@ -25,6 +32,14 @@ class Setup:
     def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
         self.home = home
         self.roots = roots
+
+    def history(self) -> "History":
+        """The library, set up as the options say."""
+        from backscroll.config import named_roots, this_machine
+        from backscroll.history import History
+
+        machine = this_machine()
+        return History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
 
 
 class _Lazy(click.Group):

@@ -236,14 +236,15 @@ def _linked(session: Session, link: Link) -> Session:
 
 def _with_tokens(sessions: dict[Key, Session]) -> dict[Key, Session]:
     """Each response counted once, where it was first made; a subagent's copy of it does not count."""
-    makers: dict[str, tuple[tuple[datetime, bool, str], Key]] = {}
+    makers: dict[str, tuple[tuple[bool, datetime, bool, str], Key]] = {}
     usage: dict[str, TokenUsage] = {}
     for key, session in sessions.items():
         for response, message in _responses(session):
             if message.usage is None:
                 continue
             usage[response] = usage[response].merged(message.usage) if response in usage else message.usage
-            rank = (message.timestamp or _LATEST, message.is_sidechain, key[1])
+            is_copy = message.copied_from is not None
+            rank = (is_copy, message.timestamp or _LATEST, message.is_sidechain, key[1])
             if response not in makers or rank < makers[response][0]:
                 makers[response] = (rank, key)
     totals: dict[Key, int] = {}

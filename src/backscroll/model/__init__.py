@@ -1,6 +1,6 @@
 """What a session is: pure values, knowing no tool, no file and no database."""
 
-from backscroll.model.fold import Reading, Told, fold
+from backscroll.model.fold import Reading, Told, answered, fold, without_call
 from backscroll.model.message import (
     Attachment,
     Decision,
@@ -32,6 +32,7 @@ from backscroll.model.stream import (
     Unit,
     Visibility,
 )
+from backscroll.model.summary import PaginatedResult, Pagination, Session, SessionSummary
 from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 
 __all__ = [
@@ -52,9 +53,13 @@ __all__ = [
     "Naming",
     "Opening",
     "Origin",
+    "PaginatedResult",
+    "Pagination",
     "Problem",
     "Reading",
     "Role",
+    "Session",
+    "SessionSummary",
     "Spent",
     "Status",
     "Tally",
@@ -66,7 +71,9 @@ __all__ = [
     "Unit",
     "Visibility",
     "Workspace",
+    "answered",
     "fold",
     "normalised",
+    "without_call",
     "workspace_hash",
 ]

@@ -47,7 +47,7 @@ class Origin(Struct, frozen=True, gc=False):
     place: str  # "line 41", "bubbleId:…", "blob 3f2a…": whatever the format counts in
 
 
-class TokenUsage(Struct, frozen=True, gc=False):
+class TokenUsage(Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens as the tool wrote them down; None where it did not count."""
 
     input_tokens: int | None = None
@@ -91,7 +91,7 @@ def _larger(one: _Number | None, other: _Number | None) -> _Number | None:
     return max(one, other)
 
 
-class Attachment(Struct, frozen=True, gc=False):
+class Attachment(Struct, frozen=True, gc=False, omit_defaults=True):
     """Something that came along with a message: named and measured, never carried."""
 
     kind: str  # "image", "document", "file", "folder", "selection", "commit", "link", "rule", "terminal", …
@@ -101,7 +101,7 @@ class Attachment(Struct, frozen=True, gc=False):
     path: str | None = None
 
 
-class Hunk(Struct, frozen=True, gc=False):
+class Hunk(Struct, frozen=True, gc=False, omit_defaults=True):
     """Lines taken out and lines put in at one place of a file. A start is None when the tool did not say."""
 
     removed: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Hunk(Struct, frozen=True, gc=False):
     new_start: int | None = None
 
 
-class Edit(Struct, frozen=True, gc=False):
+class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
     """What one tool call did to one file."""
 
     path: str
@@ -132,7 +132,7 @@ class Edit(Struct, frozen=True, gc=False):
         return sum(len(hunk.removed) for hunk in self.hunks)
 
 
-class ToolCall(Struct, frozen=True, gc=False):
+class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool the assistant asked for, and what came of it."""
 
     id: str | None
@@ -148,7 +148,7 @@ class ToolCall(Struct, frozen=True, gc=False):
         return self.status == "failed"
 
 
-class Message(Struct, frozen=True, kw_only=True, gc=False):
+class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One thing said or done. A tool call and its result are one message."""
 
     id: str  # the tool's own id; a record that gives several messages adds ".1", ".2", … to the later ones

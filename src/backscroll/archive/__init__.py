@@ -1,0 +1,140 @@
+"""The SQLite file that outlives the tools: the truth."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backscroll.archive import raw, reading, units
+from backscroll.archive.accounts import accounts_of
+from backscroll.archive.connection import connect, transaction
+from backscroll.archive.derive import affected, mark_copies
+from backscroll.archive.reading import Filter
+from backscroll.archive.rows import write_session
+from backscroll.archive.units import Known
+from backscroll.archive.writing import UnitWriter
+from backscroll.model import Item, Mark, Message, SessionSummary, Unit
+
+__all__ = ["Archive", "Filter", "Known"]
+
+
+class Archive:
+    """Everything ever read, in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db = connect(path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def patience(self, seconds: float | None) -> Iterator["Archive | None"]:
+        """For so long wait for another writer; None inside when one is at work and that is too long."""
+        if seconds is None:
+            yield self
+            return
+        self._db.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
+        try:
+            self._db.execute("begin immediate")
+            self._db.execute("rollback")
+        except sqlite3.OperationalError:
+            yield None
+            return
+        finally:
+            self._db.execute("pragma busy_timeout = 30000")
+        yield self
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    def known_units(self, source: str, root: Path) -> dict[tuple[str, str], Known]:
+        """Every unit ever read below a root, by path and key."""
+        return units.known_units(self._db, source, str(root))
+
+    def mark_of(self, known: Known) -> Mark | None:
+        """How far a unit was read."""
+        return units.mark_of(self._db, known.number)
+
+    def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:
+        """Whether a file still holds, up to the mark, what was read from it."""
+        try:
+            return units.prefix_of(Path(unit.path), mark.offset) == known.prefix
+        except OSError:
+            return False
+
+    def put(
+        self,
+        unit: Unit,
+        platform: str,
+        items: Iterable[Item],
+        *,
+        event: str,
+        is_appended: bool = False,
+        keeps_file: bool = False,
+    ) -> list[int]:
+        """Record a unit and all that was read from it, or none of it. Returns the accounts it touched."""
+        with transaction(self._db):
+            number = units.register(self._db, unit, platform)
+            if not is_appended:
+                units.set_aside(self._db, number)
+            writer = UnitWriter(self._db, number, platform, is_appended=is_appended)
+            writer.write(items)
+            is_retried = writer.tally.records == 0 and writer.problems > 0
+            if not is_appended and units.settle_former(self._db, number):
+                event = "rewritten, and what it no longer tells was kept"
+            if keeps_file:
+                raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
+            units.record(self._db, number, unit, writer.tally, event=event, is_retried=is_retried)
+        return writer.accounts
+
+    def mark_gone(self, numbers: Iterable[int]) -> list[int]:
+        """Note that units vanished. Returns the accounts whose sessions may be gone with them."""
+        numbers = list(numbers)
+        with transaction(self._db):
+            units.mark_gone(self._db, numbers)
+        return self._accounts_of_units(numbers)
+
+    def _accounts_of_units(self, numbers: Iterable[int]) -> list[int]:
+        found: list[int] = []
+        for number in numbers:
+            rows = self._db.execute("select number from account where unit = ?", [number])
+            found += [account for (account,) in rows]
+        return found
+
+    def derive(self, accounts: Iterable[int]) -> int:
+        """Bring every session that these accounts bear on up to date. Returns how many there were."""
+        changed = list(accounts)
+        if not changed:
+            return 0
+        now = datetime.now(UTC)
+        with transaction(self._db):
+            sessions = affected(self._db, changed)
+            foreign: dict[int, set[str]] = {}
+            for session in sessions:
+                for account in accounts_of(self._db, session):
+                    ids = account.closing.metadata.get("other_session_ids")
+                    if ids:
+                        foreign[account.number] = set(ids)
+            mark_copies(self._db, changed, foreign)
+            for session in sessions:
+                write_session(self._db, session, now)
+        return len(sessions)
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
+        """One page of sessions, newest first."""
+        return reading.summaries(self._db, wanted, limit=limit, offset=offset)
+
+    def count(self, wanted: Filter) -> int:
+        """How many sessions pass a filter."""
+        return reading.count(self._db, wanted)
+
+    def find(self, id_: str) -> list[SessionSummary]:
+        """Sessions and subagents whose id begins so."""
+        return reading.find(self._db, id_)
+
+    def messages_of(self, summary: SessionSummary) -> list[Message]:
+        """Every message of a session, in order."""
+        return reading.messages_of(self._db, summary)

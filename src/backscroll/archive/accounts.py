@@ -1,0 +1,83 @@
+"""Accounts: what one unit tells of one session, and which of them a session is taken from."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from backscroll.archive.bodies import decompress
+from backscroll.archive.derive import Session
+from backscroll.model import STORES, Closing
+
+__all__ = ["Account", "accounts_of", "agents_of", "completed", "told_by"]
+
+_QUERY = (
+    "select a.number, a.source, a.store, a.id, a.closing, a.messages, a.preview, u.modified_at, u.is_gone,"
+    " a.is_former"
+    " from account a join unit u on u.number = a.unit where length(a.closing)"
+)
+
+
+class Account(msgspec.Struct):
+    """What one unit tells of a session."""
+
+    number: int
+    source: str
+    store: str
+    id: str
+    closing: Closing
+    messages: int
+    preview: str | None
+    modified_at: str | None
+    is_gone: bool
+    is_former: bool  # what the unit told before it was rewritten
+
+
+def _account(row: tuple[Any, ...]) -> Account:
+    number, source, store, id_, closing, messages, preview, modified_at, is_gone, is_former = row
+    told = msgspec.msgpack.decode(decompress(closing), type=Closing)
+    return Account(
+        number, source, store, id_, told, messages, preview, modified_at, bool(is_gone), bool(is_former)
+    )
+
+
+def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
+    """Every account of a session, the one its content is taken from first."""
+    rows = db.execute(
+        f"{_QUERY} and a.id = ? and a.platform = ? and not a.is_agent", [session.id, session.platform]
+    )
+    return sorted(map(_account, rows), key=_rank)
+
+
+def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Account]]:
+    """The accounts of every subagent that has a unit of its own."""
+    rows = db.execute(
+        f"{_QUERY} and a.parent_id = ? and a.platform = ? and a.is_agent", [session.id, session.platform]
+    )
+    found: dict[str, list[Account]] = {}
+    for account in sorted(map(_account, rows), key=_rank):
+        found.setdefault(account.id, []).append(account)
+    return found
+
+
+def _rank(account: Account) -> tuple[bool, bool, int, float, int]:
+    updated = account.closing.updated_at
+    newest = -updated.timestamp() if updated is not None else 0.0
+    return account.is_former, not account.messages, STORES.index(account.store), newest, account.number
+
+
+def told_by(accounts: Sequence[Account]) -> list[Account]:
+    """The accounts that content is taken from: the best one, and other files of the same kind."""
+    return [account for account in accounts if account.store == accounts[0].store] if accounts else []
+
+
+def completed(accounts: Sequence[Account]) -> Closing:
+    """The best account's closing, with what it leaves open taken from the others."""
+    best = accounts[0].closing
+    filled: dict[str, Any] = {}
+    for name in ("title", "workspace", "created_at", "updated_at", "git_branch", "version"):
+        if getattr(best, name) is None:
+            found = (getattr(account.closing, name) for account in accounts[1:])
+            filled[name] = next((value for value in found if value is not None), None)
+    return msgspec.structs.replace(best, **filled)

@@ -1,0 +1,75 @@
+"""The archive's file: opened, brought to today's schema, and guarded against yesterday's program."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backscroll.archive.schema import MIGRATIONS
+from backscroll.errors import ArchiveError
+
+__all__ = ["OLDEST_SQLITE", "connect", "transaction"]
+
+OLDEST_SQLITE = (3, 35, 0)
+_BUSY_SECONDS = 30.0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open an archive, making it when there is none. One written by a newer version is refused."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        wanted = ".".join(map(str, OLDEST_SQLITE))
+        raise ArchiveError(f"SQLite {wanted} or newer is needed; Python has {sqlite3.sqlite_version}", path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        is_new = not path.exists()
+        db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        if is_new:
+            path.chmod(0o600)
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = normal")
+        db.execute("pragma foreign_keys = on")
+        db.execute("pragma mmap_size = 1073741824")
+        db.execute("pragma cache_size = -32768")
+        _migrate(db, path)
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise ArchiveError(f"the archive {path} cannot be opened: {error}", path) from error
+    return db
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    version = db.execute("pragma user_version").fetchone()[0]
+    if version == len(MIGRATIONS):
+        return
+    if version > len(MIGRATIONS):
+        raise ArchiveError(
+            f"the archive {path} was written by a newer version of Backscroll (schema {version}, this one"
+            f" knows {len(MIGRATIONS)}); update Backscroll, or name another folder with --home",
+            path,
+        )
+    with transaction(db):
+        version = db.execute("pragma user_version").fetchone()[0]
+        db.execute(
+            "create table if not exists migration (number integer primary key, name text, at timestamp)"
+        )
+        for number, (name, script) in enumerate(MIGRATIONS, start=1):
+            if number <= version:
+                continue
+            for statement in filter(str.strip, script.split(";\n")):
+                db.execute(statement)
+            db.execute(
+                "insert into migration values (?, ?, ?)", [number, name, datetime.now(UTC).isoformat()]
+            )
+        db.execute(f"pragma user_version = {len(MIGRATIONS)}")
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing; one writer at a time, and a reader is never kept waiting."""
+    db.execute("begin immediate")
+    try:
+        yield
+    except BaseException:
+        db.execute("rollback")
+        raise
+    db.execute("commit")

@@ -1,0 +1,101 @@
+"""Sessions, from what units told of them.
+
+Everything here is computed from the archive alone and does not depend on the
+order in which units were read: which store a session's content is taken from,
+whose a repeated message is, what a session is called, which call started a
+subagent, what a response cost and where that counts.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+__all__ = ["Session", "affected", "mark_copies"]
+
+_FAR = 1 << 62
+
+
+class Session(NamedTuple):
+    """A session by platform and the tool's own id."""
+
+    platform: str
+    id: str
+
+
+def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
+    """The sessions that changed accounts bear on: their own, those they share with, those they name."""
+    db.execute("create temp table if not exists changed (account integer primary key)")
+    db.execute("delete from changed")
+    db.executemany("insert or ignore into changed values (?)", [(number,) for number in accounts])
+    found: set[Session] = set()
+    for query in (
+        "select platform, coalesce(iif(is_agent, parent_id, null), id) from account"
+        " where number in (select account from changed)",
+        "select distinct a.platform, coalesce(iif(a.is_agent, a.parent_id, null), a.id)"
+        " from changed c join message m on m.account = c.account join message o on o.record = m.record"
+        " join account a on a.number = o.account where o.account <> m.account",
+        "select distinct a.platform, coalesce(iif(a.is_agent, a.parent_id, null), a.id)"
+        " from changed c join response r on r.account = c.account join response o on o.id = r.id"
+        " join account a on a.number = o.account where o.account <> r.account",
+        "select distinct a.platform, coalesce(iif(a.is_agent, a.parent_id, null), a.id)"
+        " from changed c join account own on own.number = c.account join naming n on n.unit = own.unit"
+        " join message m on m.record = n.record join account a on a.number = m.account",
+        "select distinct p.platform, p.id from changed c join account own on own.number = c.account"
+        " join link l on l.unit = own.unit join account a on a.id = l.agent_id and a.is_agent"
+        " join account p on p.id = a.parent_id and not p.is_agent and p.platform = a.platform",
+    ):
+        found |= {Session(platform, id_) for platform, id_ in db.execute(query)}
+    return found
+
+
+class _Holder(NamedTuple):
+    """An account that holds a record, ranked by how likely it held it first."""
+
+    at: int
+    is_agent: bool
+    names_another: bool
+    began: str
+    id: str
+    account: int
+    session: str
+
+
+def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[int, set[str]]) -> None:
+    """Say of every message that another session held first whose it is.
+
+    Copies are stamped anew, so the earliest time decides; then an account whose file calls the line another
+    session's (``foreign``: ids that an account's lines name beside its own); then the one that began first.
+    """
+    db.execute("create temp table if not exists shared (record integer primary key)")
+    db.execute("delete from shared")
+    for number in accounts:
+        db.execute(
+            "insert or ignore into shared select m.record from message m where m.account = ? and exists"
+            " (select 1 from message o where o.record = m.record and o.account <> m.account)",
+            [number],
+        )
+    rows = db.execute(
+        "select m.record, m.account, min(coalesce(m.at, ?)), a.is_agent, a.id,"
+        " coalesce(iif(a.is_agent, a.parent_id, null), a.id), coalesce(min(first.at), ?)"
+        " from shared s join message m on m.record = s.record join account a on a.number = m.account"
+        " left join message first on first.account = m.account and first.position = 0"
+        " group by m.record, m.account order by m.record",
+        [_FAR, _FAR],
+    ).fetchall()
+    holders: dict[int, list[_Holder]] = {}
+    for record, account, at, is_agent, id_, session, began in rows:
+        holder = _Holder(at, bool(is_agent), False, f"{began:020}", id_, account, session)
+        holders.setdefault(record, []).append(holder)
+    for record, held in holders.items():
+        ranked = sorted(held, key=lambda one: one._replace(names_another=_names_another(one, held, foreign)))
+        owner = ranked[0]
+        for holder in ranked:
+            is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
+            db.execute(
+                "update message set copied_from = ? where account = ? and record = ?",
+                [None if is_own else owner.id, holder.account, record],
+            )
+
+
+def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:
+    return any(other.id in foreign.get(one.account, ()) for other in held if other is not one)

@@ -1,0 +1,49 @@
+"""Originals, kept so that a file can be written back byte for byte."""
+
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+
+from backscroll.archive.bodies import compress, decompress
+from backscroll.errors import ArchiveError
+
+__all__ = ["keep", "written_back"]
+
+_SEGMENT = 4 * 1024 * 1024
+
+
+def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool) -> None:
+    """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new."""
+    state = db.execute("select coalesce(max(state), 0) from raw where unit = ?", [unit]).fetchone()[0]
+    segments = db.execute(
+        "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
+    ).fetchall()
+    kept = sum(size for size, _ in segments)
+    with path.open("rb") as file:
+        if not is_appended and any(sha256(file.read(size)).digest() != digest for size, digest in segments):
+            state, kept = state + 1, 0
+        file.seek(kept)
+        while data := file.read(_SEGMENT):
+            db.execute(
+                "insert into raw (unit, offset, size, sha256, state, body) values (?, ?, ?, ?, ?, ?)",
+                [unit, kept, len(data), sha256(data).digest(), state, compress(data)],
+            )
+            kept += len(data)
+
+
+def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
+    """Write a file as it was last seen. Returns its size; the bytes are checked on the way."""
+    rows = db.execute(
+        "select offset, sha256, body from raw where unit = :unit and state ="
+        " (select max(state) from raw where unit = :unit) order by offset",
+        {"unit": unit},
+    )
+    size = 0
+    with target.open("xb") as file:
+        for offset, digest, body in rows:
+            data = decompress(body)
+            if sha256(data).digest() != digest or offset != size:
+                raise ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
+            file.write(data)
+            size += len(data)
+    return size

@@ -1,0 +1,232 @@
+"""Sessions as people ask for them: in pages, by ref, message by message."""
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from backscroll.archive.accounts import Account, accounts_of, agents_of, told_by
+from backscroll.archive.bodies import unpack
+from backscroll.archive.derive import Session
+from backscroll.model import Message, SessionSummary, TokenUsage
+
+__all__ = ["Filter", "count", "find", "messages_of", "summaries"]
+
+_COLUMNS = (
+    "external_id, source, platform, title, workspace_path, workspace_name, message_count, started_at,"
+    " updated_at, first_message_preview, git_branch, models, version, agent_ids, interaction_count,"
+    " acceptance_rate, total_tokens, total_changes, completeness, is_gone"
+)
+_AGENTS = (
+    "select agent_id as external_id, source, platform, title, null as workspace_path, null as workspace_name,"
+    " message_count, started_at, updated_at, prompt as first_message_preview, null as git_branch,"
+    " iif(model is null, '[]', json_array(model)) as models, null as version, '[]' as agent_ids,"
+    " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"
+    " is_gone, parent_id, 0 as number from subagent where visibility in ('listed', 'archived')"
+)
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions are wanted; everything is optional."""
+
+    source: str | None = None
+    workspace: str | None = None  # a path, a folder's name, or the end of a path
+    since: datetime | None = None
+    until: datetime | None = None
+    branch: str | None = None
+    model: str | None = None
+    has_edits: bool = False
+    is_gone: bool | None = None
+    with_subagents: bool = False
+    with_unlisted: bool = False  # drafts, ghosts and the tools' own background work
+
+    def condition(self) -> tuple[str, dict[str, Any]]:
+        """The filter as SQL over conversations, with its values."""
+        parts: list[str] = []
+        values: dict[str, Any] = {}
+        if not self.with_unlisted:
+            parts.append("visibility in ('listed', 'archived')")
+        if self.source is not None:
+            parts.append("source = :source")
+            values["source"] = self.source
+        if self.workspace is not None:
+            parts.append(
+                "(workspace_path = :workspace or workspace_name = :workspace"
+                " or replace(workspace_path, '\\', '/') like '%/' || :escaped escape '!')"
+            )
+            plain = self.workspace.rstrip("/") or "/"
+            escaped = plain.lstrip("/")
+            for special in "!%_":
+                escaped = escaped.replace(special, f"!{special}")
+            values |= {"workspace": plain, "escaped": escaped}
+        if self.since is not None:
+            parts.append("updated_at >= :since")
+            values["since"] = _spelled(self.since)
+        if self.until is not None:
+            parts.append("started_at < :until")
+            values["until"] = _spelled(self.until)
+        if self.branch is not None:
+            parts.append("git_branch = :branch")
+            values["branch"] = self.branch
+        if self.model is not None:
+            parts.append("exists (select 1 from json_each(models) where value like '%' || :model || '%')")
+            values["model"] = self.model
+        if self.has_edits:
+            parts.append("total_changes > 0")
+        if self.is_gone is not None:
+            parts.append("is_gone = :gone")
+            values["gone"] = self.is_gone
+        return " and ".join(parts) or "1", values
+
+
+def _spelled(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _source_table(wanted: Filter) -> str:
+    condition, _ = wanted.condition()
+    own = f"select {_COLUMNS}, null as parent_id, number from conversations where {condition}"  # noqa: S608
+    return f"{own} union all {_AGENTS}" if wanted.with_subagents else own
+
+
+def count(db: sqlite3.Connection, wanted: Filter) -> int:
+    """How many sessions pass."""
+    _, values = wanted.condition()
+    return int(db.execute(f"select count(*) from ({_source_table(wanted)})", values).fetchone()[0])  # noqa: S608
+
+
+def summaries(db: sqlite3.Connection, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
+    """One page, newest first."""
+    _, values = wanted.condition()
+    rows = db.execute(
+        f"select * from ({_source_table(wanted)}) order by updated_at desc, number desc, external_id"  # noqa: S608
+        " limit :limit offset :offset",
+        {**values, "limit": limit, "offset": offset},
+    )
+    return [_summary(row, offset + place) for place, row in enumerate(rows, start=1)]
+
+
+def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
+    (
+        id_, source, platform, title, path, name, messages, created, updated, preview, branch, models,
+        version, agent_ids, interactions, rate, tokens, changes, completeness, gone, parent, *_,
+    ) = row  # fmt: skip
+    return SessionSummary(
+        ref=f"{source}:{id_}",
+        id=id_,
+        index=index,
+        source=source,
+        platform=platform,
+        title=title,
+        workspace_path=path,
+        workspace_name=name,
+        message_count=messages,
+        created_at=_moment(created),
+        updated_at=_moment(updated),
+        first_message_preview=preview,
+        git_branch=branch,
+        models=tuple(msgspec.json.decode(models, type=list[str])),
+        version=version,
+        agent_ids=tuple(msgspec.json.decode(agent_ids, type=list[str])),
+        parent_ref=f"{source}:{parent}" if parent is not None else None,
+        interaction_count=interactions,
+        acceptance_rate=rate,
+        total_tokens=tokens,
+        total_changes=changes,
+        completeness=completeness,
+        is_gone=bool(gone),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text is not None else None
+
+
+def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSummary]:
+    """Sessions and subagents whose id begins so; an exact id alone when there is one."""
+    everything = f"select {_COLUMNS}, null as parent_id, number from conversations union all {_AGENTS}"  # noqa: S608
+    exact = db.execute(f"select * from ({everything}) where external_id = ?", [id_]).fetchall()  # noqa: S608
+    if not exact:
+        upper = id_[:-1] + chr(ord(id_[-1]) + 1) if id_ else ""
+        exact = db.execute(
+            f"select * from ({everything}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
+            [id_, upper, limit],
+        ).fetchall()
+    return [_summary(row, None) for row in exact]
+
+
+def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> list[Message]:
+    """Every message of a session or a subagent, in order, as it stands today."""
+    accounts, agent_id = _accounts(db, summary)
+    messages: list[Message] = []
+    for account in accounts:
+        own = _read(db, account)
+        if agent_id is not None:
+            own = (message for message in own if message.agent_id == agent_id)
+        if not messages:
+            messages.extend(own)
+            continue
+        known = {message.id for message in messages}
+        more = [message for message in own if message.id not in known]
+        if more:
+            messages = sorted([*messages, *more], key=_time)
+    return _with_usage(messages)
+
+
+def _time(message: Message) -> float:
+    return message.timestamp.timestamp() if message.timestamp is not None else float("inf")
+
+
+def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Account], str | None]:
+    """Where a session's messages lie; for a subagent inlined in its parent, the parent's and its own id."""
+    if summary.parent_ref is None:
+        return told_by(accounts_of(db, Session(summary.platform, summary.id))), None
+    parent = Session(summary.platform, summary.parent_ref.partition(":")[2])
+    own = agents_of(db, parent).get(summary.id)
+    if own is not None:
+        return told_by(own), None
+    return told_by(accounts_of(db, parent)), summary.id
+
+
+def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
+    """Messages with what was said of them later: whether they are still shown, and whose they are."""
+    amendments = {
+        place: unpack(body)[0]
+        for place, body in db.execute(
+            "select position, body from amendment where account = ?", [account.number]
+        )
+    }
+    changed = {
+        place: (bool(active), copied)
+        for place, active, copied in db.execute(
+            "select position, is_active, copied_from from message where account = ?"
+            " and (not is_active or copied_from is not null)",
+            [account.number],
+        )
+    }
+    for first, body in db.execute(
+        "select position, body from chunk where account = ? order by position", [account.number]
+    ):
+        for place, message in enumerate(unpack(body), start=first):
+            message = amendments.get(place, message)
+            active, copied = changed.get(place, (True, None))
+            if active is not message.is_active or copied != message.copied_from:
+                message = replace(message, is_active=active, copied_from=copied)
+            yield message
+
+
+def _with_usage(messages: list[Message]) -> list[Message]:
+    """Each response's cost on its first message and nowhere else."""
+    usage: dict[str, TokenUsage] = {}
+    for message in messages:
+        if message.usage is not None and message.response_id is not None:
+            known = usage.get(message.response_id)
+            usage[message.response_id] = known.merged(message.usage) if known else message.usage
+    out = []
+    for message in messages:
+        share = usage.pop(message.response_id, None) if message.response_id is not None else message.usage
+        out.append(message if share is message.usage else replace(message, usage=share))
+    return out

@@ -1,0 +1,264 @@
+"""The rows that other programs read: a conversation, its window and its subagents."""
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+import msgspec
+
+from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, told_by
+from backscroll.archive.derive import Session
+from backscroll.archive.figures import Figures, iso
+from backscroll.model import Agent, Closing, workspace_hash
+
+__all__ = ["conversation_id", "write_session"]
+
+_NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
+_LIVE = timedelta(minutes=10)
+_TITLE = 100
+_OWN_TITLES = ("custom-title", "ai-title")  # a title from elsewhere does not replace these
+
+
+def conversation_id(platform: str, id_: str) -> str:
+    """The same id in every archive."""
+    return str(uuid5(_NAMESPACE, f"{platform}:{id_}"))
+
+
+def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> None:
+    """Make a session's rows anew from its accounts."""
+    accounts = accounts_of(db, session)
+    if not accounts:
+        key = [session.id, session.platform]
+        db.execute("delete from conversations where external_id = ? and platform = ?", key)
+        db.execute("delete from subagent where parent_id = ? and platform = ?", key)
+        return
+    agents = agents_of(db, session)
+    told = told_by(accounts)
+    closing = completed(accounts)
+    figures = Figures(db, [one.number for one in told], [group[0].number for group in agents.values()])
+    started, started_source = _started(closing, figures, accounts)
+    updated = max(filter(None, (closing.updated_at, figures.last_at)), default=started)
+    preview = next((account.preview for account in accounts if account.preview), None)
+    title, title_source = _title(db, closing, told, preview)
+    inlined = [agent for one in told for agent in one.closing.agents if agent.agent_id in figures.inlined]
+    workspace = closing.workspace
+    hash_ = (
+        workspace_hash(workspace.path, authority=workspace.authority) if workspace else workspace_hash(None)
+    )
+    metadata = {
+        **closing.metadata,
+        "started_at_source": started_source,
+        "title_source": title_source,
+        "stores": list(dict.fromkeys(f"{one.source}/{one.store}" for one in accounts)),
+        "reasons": list(closing.reasons),
+        "workspace_evidence": workspace.evidence if workspace else None,
+        "workspace_authority": workspace.authority if workspace else None,
+        "are_tokens_unknown": figures.tokens is None,
+        "are_tokens_at_least": figures.is_at_least,
+    }
+    values: dict[str, Any] = {
+        "id": conversation_id(session.platform, session.id),
+        "session_id": _window(db, session, closing, hash_, started, updated),
+        "external_id": session.id,
+        "platform": session.platform,
+        "workspace_hash": hash_,
+        "workspace_name": workspace.name if workspace else None,
+        "started_at": iso(started),
+        "ended_at": None if now - updated < _LIVE else iso(updated),
+        "context": _json({"cwd": workspace.path if workspace else None, "git_branch": closing.git_branch}),
+        "metadata": _json(
+            {name: value for name, value in metadata.items() if value not in (None, [], False, "")}
+        ),
+        "tool_sequence": _json(figures.tools),
+        "acceptance_decisions": _json(figures.decisions),
+        "interaction_count": figures.interactions,
+        "acceptance_rate": figures.acceptance_rate,
+        "total_tokens": figures.tokens,
+        "total_changes": figures.changes,
+        "number": _number(db, session),
+        "source": accounts[0].source,
+        "title": title,
+        "workspace_path": workspace.path if workspace else None,
+        "updated_at": iso(updated),
+        "message_count": figures.messages,
+        "first_message_preview": preview,
+        "git_branch": closing.git_branch,
+        "models": _json(figures.models),
+        "version": closing.version,
+        "agent_ids": _json(_agent_ids(agents, inlined)),
+        "completeness": closing.completeness,
+        "visibility": closing.visibility,
+        "is_gone": all(one.is_gone for one in told),
+    }
+    _replace(db, "conversations", values)
+    _write_agents(db, session, agents, told, inlined)
+
+
+def _replace(db: sqlite3.Connection, table: str, values: dict[str, Any]) -> None:
+    columns, marks = ", ".join(values), ", ".join("?" * len(values))
+    db.execute(f"insert or replace into {table} ({columns}) values ({marks})", list(values.values()))  # noqa: S608
+
+
+def _started(closing: Closing, figures: Figures, accounts: list[Account]) -> tuple[datetime, str]:
+    """When a session began, and how that is known; the schema demands a time."""
+    if closing.created_at is not None:
+        return closing.created_at, closing.created_at_source or "stored"
+    if figures.first_at is not None:
+        return figures.first_at, "neighbour"
+    modified = next((one.modified_at for one in accounts if one.modified_at), None)
+    return (datetime.fromisoformat(modified) if modified else datetime.fromtimestamp(0, UTC)), "file"
+
+
+def _title(
+    db: sqlite3.Connection, closing: Closing, told: list[Account], preview: str | None
+) -> tuple[str | None, str | None]:
+    """The session's own title, else one that another file gives it, else its first words."""
+    if closing.title and closing.title_source in _OWN_TITLES:
+        return closing.title, closing.title_source
+    for account in told:
+        row = db.execute(
+            "select n.title from message m join naming n on n.record = m.record"
+            " where m.account = ? and m.copied_from is null order by m.at desc, n.title desc limit 1",
+            [account.number],
+        ).fetchone()
+        if row is not None:
+            return row[0], "summary"
+    if closing.title or not preview:
+        return closing.title, closing.title_source
+    line = " ".join(preview.split())
+    return (line if len(line) <= _TITLE else line[: _TITLE - 1].rstrip() + "…"), "first message"
+
+
+def _agent_ids(agents: dict[str, list[Account]], inlined: list[Agent]) -> list[str]:
+    found = [id_ for id_, group in agents.items() if group[0].closing.visibility != "hidden"]
+    return list(dict.fromkeys([*found, *(agent.agent_id for agent in inlined if not agent.is_hidden)]))
+
+
+def _number(db: sqlite3.Connection, session: Session) -> int:
+    known = db.execute(
+        "select number from conversations where external_id = ? and platform = ?",
+        [session.id, session.platform],
+    ).fetchone()
+    if known is not None:
+        return int(known[0])
+    return int(db.execute("select coalesce(max(number), 0) + 1 from conversations").fetchone()[0])
+
+
+def _window(
+    db: sqlite3.Connection,
+    session: Session,
+    closing: Closing,
+    hash_: str,
+    started: datetime,
+    updated: datetime,
+) -> str | None:
+    """The window a Cursor session belongs to: the one its workspace storage or folder stands for."""
+    if session.platform != "cursor":
+        return None
+    workspace = closing.workspace
+    named = closing.metadata.get("window")
+    if not isinstance(named, str):
+        named = f"workspace:{workspace.storage_ids[0] if workspace and workspace.storage_ids else hash_}"
+    id_ = conversation_id(session.platform, named)
+    db.execute(
+        "insert into cursor_sessions (id, external_session_id, workspace_hash, workspace_name,"
+        " workspace_path, started_at, ended_at) values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do update set"
+        " started_at = min(started_at, excluded.started_at), ended_at = max(ended_at, excluded.ended_at)",
+        [
+            id_,
+            named,
+            hash_,
+            workspace.name if workspace else None,
+            workspace.path if workspace else None,
+            iso(started),
+            iso(updated),
+        ],
+    )
+    return id_
+
+
+def _write_agents(
+    db: sqlite3.Connection,
+    session: Session,
+    agents: dict[str, list[Account]],
+    told: list[Account],
+    inlined: list[Agent],
+) -> None:
+    db.execute("delete from subagent where parent_id = ? and platform = ?", [session.id, session.platform])
+    seen = {agent.agent_id: agent for one in told for agent in one.closing.agents}
+    for agent_id, group in agents.items():
+        closing = completed(group)
+        own = next((agent for agent in closing.agents if agent.agent_id == agent_id), None)
+        figures = Figures(db, [group[0].number])
+        link = db.execute(
+            "select tool_call_id, evidence from link where agent_id = ?"
+            " order by strength, tool_call_id limit 1",
+            [agent_id],
+        ).fetchone()
+        values = _merged(seen.get(agent_id), own)
+        values |= {
+            "model": values["model"] or next(iter(figures.models), None),
+            "total_tokens": figures.tokens if figures.tokens is not None else values["total_tokens"],
+            "total_tool_use_count": values["total_tool_use_count"] or len(figures.tools),
+            "started_at": iso(closing.created_at or figures.first_at),
+            "updated_at": iso(closing.updated_at or figures.last_at),
+            "title": closing.title or values["description"],
+            "message_count": group[0].messages,
+            "completeness": closing.completeness,
+            "visibility": closing.visibility,
+            "is_gone": group[0].is_gone,
+        }
+        if link is not None:
+            values |= {"tool_call_id": link[0], "evidence": link[1]}
+            if closing.visibility == "hidden" and any("no call" in reason for reason in closing.reasons):
+                values["visibility"] = "listed"
+        _insert_agent(db, session, agent_id, group[0].source, values)
+    for agent in inlined:
+        if agent.agent_id not in agents:
+            values = _merged(agent, None)
+            values |= {
+                "started_at": iso(agent.started_at),
+                "title": agent.description,
+                "message_count": _count_inlined(db, told, agent.agent_id),
+                "visibility": "hidden" if agent.is_hidden else "listed",
+            }
+            _insert_agent(db, session, agent.agent_id, told[0].source, values)
+
+
+def _merged(told: Agent | None, own: Agent | None) -> dict[str, Any]:
+    """What the parent and the agent's own unit know of it; the parent's word goes first."""
+    names = (
+        "tool_call_id",
+        "parent_agent_id",
+        "prompt",
+        "model",
+        "kind",
+        "description",
+        "total_duration_ms",
+        "total_tokens",
+        "total_tool_use_count",
+    )
+    views = [agent for agent in (told, own) if agent is not None]
+    return {name: next((v for one in views if (v := getattr(one, name)) is not None), None) for name in names}
+
+
+def _insert_agent(
+    db: sqlite3.Connection, session: Session, agent_id: str, source: str, values: dict[str, Any]
+) -> None:
+    key = {"platform": session.platform, "agent_id": agent_id, "parent_id": session.id, "source": source}
+    _replace(db, "subagent", key | values)
+
+
+def _count_inlined(db: sqlite3.Connection, told: list[Account], agent_id: str) -> int:
+    return sum(
+        db.execute(
+            "select count(*) from message where account = ? and agent_id = ? and is_active",
+            [account.number, agent_id],
+        ).fetchone()[0]
+        for account in told
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

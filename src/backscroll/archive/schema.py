@@ -1,0 +1,238 @@
+"""The archive's tables. Each migration is applied once, in order, in one transaction with its record.
+
+docs/reference/schema.md says what every column means.
+"""
+
+__all__ = ["MIGRATIONS"]
+
+# The unified schema: two tables that other programs may query, with the columns they expect first.
+_UNIFIED = """
+create table cursor_sessions (
+    id text primary key,
+    external_session_id text not null unique,
+    workspace_hash text not null,
+    workspace_name text,
+    workspace_path text,
+    started_at timestamp not null,
+    ended_at timestamp,
+    metadata text default '{}'
+);
+create index idx_cursor_sessions_workspace on cursor_sessions(workspace_hash);
+create index idx_cursor_sessions_time on cursor_sessions(started_at desc);
+create index idx_cursor_sessions_external on cursor_sessions(external_session_id);
+
+create table conversations (
+    id text primary key,
+    session_id text,
+    external_id text not null,
+    platform text not null,
+    workspace_hash text,
+    workspace_name text,
+    started_at timestamp not null,
+    ended_at timestamp,
+    context text default '{}',
+    metadata text default '{}',
+    tool_sequence text default '[]',
+    acceptance_decisions text default '[]',
+    interaction_count integer default 0,
+    acceptance_rate real,
+    total_tokens integer default 0,
+    total_changes integer default 0,
+    number integer not null unique,
+    source text not null,
+    title text,
+    workspace_path text,
+    updated_at timestamp,
+    message_count integer not null default 0,
+    first_message_preview text,
+    git_branch text,
+    models text not null default '[]',
+    version text,
+    agent_ids text not null default '[]',
+    completeness text not null default 'complete',
+    visibility text not null default 'listed',
+    is_gone integer not null default 0,
+    foreign key (session_id) references cursor_sessions(id),
+    check (
+        (platform = 'cursor' and session_id is not null) or
+        (platform = 'claude_code' and session_id is null)
+    ),
+    unique (external_id, platform)
+);
+create index idx_conversations_session_cursor on conversations(session_id) where platform = 'cursor';
+create index idx_conversations_external on conversations(external_id, platform);
+create index idx_conversations_platform_time on conversations(platform, started_at desc);
+create index idx_conversations_workspace on conversations(workspace_hash) where workspace_hash is not null;
+create index idx_conversations_updated on conversations(updated_at desc, number desc);
+"""
+
+# What was read, unit by unit. A session is what its accounts say together.
+_ACCOUNTS = """
+create table unit (
+    number integer primary key,
+    source text not null,
+    platform text not null,
+    root text not null,
+    path text not null,
+    key text not null,
+    kind text not null,
+    fingerprint text not null,
+    size integer not null,
+    modified_at timestamp,
+    read_at timestamp,
+    is_gone integer not null default 0,
+    is_retried integer not null default 0,
+    mark_offset integer,
+    mark_line integer,
+    mark_state blob,
+    prefix_hash blob,
+    tally text not null default '{}',
+    unique (path, key)
+);
+
+create table account (
+    number integer primary key,
+    unit integer not null references unit(number) on delete cascade,
+    platform text not null,
+    source text not null,
+    store text not null,
+    id text not null,
+    parent_id text,
+    is_agent integer not null,
+    is_former integer not null default 0,
+    opening blob not null,
+    closing blob not null,
+    messages integer not null default 0,
+    preview text
+);
+create index account_unit on account(unit);
+create index account_id on account(id, platform);
+create index account_parent on account(parent_id, platform) where is_agent = 1;
+
+create table message (
+    account integer not null references account(number) on delete cascade,
+    position integer not null,
+    record integer not null,
+    at integer,
+    role text not null,
+    kind text,
+    tool text,
+    call text,
+    status text,
+    decision text,
+    model text,
+    agent_id text,
+    is_active integer not null,
+    copied_from text,
+    primary key (account, position)
+) without rowid;
+create index message_record on message(record);
+
+create table chunk (
+    account integer not null references account(number) on delete cascade,
+    position integer not null,
+    body blob not null,
+    primary key (account, position)
+);
+
+create table amendment (
+    account integer not null references account(number) on delete cascade,
+    position integer not null,
+    body blob not null,
+    primary key (account, position)
+);
+
+create table response (
+    account integer not null references account(number) on delete cascade,
+    id text not null,
+    record integer not null,
+    at integer,
+    is_agent integer not null,
+    model text,
+    usage blob not null,
+    primary key (account, id)
+) without rowid;
+create index response_id on response(id);
+
+create table edit (
+    account integer not null references account(number) on delete cascade,
+    position integer not null,
+    path text not null,
+    kind text not null,
+    added integer not null,
+    removed integer not null
+);
+create index edit_account on edit(account, position);
+
+create table naming (
+    unit integer not null references unit(number) on delete cascade,
+    record integer not null,
+    title text not null
+);
+create index naming_record on naming(record);
+
+create table link (
+    unit integer not null references unit(number) on delete cascade,
+    agent_id text not null,
+    tool_call_id text not null,
+    evidence text not null,
+    strength integer not null
+);
+create index link_agent on link(agent_id);
+
+create table problem (
+    unit integer not null references unit(number) on delete cascade,
+    path text not null,
+    place text not null,
+    reason text not null
+);
+
+create table subagent (
+    number integer primary key,
+    platform text not null,
+    agent_id text not null,
+    parent_id text not null,
+    source text not null,
+    tool_call_id text,
+    evidence text,
+    parent_agent_id text,
+    prompt text,
+    model text,
+    kind text,
+    description text,
+    total_duration_ms integer,
+    total_tokens integer,
+    total_tool_use_count integer,
+    started_at timestamp,
+    updated_at timestamp,
+    title text,
+    message_count integer not null default 0,
+    completeness text not null default 'complete',
+    visibility text not null default 'listed',
+    is_gone integer not null default 0,
+    unique (platform, parent_id, agent_id)
+);
+
+create table ledger (
+    number integer primary key,
+    unit integer not null references unit(number) on delete cascade,
+    at timestamp not null,
+    event text not null,
+    detail text
+);
+"""
+
+# Originals, to be written back byte for byte.
+_RAW = """
+create table raw (
+    unit integer not null references unit(number) on delete cascade,
+    offset integer not null,
+    size integer not null,
+    sha256 blob not null,
+    state integer not null default 0,
+    body blob not null,
+    primary key (unit, state, offset)
+);
+"""
+
+MIGRATIONS: tuple[tuple[str, str], ...] = (("the first archive", _UNIFIED + _ACCOUNTS + _RAW),)

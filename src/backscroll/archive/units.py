@@ -1,0 +1,177 @@
+"""Units: what has been read, how far, and what became of it."""
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from backscroll.model import Mark, Tally, Unit
+
+__all__ = [
+    "Known",
+    "events",
+    "known_units",
+    "mark_gone",
+    "mark_of",
+    "prefix_of",
+    "record",
+    "register",
+    "set_aside",
+    "settle_former",
+]
+
+
+class Known(msgspec.Struct):
+    """A unit as the archive knows it."""
+
+    number: int
+    fingerprint: str
+    size: int
+    is_gone: bool
+    is_retried: bool  # it could not be read, and is tried again whatever its fingerprint says
+    prefix: bytes  # a digest of what was read, to notice a rewrite
+
+    def is_current(self, fingerprint: str) -> bool:
+        """Whether there is nothing new."""
+        return not self.is_gone and not self.is_retried and self.fingerprint == fingerprint
+
+
+def known_units(db: sqlite3.Connection, source: str, root: str) -> dict[tuple[str, str], Known]:
+    """Every unit ever read below a root, by path and key; marks are loaded only when needed."""
+    rows = db.execute(
+        "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x'')"
+        " from unit where source = ? and root = ?",
+        [source, root],
+    )
+    return {
+        (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix)
+        for path, key, number, fingerprint, size, gone, retried, prefix in rows
+    }
+
+
+def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
+    """How far a unit was read."""
+    row = db.execute(
+        "select mark_offset, mark_line, mark_state from unit where number = ?", [number]
+    ).fetchone()
+    return Mark(row[0], row[1], row[2]) if row is not None and row[0] is not None else None
+
+
+def register(db: sqlite3.Connection, unit: Unit, platform: str) -> int:
+    """The unit's number; a new one when it was never met."""
+    row = db.execute("select number from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
+    if row is not None:
+        return int(row[0])
+    cursor = db.execute(
+        "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"
+        " values (?, ?, ?, ?, ?, ?, '', 0)",
+        [unit.source, platform, unit.root, unit.path, unit.key, unit.kind],
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def set_aside(db: sqlite3.Connection, number: int) -> None:
+    """Before a unit is told anew: what it told stays as a former state until it is known what is missing."""
+    db.execute("update account set is_former = 1 where unit = ?", [number])
+    for table in ("naming", "link", "problem"):
+        db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+
+
+def settle_former(db: sqlite3.Connection, number: int) -> int:
+    """After a unit was told anew: of what it told before, keep only what it no longer tells.
+
+    Returns how many messages vanished from it and were kept.
+    """
+    kept = 0
+    former = db.execute(
+        "select number, id, parent_id from account where unit = ? and is_former", [number]
+    ).fetchall()
+    for account, id_, parent in former:
+        new = db.execute(
+            "select number from account where unit = ? and id = ? and parent_id is ? and not is_former",
+            [number, id_, parent],
+        ).fetchone()
+        if new is not None:
+            db.execute(
+                "delete from message where account = ? and record in"
+                " (select record from message where account = ?)",
+                [account, new[0]],
+            )
+        left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
+        if left:
+            kept += left
+            db.execute("update message set is_active = 0 where account = ?", [account])
+            db.execute("delete from response where account = ?", [account])
+            db.execute("delete from edit where account = ?", [account])
+        else:
+            db.execute("delete from account where number = ?", [account])
+    return kept
+
+
+def record(
+    db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, event: str, is_retried: bool
+) -> None:
+    """Note that a unit was read, as the last step of its transaction."""
+    now = datetime.now(UTC).isoformat()
+    try:
+        modified = datetime.fromtimestamp(Path(unit.path).stat().st_mtime, UTC).isoformat()
+    except OSError:
+        modified = None
+    mark = tally.mark
+    prefix = prefix_of(Path(unit.path), mark.offset) if mark is not None else None
+    counts = {
+        "records": tally.records,
+        "understood": tally.understood,
+        "silent": tally.silent,
+        "problems": tally.problems,
+        "kinds": tally.kinds,
+        "unknown": tally.unknown,
+    }
+    db.execute(
+        "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
+        " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
+        " prefix_hash = ?, tally = ? where number = ?",
+        [
+            unit.kind,
+            unit.fingerprint,
+            unit.size,
+            modified,
+            now,
+            is_retried,
+            mark.offset if mark else None,
+            mark.line if mark else None,
+            mark.state if mark else None,
+            prefix,
+            msgspec.json.encode(counts).decode(),
+            number,
+        ],
+    )
+    db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
+
+
+def prefix_of(path: Path, offset: int) -> bytes:
+    """A digest of how a file begins and of what lies before an offset: enough to notice a rewrite."""
+    digest = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        digest.update(file.read(min(4096, offset)))
+        file.seek(max(0, offset - 4096))
+        digest.update(file.read(min(4096, offset)))
+    return digest.digest()
+
+
+def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Note that units are no longer where they were. What was read from them stays."""
+    now = datetime.now(UTC).isoformat()
+    for number in numbers:
+        db.execute("update unit set is_gone = 1 where number = ?", [number])
+        db.execute("insert into ledger (unit, at, event) values (?, ?, 'vanished')", [number, now])
+
+
+def events(db: sqlite3.Connection, since: str) -> dict[str, int]:
+    """How often each thing happened since a time."""
+    rows = db.execute("select event, count(*) from ledger where at >= ? group by event", [since])
+    return dict(rows.fetchall())

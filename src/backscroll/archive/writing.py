@@ -1,0 +1,335 @@
+"""One unit's stream on its way into the archive.
+
+Messages are kept in pieces of a few hundred, so that neither writing nor reading
+ever needs a whole session. A tool call stays in hand until it is answered, as
+long as that does not take too long; what is said of an earlier message later on
+is kept as an amendment of it.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from backscroll.archive.bodies import compress, pack, record_number, unpack
+from backscroll.model import (
+    Answer,
+    Closing,
+    Item,
+    Link,
+    Message,
+    Naming,
+    Opening,
+    Problem,
+    Spent,
+    Tally,
+    TokenUsage,
+    answered,
+    without_call,
+)
+
+__all__ = ["UnitWriter"]
+
+_PIECE = 200  # messages
+_PIECE_SIZE = 256 * 1024  # characters
+_MOST_HELD = 2000  # messages kept in hand for an answer
+_PREVIEW = 300
+
+_Row = tuple[object, ...]
+
+
+class UnitWriter:
+    """Puts what a unit tells into the archive; the caller has a transaction open."""
+
+    def __init__(
+        self, db: sqlite3.Connection, unit: int, platform: str, *, is_appended: bool = False
+    ) -> None:
+        self.db = db
+        self.unit = unit
+        self.platform = platform
+        self.is_appended = is_appended
+        self.accounts: list[int] = []
+        self.problems = 0
+        self.tally = Tally()
+        self._account: _Account | None = None
+
+    def write(self, items: Iterable[Item]) -> None:
+        """Take the whole stream."""
+        db = self.db
+        for item in items:
+            match item:
+                case Message() if self._account is not None:
+                    self._account.say(item)
+                case Answer() if self._account is not None:
+                    self._account.answer(item)
+                case Opening():
+                    self._account = _Account(self, item)
+                    self.accounts.append(self._account.number)
+                case Spent() if self._account is not None:
+                    self._account.spend(item.response_id, item.usage, None)
+                case Closing() if self._account is not None:
+                    self._account.close(item)
+                    self._account = None
+                case Naming(message_id, title):
+                    db.execute(
+                        "insert into naming values (?, ?, ?)", [self.unit, record_number(message_id), title]
+                    )
+                case Link():
+                    row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength]
+                    db.execute("insert into link values (?, ?, ?, ?, ?)", row)
+                case Problem(origin, reason):
+                    self.problems += 1
+                    row = [self.unit, origin.path, origin.place, reason]
+                    db.execute("insert into problem values (?, ?, ?, ?)", row)
+                case Tally():
+                    self.tally = item
+
+
+class _Account:
+    """One session as this unit tells it, while it is written."""
+
+    def __init__(self, writer: UnitWriter, opening: Opening) -> None:
+        self.writer = writer
+        self.db = writer.db
+        self.opening = opening
+        self.number, self.count, self.preview = self._begin()
+        self.held: list[Message] = []  # the messages not yet written, from position `self.first` on
+        self.first = self.count
+        self.held_size = 0
+        self.places: dict[str, int] = {}
+        self.calls: dict[str, tuple[int, str | None]] = {}
+        self.open_calls: set[int] = set()
+        self.early: dict[str, Answer] = {}
+        self.usage: dict[str, tuple[TokenUsage, Message | None]] = {}
+
+    def _begin(self) -> tuple[int, int, str | None]:
+        opening, writer = self.opening, self.writer
+        if writer.is_appended:
+            known = self.db.execute(
+                "select number, messages, preview from account"
+                " where unit = ? and id = ? and parent_id is ? and not is_former",
+                [writer.unit, opening.id, opening.parent_id],
+            ).fetchone()
+            if known is not None:
+                return known[0], known[1], known[2]
+        cursor = self.db.execute(
+            "insert into account (unit, platform, source, store, id, parent_id, is_agent, opening, closing)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, x'')",
+            [
+                writer.unit,
+                writer.platform,
+                opening.source,
+                opening.store,
+                opening.id,
+                opening.parent_id,
+                opening.agent_id is not None,
+                msgspec.msgpack.encode(opening),
+            ],
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid, 0, None
+
+    def say(self, message: Message) -> None:
+        """Take a message; the same id said again takes the place of what was said before."""
+        if message.usage is not None:
+            self.spend(message.response_id or message.id, message.usage, message)
+        call = message.tool.id if message.tool is not None else None
+        if call is not None and not self._is_new_call(call, message):
+            return
+        place = self._known_place(message.id)
+        if place is not None:
+            self._amend(place, message)
+        else:
+            place = self.count
+            self.count += 1
+            self.held.append(message)
+            self.held_size += len(message.content)
+            self.places[message.id] = place
+        if call is not None:
+            self.calls[call] = (place, message.response_id)
+            if message.tool is not None and message.tool.result is None:
+                self.open_calls.add(place)
+            if call in self.early:
+                self.answer(self.early.pop(call))
+        if self.preview is None and message.role == "user" and message.kind in (None, "queued"):
+            self.preview = message.content.strip()[:_PREVIEW] or None
+        if len(self.held) >= _PIECE or self.held_size >= _PIECE_SIZE:
+            self._flush(keep_open=True)
+
+    def _known_place(self, id_: str) -> int | None:
+        place = self.places.get(id_)
+        if place is not None or not self.writer.is_appended:
+            return place
+        rows = self.db.execute(
+            "select position from message where account = ? and record = ? order by position",
+            [self.number, record_number(id_)],
+        ).fetchall()
+        order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
+        return rows[order][0] if order < len(rows) else None
+
+    def _is_new_call(self, call: str, message: Message) -> bool:
+        """False for a call that a response wrote twice; some gateways give one id to many calls."""
+        known = self._call(call)
+        if known is None:
+            return True
+        place, response = known
+        if self.places.get(message.id) == place:
+            return place in self.open_calls
+        return response is None or response != message.response_id
+
+    def _call(self, call: str) -> tuple[int, str | None] | None:
+        known = self.calls.get(call)
+        if known is None and self.writer.is_appended:
+            row = self.db.execute(
+                "select position from message where account = ? and call = ? order by position desc limit 1",
+                [self.number, call],
+            ).fetchone()
+            if row is not None:
+                message = self._written(row[0])
+                known = self.calls[call] = (row[0], message.response_id)
+                if message.tool is not None and message.tool.result is None:
+                    self.open_calls.add(row[0])
+        return known
+
+    def answer(self, answer: Answer) -> None:
+        """Complete a call, now or when it comes."""
+        known = self._call(answer.tool_call_id)
+        if known is None:
+            self.early[answer.tool_call_id] = answer
+            return
+        place, _ = known
+        message = self.held[place - self.first] if place >= self.first else self._written(place)
+        if message.tool is None:
+            return
+        self.open_calls.discard(place)
+        attachments = tuple(dict.fromkeys(message.attachments + answer.attachments))
+        self._amend(place, replace(message, tool=answered(message.tool, answer), attachments=attachments))
+
+    def _amend(self, place: int, message: Message) -> None:
+        if place >= self.first:
+            self.held[place - self.first] = message
+            self.held_size += len(message.tool.result or "") if message.tool is not None else 0
+            return
+        self.db.execute(
+            "insert or replace into amendment values (?, ?, ?)", [self.number, place, pack([message])]
+        )
+        self.db.execute("delete from message where account = ? and position = ?", [self.number, place])
+        self.db.execute("delete from edit where account = ? and position = ?", [self.number, place])
+        self._insert([(place, message)])
+
+    def _written(self, place: int) -> Message:
+        amended = self.db.execute(
+            "select body from amendment where account = ? and position = ?", [self.number, place]
+        ).fetchone()
+        if amended is not None:
+            return unpack(amended[0])[0]
+        row: tuple[int, bytes] = self.db.execute(
+            "select position, body from chunk where account = ? and position <= ?"
+            " order by position desc limit 1",
+            [self.number, place],
+        ).fetchone()
+        return unpack(row[1])[place - row[0]]
+
+    def spend(self, response: str, usage: TokenUsage, message: Message | None) -> None:
+        known = self.usage.get(response)
+        if known is not None:
+            usage, message = known[0].merged(usage), known[1] or message
+        self.usage[response] = (usage, message)
+
+    def _flush(self, *, keep_open: bool) -> None:
+        """Write the messages in hand, up to the first call that still waits for its answer."""
+        stop = len(self.held)
+        if keep_open and self.open_calls and len(self.held) < _MOST_HELD:
+            waiting = [place for place in self.open_calls if place >= self.first]
+            stop = min(waiting, default=self.first + stop) - self.first
+        if not stop:
+            return
+        piece = self.held[:stop]
+        self.db.execute("insert into chunk values (?, ?, ?)", [self.number, self.first, pack(piece)])
+        self._insert(enumerate(piece, start=self.first))
+        self.first += stop
+        self.held = self.held[stop:]
+        self.held_size = sum(len(message.content) for message in self.held)
+
+    def _insert(self, placed: Iterable[tuple[int, Message]]) -> None:
+        rows: list[_Row] = []
+        edits: list[_Row] = []
+        for place, message in placed:
+            tool = message.tool
+            rows.append(
+                (
+                    self.number,
+                    place,
+                    record_number(message.id),
+                    _milliseconds(message),
+                    message.role,
+                    message.kind,
+                    tool.name if tool else None,
+                    tool.id if tool else None,
+                    tool.status if tool else None,
+                    tool.decision if tool else None,
+                    message.model,
+                    message.agent_id,
+                    message.is_active,
+                    message.copied_from,
+                )
+            )
+            if tool is not None and tool.edits:
+                edits += [(self.number, place, e.path, e.kind, e.added, e.removed) for e in tool.edits]
+        self.db.executemany("insert into message values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        if edits:
+            self.db.executemany("insert into edit values (?, ?, ?, ?, ?, ?)", edits)
+
+    def close(self, closing: Closing) -> None:
+        for answer in self.early.values():
+            message = without_call(answer)
+            if self._known_place(message.id) is None:
+                self.say(message)
+        self._flush(keep_open=False)
+        self._mark_abandoned(closing)
+        self._write_usage()
+        self.db.execute(
+            "update account set closing = ?, messages = ?, preview = ? where number = ?",
+            [compress(msgspec.msgpack.encode(closing)), self.count, self.preview, self.number],
+        )
+
+    def _mark_abandoned(self, closing: Closing) -> None:
+        if self.writer.is_appended:
+            self.db.execute("update message set is_active = 1 where account = ?", [self.number])
+        for id_ in closing.abandoned:
+            place = self._known_place(id_)
+            if place is not None:
+                self.db.execute(
+                    "update message set is_active = 0 where account = ? and position = ?",
+                    [self.number, place],
+                )
+
+    def _write_usage(self) -> None:
+        for response, (usage, message) in self.usage.items():
+            known = self.db.execute(
+                "select usage, at from response where account = ? and id = ?", [self.number, response]
+            ).fetchone()
+            if known is not None:
+                usage = msgspec.msgpack.decode(known[0], type=TokenUsage).merged(usage)
+                row = [msgspec.msgpack.encode(usage), self.number, response]
+                self.db.execute("update response set usage = ? where account = ? and id = ?", row)
+                continue
+            at = _milliseconds(message) if message is not None else None
+            is_agent = self.opening.agent_id is not None or (message is not None and message.is_sidechain)
+            self.db.execute(
+                "insert into response values (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    self.number,
+                    response,
+                    record_number(message.id) if message is not None else 0,
+                    at,
+                    is_agent,
+                    message.model if message is not None else None,
+                    msgspec.msgpack.encode(usage),
+                ],
+            )
+
+
+def _milliseconds(message: Message) -> int | None:
+    return int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None

@@ -1,0 +1,116 @@
+"""Bring the archive up to date: read what changed, keep what vanished."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from backscroll.archive import Archive, Known
+from backscroll.model import Mark, Unit
+from backscroll.sources import Source
+
+__all__ = ["Progress", "Synced", "sync"]
+
+Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
+
+_FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
+
+
+class Synced(Struct):
+    """What a sync found."""
+
+    units: int = 0  # looked at
+    new: int = 0
+    grew: int = 0
+    rewritten: int = 0
+    vanished: int = 0
+    came_back: int = 0
+    sessions: int = 0  # brought up to date
+    problems: int = 0
+    roots: list[str] = field(default_factory=list)  # that exist
+
+    @property
+    def changed(self) -> int:
+        return self.new + self.grew + self.rewritten + self.came_back
+
+
+class _Work(Struct):
+    source: Source
+    unit: Unit
+    known: Known | None
+
+
+def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Synced:
+    """Read every unit that changed since it was last read, and derive what that changes."""
+    report = Synced()
+    work: list[_Work] = []
+    vanished: list[int] = []
+    used: list[Source] = []
+    for source, root in roots:
+        if not root.is_dir():
+            continue
+        used.append(source)
+        report.roots.append(str(root))
+        known = archive.known_units(source.name, root)
+        for unit in source.units(root):
+            report.units += 1
+            before = known.pop((unit.path, unit.key), None)
+            if (
+                before is None
+                or before.is_gone
+                or before.is_retried
+                or before.fingerprint != unit.fingerprint
+            ):
+                work.append(_Work(source, unit, before))
+        vanished += [one.number for one in known.values() if not one.is_gone]
+    report.vanished = len(vanished)
+    accounts = archive.mark_gone(vanished) if vanished else []
+    total = sum(one.unit.size for one in work)
+    done = 0
+    try:
+        for one in work:
+            accounts += _read(archive, one, report)
+            done += one.unit.size
+            if progress is not None:
+                progress(done, total)
+    finally:
+        # What was read is whole; its sessions are told even when the rest was interrupted.
+        report.sessions = archive.derive(accounts)
+        for source in used:
+            source.close()
+    return report
+
+
+def _read(archive: Archive, work: _Work, report: Synced) -> list[int]:
+    unit, known = work.unit, work.known
+    mark = _usable_mark(archive, unit, known)
+    if known is None:
+        event = "new"
+        report.new += 1
+    elif known.is_gone:
+        event = "came back"
+        report.came_back += 1
+    elif mark is not None:
+        event = "grew"
+        report.grew += 1
+    else:
+        event = "shrank" if unit.size < known.size else "rewritten"
+        report.rewritten += 1
+    return archive.put(
+        unit,
+        work.source.platform,
+        work.source.read(unit, mark),
+        event=event,
+        is_appended=mark is not None,
+        keeps_file=not unit.key and unit.kind in _FILES and Path(unit.path).suffix in (".jsonl", ".txt"),
+    )
+
+
+def _usable_mark(archive: Archive, unit: Unit, known: Known | None) -> Mark | None:
+    """Where reading can go on: only in a file that still holds what was read, and more."""
+    if known is None or known.is_gone or known.is_retried or unit.size < known.size:
+        return None
+    mark = archive.mark_of(known)
+    if mark is None or mark.offset > unit.size:
+        return None
+    return mark if archive.still_begins(known, unit, mark) else None

@@ -1,0 +1,1 @@
+"""A session as JSON and as text. Values in, strings out."""

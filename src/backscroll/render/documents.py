@@ -1,0 +1,88 @@
+"""The JSON that other programs rely on: names and forms stay as they are, and only grow."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from backscroll.model import Message, PaginatedResult, Session, SessionSummary
+
+__all__ = ["encoded", "message_document", "page_document", "session_document", "summary_document"]
+
+
+def encoded(document: Any) -> bytes:
+    """One JSON document, for people and programs alike."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _iso(at: datetime | None) -> str | None:
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def summary_document(summary: SessionSummary) -> dict[str, Any]:
+    """A session in a list."""
+    document = msgspec.structs.asdict(summary)
+    document["created_at"] = _iso(summary.created_at)
+    document["updated_at"] = _iso(summary.updated_at)
+    return document
+
+
+def page_document(page: PaginatedResult[SessionSummary]) -> dict[str, Any]:
+    """A page of sessions."""
+    return {
+        "data": [summary_document(summary) for summary in page.data],
+        "pagination": msgspec.structs.asdict(page.pagination),
+    }
+
+
+def session_document(session: Session) -> dict[str, Any]:
+    """A session with every message of it."""
+    return summary_document(session.summary) | {"messages": _messages(session.messages)}
+
+
+def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    return [message_document(message, position) for position, message in enumerate(messages)]
+
+
+def message_document(message: Message, position: int) -> dict[str, Any]:
+    """One message; what is unknown is null."""
+    tool = message.tool
+    usage = message.usage
+    return {
+        "id": message.id,
+        "position": position,
+        "role": message.role,
+        "kind": message.kind,
+        "content": message.content,
+        "timestamp": _iso(message.timestamp),
+        "timestamp_source": message.timestamp_source,
+        "model": message.model,
+        "parent_id": message.parent_id,
+        "response_id": message.response_id,
+        "agent_id": message.agent_id,
+        "is_active": message.is_active,
+        "tool_call_id": tool.id if tool else None,
+        "tool_name": tool.name if tool else None,
+        "tool_params": tool.params if tool else None,
+        "tool_result": tool.result if tool else None,
+        "status": tool.status if tool else None,
+        "decision": tool.decision if tool else None,
+        "attachments": [msgspec.structs.asdict(one) for one in message.attachments],
+        "cwd": message.cwd,
+        "git_branch": message.git_branch,
+        "stop_reason": message.stop_reason,
+        "is_sidechain": message.is_sidechain,
+        "copied_from": message.copied_from,
+        "usage": None
+        if usage is None
+        else {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+            "cache_read_input_tokens": usage.cache_read_input_tokens,
+        },
+        "origin": {"path": message.origin.path, "place": message.origin.place},
+    }

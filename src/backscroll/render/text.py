@@ -1,0 +1,107 @@
+"""Sessions as lines of text, safe for any terminal."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from backscroll.model import Message, PaginatedResult, Session, SessionSummary, ToolCall
+
+__all__ = ["inert", "session_lines", "transcript_lines"]
+
+# Everything a terminal could obey, and everything that hides or reorders what is shown.
+_HOSTILE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    "|[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
+_CUT = 12  # lines of tool output
+_WIDTH = 300
+
+
+def inert(text: str) -> str:
+    """The text without escapes, control characters and marks that change how it is shown."""
+    return _HOSTILE.sub("", text.replace("\r\n", "\n"))
+
+
+def _one_line(text: str, width: int) -> str:
+    line = " ".join(inert(text).split())
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    if at is None:
+        return "unknown"
+    seconds = (now - at).total_seconds()
+    for unit, size in (
+        ("y", 31_557_600),
+        ("mo", 2_629_800),
+        ("w", 604_800),
+        ("d", 86_400),
+        ("h", 3600),
+        ("min", 60),
+    ):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"
+
+
+def session_lines(page: PaginatedResult[SessionSummary], now: datetime | None = None) -> Iterator[str]:
+    """A page of sessions, two lines each."""
+    now = now or datetime.now(UTC)
+    for summary in page.data:
+        marks = [mark for mark, on in (("gone", summary.is_gone), (summary.completeness, True)) if on]
+        notes = [mark for mark in marks if mark != "complete"]
+        tokens = f" · {summary.total_tokens:,} tokens" if summary.total_tokens is not None else ""
+        yield f"{summary.index:>4}  {_one_line(summary.title or '(no words)', 90)}"
+        yield (
+            f"      {_ago(summary.updated_at, now)} · {summary.source}"
+            f" · {summary.workspace_name or 'no workspace'}"
+            f" · {summary.message_count:,} messages{tokens} · {summary.id[:8]}"
+            + (f" · {', '.join(notes)}" if notes else "")
+        )
+    shown = page.pagination
+    if shown.has_more or shown.offset:
+        yield f"{shown.offset + 1} to {shown.offset + len(page.data)} of {shown.total:,}"
+
+
+def transcript_lines(session: Session, *, everything: bool = False, full: bool = False) -> Iterator[str]:
+    """A session as it would be read aloud: who said what, and what the tools did."""
+    summary = session.summary
+    yield _one_line(summary.title or summary.ref, _WIDTH)
+    yield f"{summary.ref} · {summary.workspace_path or 'no workspace'} · {_spelled(summary.created_at)}"
+    for message in session.messages:
+        if not everything and (not message.is_active or message.role == "system" or message.is_sidechain):
+            continue
+        if message.role == "thinking" and not message.content:
+            continue
+        yield ""
+        yield from _told(message, full)
+
+
+def _spelled(at: datetime | None) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if at is not None else "time unknown"
+
+
+def _told(message: Message, full: bool) -> Iterator[str]:
+    inferred = "~" if message.timestamp_source not in (None, "stored") else ""
+    time = f"{inferred}{_spelled(message.timestamp)}" if message.timestamp is not None else ""
+    label = message.role + (f" ({message.kind})" if message.kind else "")
+    if message.tool is not None:
+        yield f"── {message.tool.name} · {message.tool.status} {time}".rstrip()
+        yield from _tool_lines(message.tool, full)
+        return
+    yield f"── {label} {time}".rstrip()
+    yield from inert(message.content).splitlines()
+    for attachment in message.attachments:
+        yield f"[{attachment.kind}{f' {attachment.name}' if attachment.name else ''}]"
+
+
+def _tool_lines(tool: ToolCall, full: bool) -> Iterator[str]:
+    asked = msgspec.json.encode(tool.params).decode()
+    yield inert(asked) if full else _one_line(asked, _WIDTH)
+    lines = inert(tool.result or "").splitlines()
+    shown = lines if full else lines[:_CUT]
+    yield from (f"  {line if full else line[:_WIDTH]}" for line in shown)
+    if len(lines) > len(shown):
+        yield f"  … {len(lines) - len(shown):,} more lines (--full shows them)"

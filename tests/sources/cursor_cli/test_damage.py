@@ -285,3 +285,52 @@ def test_any_sidecar_loses_no_message(tmp_path: Path, value: object) -> None:
     )
     for sidecar in (value, fields):
         assert all(word in everything(store.read(sidecar=sidecar)) for word in WORDS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["alter table blobs rename column data to bytes"],
+        ["alter table meta rename column value to content"],
+        ["insert into blobs values (x'ff', 'x')", "insert into blobs values (x'fe', 'x')"],
+        ["insert into blobs values ('same', 'x')", "insert into blobs values (cast('same' as blob), 'y')"],
+        ["insert into blobs values (null, 'x')", "insert into blobs values ('gone', null)"],
+        ["create table later (x)", "insert into later values (1)"],
+    ],
+)
+def test_every_row_is_counted_whatever_became_of_the_tables(store: Store, change: list[str]) -> None:
+    talk(store)
+    store.write()
+    rows = store.run(*change)
+    told = read_one(store.folder.parent.parent.parent)
+    assert told.tally.records == rows
+    assert told.readings
+
+
+def test_a_damaged_page_costs_the_messages_on_it_and_no_others(store: Store) -> None:
+    ids = [store.put(user(f"word{n} " + "x" * 3000)) for n in range(40)]
+    store.root(*((1, id) for id in ids))
+    store.write()
+    data = bytearray(store.path.read_bytes())
+    hit = data.index(b"word20 ") // 4096 * 4096
+    data[hit : hit + 4096] = b"\xa5" * 4096
+    store.path.write_bytes(data)
+    told = read_one(store.folder.parent.parent.parent)
+    kept = [n for n in range(40) if f"word{n} " in everything(told)]
+    assert len(kept) >= 36
+    assert only(told).closing.completeness == "partial"
+    assert told.problems
+
+
+def test_a_plan_kept_elsewhere_is_known(store: Store) -> None:
+    store.meta["currentPlanUri"] = "file:///home/dev/.cursor/plans/a.plan.md"
+    told = store.say(user("go")).read()
+    assert told.tally.unknown == {}
+    assert only(told).closing.metadata["plan_uri"] == "file:///home/dev/.cursor/plans/a.plan.md"
+
+
+def test_a_name_that_is_a_number_is_still_a_name(store: Store) -> None:
+    store.say(user("go"))
+    rows = [("name", "2024"), ("createdAt", str(START)), ("latestRootBlobId", store.meta["latestRootBlobId"])]
+    reading = only(store.read(meta=rows))
+    assert (reading.closing.title, len(reading.messages)) == ("2024", 1)

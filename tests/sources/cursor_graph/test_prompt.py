@@ -14,6 +14,8 @@ from backscroll.sources.cursor_graph.prompt import folders_in, is_injected, read
         ("<user_query>one</user_query>\n<user_query>two</user_query>", "one\n\ntwo"),
         ("<user_query>\ncut off in the mid", "cut off in the mid"),
         ("<user_query>\n\n</user_query>", ""),
+        ("<user_query>\nwhat closes </user_query> here?\n</user_query>", "what closes </user_query> here?"),
+        ("<user_query>\nwhat opens <user_query> here?\n</user_query>", "what opens <user_query> here?"),
         ("plain words", "plain words"),
         ("<system_reminder>x</system_reminder>fix it", "fix it"),
         ("<rules>\nbe kind\n</rules>", ""),
@@ -31,6 +33,8 @@ def test_pictures_named_beside_the_prompt_are_attachments() -> None:
     (picture,) = read_prompt(raw).attachments
     assert (picture.path, picture.name) == ("/home/dev/chart one.png", "chart one.png")
     assert [each.kind for each in read_prompt("[Image]\n[Image]").attachments] == ["image", "image"]
+    noted = read_prompt("[Image]\n<user_query>\nlook\n</user_query>")
+    assert (noted.text, [each.kind for each in noted.attachments]) == ("look", ["image"])
 
 
 @given(st.text())

@@ -31,6 +31,7 @@ class CursorCli:
         return places.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
+        self._known.pop(str(root), None)  # it may have changed
         return places.find_units(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:

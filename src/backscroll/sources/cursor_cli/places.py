@@ -3,14 +3,20 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
 
 from backscroll.config import Machine
 from backscroll.model import Unit
 from backscroll.readers.sqlite import change_token
+from backscroll.sources.cursor_cli.layout import rivals_of
 
-__all__ = ["SOURCE", "find_units", "roots"]
+__all__ = ["SOURCE", "find_transcripts", "find_units", "roots"]
 
 SOURCE = "cursor-cli"
+_STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
+_DEEPEST = 4  # a subagent's subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 
 
@@ -42,22 +48,45 @@ def find_units(root: Path) -> Iterator[Unit]:
             yield from _session_units(session, root)
     for session in _folders(root / "acp-sessions", root):
         yield from _session_units(session, root)
-    for project in _folders(root / "projects", root):
-        yield from _transcripts(project / "agent-transcripts", root)
+    yield from _transcript_units(root)
     yield from _prompt_units(root, root)
 
 
 def _session_units(folder: Path, root: Path) -> Iterator[Unit]:
-    names = {entry.name for entry in _entries(folder)}
-    store, meta = folder / "store.db", folder / "meta.json"
-    if "store.db" in names:
-        size = sum(_size(path) for path in (store, folder / "store.db-wal"))
-        token = f"{change_token(store)}/{_token(meta)}"
-        yield Unit(SOURCE, str(root), str(store), fingerprint=token, size=size, session_id=folder.name)
-    elif "meta.json" in names:
-        yield _file_unit(meta, root, kind="session", session_id=folder.name)
-    if "prompt_history.json" in names:
+    entries = {
+        entry.name: entry
+        for entry in _entries(folder)
+        if _is(entry, "file") and (not entry.is_symlink() or _is_inside(entry, root))
+    }
+    if "store.db" in entries:
+        store = folder / "store.db"
+        if entries["store.db"].is_symlink():
+            tokens, size = [change_token(store)], _size(store)  # what belongs to it lies elsewhere
+        else:
+            stamps = [_stamp(entries.get(name)) for name in _STORE_FILES]
+            tokens, size = [token for token, _ in stamps], sum(size for _, size in stamps[:2])
+        tokens.append(_stamp(entries.get("meta.json"))[0])
+        yield Unit(
+            SOURCE,
+            str(root),
+            str(store),
+            fingerprint="/".join(tokens),
+            size=size,
+            session_id=folder.name,
+        )
+    elif "meta.json" in entries:
+        yield _file_unit(folder / "meta.json", root, kind="session", session_id=folder.name)
+    if "prompt_history.json" in entries:
         yield from _prompt_units(folder, root)
+
+
+def _stamp(entry: os.DirEntry[str] | None) -> tuple[str, int]:
+    """What changes with a file, and its size; nothing and 0 for one that is not there."""
+    try:
+        found = entry.stat() if entry is not None else None
+    except OSError:
+        found = None
+    return (f"{found.st_size}-{found.st_mtime_ns}", found.st_size) if found is not None else ("-", 0)
 
 
 def _prompt_units(folder: Path, root: Path) -> Iterator[Unit]:
@@ -66,19 +95,21 @@ def _prompt_units(folder: Path, root: Path) -> Iterator[Unit]:
         yield _file_unit(path, root, kind="prompts", session_id=None)
 
 
-def _transcripts(folder: Path, root: Path) -> Iterator[Unit]:
-    """Transcripts of every layout; where one exists as ``.jsonl`` and ``.txt``, only the former."""
-    found: dict[tuple[str, str], Path] = {}
-    for path in _files(folder, root):
-        if path.suffix not in (".jsonl", ".txt"):
-            continue
-        # A subagent's transcript lies below its parent's folder; two parents may have children of one name.
-        above = path.parent.parent.name if path.parent.name == "subagents" else ""
-        known = found.get((above, path.stem))
-        if known is None or (known.suffix == ".txt" and path.suffix == ".jsonl"):
-            found[above, path.stem] = path
-    for path in found.values():
-        yield _file_unit(path, root, kind="transcript", session_id=path.stem)
+def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[Path]]:
+    """The transcripts below a root, by the session that they tell of and the one that started it."""
+    return rivals_of(
+        path
+        for project in _folders(root / "projects", root)
+        for path in _files(project / "agent-transcripts", root)
+    )
+
+
+def _transcript_units(root: Path) -> Iterator[Unit]:
+    for (_, id), paths in find_transcripts(root).items():
+        units = [_file_unit(path, root, kind="transcript", session_id=id) for path in paths]
+        # Which of several counts depends on all of them.
+        together = "/".join(unit.fingerprint for unit in units)
+        yield from (replace(unit, fingerprint=together) for unit in units)
 
 
 def _file_unit(path: Path, root: Path, *, kind: str, session_id: str | None) -> Unit:
@@ -94,17 +125,28 @@ def _file_unit(path: Path, root: Path, *, kind: str, session_id: str | None) -> 
 
 
 def _files(folder: Path, root: Path, *, depth: int = 0) -> Iterator[Path]:
-    entries = _entries(folder)
-    yield from (folder / entry.name for entry in entries if entry.is_file() and _is_inside(entry, root))
-    if depth < 4:
+    for entry in _entries(folder):
+        if _is(entry, "file") and _is_inside(entry, root):
+            yield folder / entry.name
+    if depth < _DEEPEST:
         for inner in _folders(folder, root):
             yield from _files(inner, root, depth=depth + 1)
 
 
 def _folders(folder: Path, root: Path) -> Iterator[Path]:
+    """The folders in a folder. A link to one of the others leads nowhere new."""
     for entry in _entries(folder):
-        if entry.is_dir() and _is_inside(entry, root):
-            yield folder / entry.name
+        if _is(entry, "folder") and _is_inside(entry, root):
+            path = folder / entry.name
+            if not entry.is_symlink() or path.resolve().parent != folder.resolve():
+                yield path
+
+
+def _is(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
+    try:
+        return entry.is_file() if kind == "file" else entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -1,15 +1,19 @@
 """Transcripts: a lossy copy of a session as text, kept per project by the IDE's agent and the CLI."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from backscroll.model import Closing, Item, Message, Opening, Origin, Problem, Tally
+from msgspec.structs import replace
+
+from backscroll.model import Agent, Closing, Item, Message, Opening, Origin, Problem, Tally
 from backscroll.readers import times
 from backscroll.sources.cursor_cli import transcript_lines, transcript_text, workspace
+from backscroll.sources.cursor_cli.layout import Layout, layout_of
 from backscroll.sources.cursor_cli.meta import read_sidecar
-from backscroll.sources.cursor_cli.places import SOURCE
+from backscroll.sources.cursor_cli.places import SOURCE, find_transcripts
 
 __all__ = ["Known", "read_transcript"]
 
@@ -24,74 +28,144 @@ _PATH_PARAMS = (
     "cwd",
 )
 _MOST_PATHS = 200
+_CHUNK = 1024 * 1024
 
 
 class Known:
-    """The folders that other sessions below a root were held in, learned once."""
+    """What the other files below a root tell of a transcript, learned once."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._folders: list[str] | None = None
+
+    @cached_property
+    def _cwds(self) -> dict[str, str]:
+        """The folders that sessions were held in, by their ids."""
+        beside = (*self._root.glob("chats/*/*/meta.json"), *self._root.glob("acp-sessions/*/meta.json"))
+        named = {path.parent.name: read_sidecar(path).text("cwd") for path in sorted(beside)}
+        return {id: cwd for id, cwd in named.items() if cwd}
+
+    @cached_property
+    def _transcripts(self) -> dict[tuple[str | None, str], list[Path]]:
+        return find_transcripts(self._root)
 
     def folders(self) -> list[str]:
-        if self._folders is None:
-            beside = (*self._root.glob("chats/*/*/meta.json"), *self._root.glob("acp-sessions/*/meta.json"))
-            named = (read_sidecar(path).text("cwd") for path in sorted(beside))
-            self._folders = list(dict.fromkeys(cwd for cwd in named if cwd))
-        return self._folders
+        """The folders that other sessions were held in."""
+        return list(dict.fromkeys(self._cwds.values()))
+
+    def rivals(self, path: Path, layout: Layout) -> list[Path]:
+        """All transcripts of the same session, the one that counts first.
+
+        That is the one whose project is named after the folder the session was
+        held in; where this is not known, the one written last.
+        """
+        cwd = self._cwds.get(layout.parent or layout.id)
+        names = workspace.slugs(cwd) if cwd is not None else set()
+        same = self._transcripts.get((layout.parent, layout.id), [path])
+        return sorted(
+            same if path in same else [*same, path],
+            key=lambda rival: (_project(rival) not in names, -_written_ns(rival), str(rival)),
+        )
 
 
 def read_transcript(path: Path, known: Known) -> Iterator[Item]:
     """A session as its transcript tells it."""
     tally = Tally()
-    parent = path.parent.parent.name if path.parent.name == "subagents" else None
-    agent_id = path.stem if parent else None
-    yield Opening(source=SOURCE, id=path.stem, store="transcript", agent_id=agent_id, parent_id=parent)
-    read: Callable[..., Iterator[Item]] = (
-        transcript_text.tell if path.suffix == ".txt" else transcript_lines.tell
-    )
-    first: datetime | None = None
-    mentioned: dict[str, None] = {}
-    is_begun = False
-    try:
-        for item in read(path, tally=tally, agent_id=agent_id):
-            if isinstance(item, Message):
-                is_begun = True
-                first = first or item.timestamp
-                if item.tool is not None and len(mentioned) < _MOST_PATHS:
-                    mentioned |= dict.fromkeys(_paths(item.tool.params))
-            yield item
-    except OSError as error:
-        yield Problem(Origin(str(path), "file"), f"cannot be read: {error.strerror}")
-    written = _written_at(path)
-    yield Closing(
-        workspace=workspace.of_project(_slug(path), known.folders(), mentioned),
-        created_at=first or written,
-        created_at_source="stored" if first else "file" if written else None,
-        updated_at=written,
-        completeness="lossy",
-        reasons=(_REASON,),
-        visibility="listed" if is_begun else "draft",
-        metadata={"project": _slug(path)},
-    )
+    layout = layout_of(path) or Layout("", path.stem)
+    rivals = known.rivals(path, layout)
+    if rivals[0] != path and _is_beginning_of(path, rivals[0]):
+        # A copy, or what was copied before the session went on.
+        yield from _count_lines(path, tally)
+    else:
+        yield from _tell(path, layout, known, rivals, tally)
     yield tally
 
 
-def _slug(path: Path) -> str:
-    """The name of the project's folder, which is made from the workspace's path and cannot be turned back."""
-    parts = path.parts
-    if "agent-transcripts" not in parts:
-        return ""
-    at = len(parts) - 1 - parts[::-1].index("agent-transcripts")
-    return parts[at - 1] if at else ""
+def _tell(path: Path, layout: Layout, known: Known, rivals: list[Path], tally: Tally) -> Iterator[Item]:
+    agent_id = layout.id if layout.parent is not None else None
+    yield Opening(source=SOURCE, id=layout.id, store="transcript", agent_id=agent_id, parent_id=layout.parent)
+    # The same id in two projects can be two conversations. One is shown, and none is lost.
+    counts = rivals[0] == path
+    names = layout.id if counts else f"{layout.id}:{layout.project.replace('.', '_')}"
+    read = transcript_text.tell if path.suffix == ".txt" else transcript_lines.tell
+    first: datetime | None = None
+    prompt: str | None = None
+    mentioned: dict[str, None] = {}
+    is_begun = False
+    try:
+        for item in read(path, tally=tally):
+            if isinstance(item, Message):
+                is_begun = True
+                first = first or item.timestamp
+                if prompt is None and item.role == "user" and item.kind is None:
+                    prompt = item.content
+                if item.tool is not None and len(mentioned) < _MOST_PATHS:
+                    mentioned |= dict.fromkeys(_paths(item.tool.params))
+                yield replace(item, id=f"{names}:{item.id}", agent_id=agent_id, is_active=counts)
+            else:
+                yield item
+    except OSError as error:
+        yield Problem(Origin(str(path), "file"), f"cannot be read: {error.strerror}")
+    written = _written_at(path)
+    agent = Agent(
+        agent_id=layout.id,
+        parent_session_id=layout.parent,
+        parent_agent_id=layout.outer,
+        prompt=prompt,
+        started_at=first,
+    )
+    metadata: dict[str, Any] = {"project": layout.project}
+    if len(rivals) > 1:
+        metadata["ambiguous_transcripts"] = [str(rival) for rival in rivals]
+    yield Closing(
+        workspace=workspace.of_project(layout.project, known.folders(), mentioned),
+        created_at=first or written,
+        created_at_source="stored" if first else "file" if written else None,
+        updated_at=written if counts else None,
+        completeness="lossy",
+        reasons=(_REASON,),
+        visibility="listed" if is_begun else "draft",
+        agents=(agent,) if agent_id is not None else (),
+        metadata=metadata,
+    )
+
+
+def _is_beginning_of(path: Path, other: Path) -> bool:
+    try:
+        with path.open("rb") as one, other.open("rb") as two:
+            while chunk := one.read(_CHUNK):
+                if two.read(len(chunk)) != chunk:
+                    return False
+    except OSError:
+        return False
+    return True
+
+
+def _count_lines(path: Path, tally: Tally) -> Iterator[Problem]:
+    try:
+        with path.open("rb") as file:
+            number = sum(1 for _ in file)
+    except OSError as error:
+        yield Problem(Origin(str(path), "file"), f"cannot be read: {error.strerror}")
+        return
+    if number:
+        tally.count("line of a copy", "silent", number)
+
+
+def _project(path: Path) -> str:
+    layout = layout_of(path)
+    return layout.project if layout is not None else ""
 
 
 def _paths(params: dict[str, Any]) -> list[str]:
     return [value for key in _PATH_PARAMS if isinstance(value := params.get(key), str)]
 
 
-def _written_at(path: Path) -> datetime | None:
+def _written_ns(path: Path) -> int:
     try:
-        return times.from_value(path.stat().st_mtime)
+        return path.stat().st_mtime_ns
     except OSError:
-        return None
+        return 0
+
+
+def _written_at(path: Path) -> datetime | None:
+    return times.from_value(_written_ns(path) / 1e9)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Answer, Item, Message, Origin, Problem, Tally, TimeSource
 from backscroll.readers import jsonl
+from backscroll.readers.outline import name_of
 from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.parts import (
     Place,
@@ -19,6 +20,7 @@ from backscroll.sources.cursor_graph.parts import (
     prompt_of,
     said_by,
     text_of,
+    without_prompt,
 )
 from backscroll.sources.cursor_graph.prompt import is_injected
 
@@ -29,9 +31,9 @@ _HIDDEN = re.compile(r"\s*\[REDACTED\]\s*\Z")
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
-def tell(path: Path, *, tally: Tally, agent_id: str | None) -> Iterator[Item]:
+def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
     """Every message of a transcript, and every line counted once."""
-    reader = _Reader(path, tally, agent_id)
+    reader = _Reader(tally)
     for line in jsonl.lines(path, _DECODER):
         if line.is_blank:
             tally.count("blank line", "silent")
@@ -56,56 +58,60 @@ def tell(path: Path, *, tally: Tally, agent_id: str | None) -> Iterator[Item]:
 def _verdict(record: dict[str, Any], told: list[Message | Answer]) -> tuple[str, _Verdict]:
     kind = record.get("role") or record.get("type")
     if told:
-        return str(kind), "understood"
-    is_known = kind in ("user", "assistant", "turn_ended")
-    return str(kind), "silent" if is_known else "problems"
+        return name_of(kind), "understood"
+    is_known = kind in ("user", "assistant", "tool", "system", "turn_ended")
+    return name_of(kind), "silent" if is_known else "problems"
 
 
 class _Reader:
     """Goes through a transcript and remembers when the last prompt was."""
 
-    def __init__(self, path: Path, tally: Tally, agent_id: str | None) -> None:
+    def __init__(self, tally: Tally) -> None:
         self._tally = tally
-        self._agent_id = agent_id
         self._calls = Calls(are_answered=False)
         self._prompted_at: datetime | None = None
         self._failure: str | None = None  # the last error of this turn
 
     def tell(self, record: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
         place = self._timed(place, self._prompted_at, "turn")
-        for item in self._said(record, place):
-            yield replace(item, agent_id=self._agent_id) if isinstance(item, Message) else item
-
-    def _said(self, record: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
         content = record.get("message")
         message = content if isinstance(content, dict) else {"content": content or record.get("content")}
         match record.get("role") or record.get("type"):
             case "user":
                 yield from self._user(message, place)
-            case "assistant":
+            case "assistant" | "tool":
                 parts = [part for part in map(_bared, parts_of(message)) if part is not None]
-                heard = {"role": "assistant", "content": parts}
+                heard = {**message, "role": "assistant", "content": parts, "tool_calls": None}
                 yield from said_by(heard, place, calls=self._calls, tally=self._tally)
+            case "system":
+                if whole := text_of(message):
+                    yield message_at(place, "system", whole, kind="context")
             case "turn_ended":
                 yield from self._end(record, place)
             case "error":
                 self._failure = _reason(record)
                 yield message_at(place, "error", self._failure)
             case kind:
-                self._tally.meet(f"transcript line {kind}")
+                self._tally.meet(f"transcript line {name_of(kind)}")
+                heard = {**message, "role": "unknown"}
+                yield from said_by(heard, place, calls=self._calls, tally=self._tally)
 
-    def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message]:
+    def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
         prompt = prompt_of(message)
         self._failure = None
         if prompt.at is not None:
             self._prompted_at = prompt.at
             place = self._timed(place, prompt.at, "stored")
-        if prompt.is_context:
-            if whole := text_of(message):
-                yield message_at(place, "system", whole, kind="context")
-            return
-        kind = "synthetic" if is_injected(prompt.text) else None
-        yield message_at(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
+        number = 0
+        if not prompt.is_context:
+            kind = "synthetic" if is_injected(prompt.text) else None
+            yield message_at(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
+            number = 1
+        elif whole := text_of(message):
+            yield message_at(place, "system", whole, kind="context")
+            number = 1
+        rest = without_prompt(message)
+        yield from said_by(rest, place, calls=self._calls, tally=self._tally, number=number)
 
     def _end(self, record: dict[str, Any], place: Place) -> Iterator[Message]:
         match record.get("status"):
@@ -118,7 +124,7 @@ class _Reader:
             case "success" | None:
                 return
             case status:
-                self._tally.meet(f"turn_ended status {status}")
+                self._tally.meet(f"turn_ended status {name_of(status)}")
 
     def _timed(self, place: Place, at: datetime | None, source: TimeSource) -> Place:
         return place if at is None else replace(place, timestamp=at, timestamp_source=source)

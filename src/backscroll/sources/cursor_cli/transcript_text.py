@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Answer, Item, Message, Origin, Tally, ToolCall
+from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.edits import edits_of
 from backscroll.sources.cursor_graph.parts import Place, message_at
 from backscroll.sources.cursor_graph.prompt import is_injected, read_prompt
@@ -18,6 +19,7 @@ __all__ = ["tell"]
 
 _MARK = re.compile(r"\[(Thinking|Tool call|Tool result)\][ \t]*(.*)")
 _PARAM = re.compile(r"\s+([\w.\-]+):\s?(.*)")
+_ROLES = ("user:", "assistant:")
 _HIDDEN = re.compile(r"\s*\[REDACTED\]\s*\Z")
 
 
@@ -34,9 +36,11 @@ class _Block(Struct):
         return "\n".join(self.lines).strip("\n")
 
 
-def tell(path: Path, *, tally: Tally, agent_id: str | None) -> Iterator[Item]:
+def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
     """Every block of a transcript, each counted once."""
-    pending: dict[str, str] = {}  # the last call of each tool that has no result yet
+    calls = Calls()  # by the names of their tools, since they have no ids
+    ids: dict[str, str] = {}
+    batch = ""  # the first of calls that were made together
     prompted = Place("", Origin("", ""))
     for block in _blocks(path):
         place = replace(prompted, id=f"line-{block.line}", origin=Origin(str(path), f"line {block.line}"))
@@ -45,25 +49,28 @@ def tell(path: Path, *, tally: Tally, agent_id: str | None) -> Iterator[Item]:
             told = _user(block, place)
             if told is not None and told.timestamp is not None:
                 prompted = replace(prompted, timestamp=told.timestamp, timestamp_source="turn")
-        elif block.kind == "Tool result" and block.name in pending:
-            call = pending.pop(block.name)
-            told = Answer(tool_call_id=call, result=block.text, origin=place.origin)
+        elif block.kind == "Tool result" and (call := calls.answer(block.name, block.text)) is not None:
+            told = Answer(tool_call_id=ids[call.id], result=block.text, origin=place.origin)
         else:
             told = _message(block, place)
-            if told is not None and told.tool is not None and told.tool.id is not None:
-                pending[block.name] = told.tool.id
+        if block.kind == "Tool call":
+            batch = batch or place.id
+            ids[calls.make(block.name, batch) or ""] = place.id
+        else:
+            batch = ""
         if told is not None:
-            yield replace(told, agent_id=agent_id) if isinstance(told, Message) else told
+            yield told
         tally.count(f"text ({block.kind or 'before the first role'})", "understood" if told else "silent")
 
 
 def _blocks(path: Path) -> Iterator[_Block]:
+    quoted = _lines_in_queries(path)
     block = _Block("", "", 1, [])
     with path.open(encoding="utf-8", errors="replace", newline=None) as file:
         for number, raw in enumerate(file, start=1):
             line = raw.rstrip("\n").removeprefix("\ufeff")
             mark = _MARK.match(line) if block.kind not in ("", "user") else None
-            if line.rstrip() in ("user:", "assistant:"):
+            if line.rstrip() in _ROLES and number not in quoted:
                 opened = _Block(line.rstrip()[:-1], "", number, [])
             elif mark is not None:
                 opened = _Block(mark[1], mark[2].strip(), number, [])
@@ -77,6 +84,22 @@ def _blocks(path: Path) -> Iterator[_Block]:
             block = opened
     if _is_worth_counting(block):
         yield block
+
+
+def _lines_in_queries(path: Path) -> set[int]:
+    """Lines that look like a role's and are part of what a person pasted into a prompt."""
+    found: set[int] = set()
+    waiting: list[int] | None = None  # since a mark opened that nothing has closed yet
+    with path.open(encoding="utf-8", errors="replace", newline=None) as file:
+        for number, line in enumerate(file, start=1):
+            if "<user_query>" in line:
+                waiting = []
+            if "</user_query>" in line:
+                found.update(waiting or ())
+                waiting = None
+            elif waiting is not None and line.rstrip() in _ROLES:
+                waiting.append(number)
+    return found
 
 
 def _is_over(block: _Block) -> bool:

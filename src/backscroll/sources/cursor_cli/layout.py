@@ -1,0 +1,50 @@
+"""Whose transcript a file is, by where it lies: one id may have several, and one of them counts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+__all__ = ["Layout", "layout_of", "rivals_of"]
+
+_FOLDER = "agent-transcripts"
+_SUBAGENTS = "subagents"
+
+
+class Layout(Struct, frozen=True):
+    """What the path of a transcript says."""
+
+    project: str  # made from the workspace's path, and not to be turned back
+    id: str
+    parent: str | None = None  # the session that a subagent belongs to
+    outer: str | None = None  # the subagent that started it, where that was not the session itself
+
+
+def layout_of(path: Path) -> Layout | None:
+    """Of ``<id>.txt``, ``<id>.jsonl``, ``<id>/<id>.jsonl``, ``<parent>/subagents/<child>.jsonl``, or None."""
+    parts = path.parts
+    if _FOLDER not in parts or path.suffix not in (".jsonl", ".txt"):
+        return None
+    at = len(parts) - 1 - parts[::-1].index(_FOLDER)
+    folders = parts[at + 1 : -1]
+    project = parts[at - 1] if at else ""
+    if _SUBAGENTS in folders[1:]:
+        nearest = len(folders) - 1 - folders[::-1].index(_SUBAGENTS)
+        outer = folders[nearest - 1]
+        return Layout(project, path.stem, folders[0], outer if outer != folders[0] else None)
+    # Beside a session's own transcript its folder may hold text that is none.
+    if path.suffix == ".txt" and folders and folders[-1] != path.stem:
+        return None
+    return Layout(project, path.stem)
+
+
+def rivals_of(paths: Iterable[Path]) -> dict[tuple[str | None, str], list[Path]]:
+    """All transcripts by session, without the text of a session that also has lines."""
+    found: dict[tuple[str | None, str], list[Path]] = {}
+    for path in paths:
+        layout = layout_of(path)
+        if layout is not None:
+            found.setdefault((layout.parent, layout.id), []).append(path)
+    for key, same in found.items():
+        found[key] = [path for path in same if path.suffix == ".jsonl"] or same
+    return found

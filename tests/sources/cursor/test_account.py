@@ -118,3 +118,70 @@ def test_no_secret_is_ever_told(tmp_path: Path, name: str) -> None:
         for _, document in source.documents(unit):
             assert cursor.SECRET not in json.dumps(document)
     source.close()
+
+
+def test_damage_inside_a_row_is_said_and_the_row_still_counted_once(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "Cursor", generation=3)
+    made = home.composer(TALK, has_graph=False)
+    heads = [3, *made.data["fullConversationHeadersOnly"], None]
+    home.put(made.key, json.dumps({**made.data, "fullConversationHeadersOnly": heads}))
+    tabs = [{"tabId": "t1", "bubbles": [{"type": "user", "text": "hello"}, 7]}, "no tab"]
+    home.put_item("workbench.panel.aichat.view.aichat.chatdata", json.dumps({"tabs": tabs}))
+    told = tell(home.write())
+    assert total(home.root).records == rows(home.root)
+    assert total(home.root).problems == 0
+    assert sorted(
+        problem.reason.partition(":")[0] for each in told.values() for problem in each.problems
+    ) == [
+        "an entry of its message list could not be read",
+        "an entry of its message list could not be read",
+        "entry 1 could not be read",
+        "message 1 could not be read",
+    ]
+
+
+def test_entries_of_a_list_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "Cursor", generation=3)
+    home.composer(TALK)
+    home.write()
+    with closing(sqlite3.connect(home.database)) as db, db:
+        query = "select value from ItemTable where key = 'composer.composerHeaders'"
+        listed = json.loads(db.execute(query).fetchone()[0])
+        listed["allComposers"] += [None, {"name": "nobody"}]
+        db.execute(
+            "update ItemTable set value = ? where key = 'composer.composerHeaders'", [json.dumps(listed)]
+        )
+    problems = [problem.reason for each in tell(home.root).values() for problem in each.problems]
+    assert problems[0].startswith("entry 1 could not be read")
+    assert problems[1:] == ["entry 2 names no session"]
+    assert total(home.root).records == rows(home.root)
+
+
+def test_rows_that_two_databases_hold_are_told_once_and_counted_in_both(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "Cursor", journal="delete")
+    made = home.composer(TALK, has_graph=False)
+    alone = home.composer(TALK, has_graph=False)
+    home.write()
+    copy = home.workspace_database(cursor.SHOP)
+    with closing(sqlite3.connect(copy)) as db, db:
+        db.execute("attach ? as main_database", [str(home.database)])
+        db.execute(
+            "create table if not exists cursorDiskKV (key text unique on conflict replace, value blob)"
+        )
+        db.execute("insert into cursorDiskKV select key, value from main_database.cursorDiskKV")
+        db.execute("delete from main_database.cursorDiskKV where key like ?", [f"%{alone.id}%"])
+    account = total(home.root)
+    assert account.records == rows(home.root)
+    assert account.problems == 0
+    told = {unit.key: each for unit, each in tell(home.root).items() if unit.key}
+    assert {key: len(each.readings[0].messages) for key, each in told.items()} == {made.id: 2, alone.id: 2}
+
+
+def test_no_secret_lies_deep_in_a_document(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "Cursor", generation=1)
+    home.composer(TALK, is_in_workspace=True, data={"blobEncryptionKey": cursor.SECRET})
+    source = Cursor()
+    seen = [document for unit in source.units(home.write()) for _, document in source.documents(unit)]
+    source.close()
+    assert "Totals are off" in json.dumps(seen)
+    assert cursor.SECRET not in json.dumps(seen)

@@ -1,5 +1,8 @@
 """What one bubble gives: words, thoughts, calls, times, tokens."""
 
+import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,11 +67,11 @@ def test_words_that_are_only_in_the_editor_document_are_found(home: cursor.Home)
     assert said(reading) == [("user", "one"), ("user", "two")]
 
 
-@pytest.mark.parametrize(("kind", "role"), [("user", "user"), ("ai", "assistant"), (9, "assistant")])
+@pytest.mark.parametrize(("kind", "role"), [("user", "user"), ("ai", "assistant")])
 def test_types_of_every_age_have_a_role(home: cursor.Home, kind: object, role: str) -> None:
     reading = converse(home, cursor.user("Hello", type=kind))
     assert [(message.role, message.content) for message in reading.messages] == [(role, "Hello")]
-    assert reading.messages[0].kind == ("type 9" if kind == 9 else None)
+    assert reading.messages[0].kind is None
 
 
 def test_what_cursor_wrote_in_the_name_of_the_user_is_marked(home: cursor.Home) -> None:
@@ -203,3 +206,61 @@ def test_without_any_time_a_message_has_the_sessions_or_none(home: cursor.Home) 
 def test_a_time_in_the_future_is_not_believed(home: cursor.Home) -> None:
     reading = converse(home, cursor.user("hm", createdAt="2091-01-01T00:00:00Z"))
     assert reading.messages[0].timestamp_source == "header"
+
+
+def test_messages_of_one_record_that_share_an_id_are_all_kept(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "Cursor", generation=1)
+    made = home.composer([cursor.user("first"), cursor.assistant("second")])
+    home.write()
+    with closing(sqlite3.connect(home.database)) as db, db:
+        (value,) = db.execute("select value from cursorDiskKV where key = ?", [made.key]).fetchone()
+        record = json.loads(value)
+        for body in record["conversation"]:
+            body["bubbleId"] = "same"
+        record["conversation"].append(dict(record["conversation"][0]))
+        db.execute("update cursorDiskKV set value = ? where key = ?", [json.dumps(record), made.key])
+    assert said(read_one(home.root, made.id)) == [("user", "first"), ("assistant", "second")]
+
+
+def test_an_empty_row_does_not_hide_the_copy_in_the_sessions_record(home: cursor.Home) -> None:
+    made = home.composer([cursor.user("first"), cursor.assistant("second")], has_graph=False)
+    record = {**made.data, "conversation": [{"bubbleId": made.messages[0].id, "type": 1, "text": "first"}]}
+    home.put(made.key, json.dumps(record))
+    home.put(made.bubble_key(0), "{}")
+    assert said(read_one(home.write(), made.id)) == [("user", "first"), ("assistant", "second")]
+
+
+def test_a_type_nobody_knows_is_decided_by_the_list_and_named(home: cursor.Home) -> None:
+    odd = [cursor.user("hello", type=7), cursor.assistant("hi", type=7), cursor.user("gone", type=7)]
+    reading = converse(home, *odd[:2], cursor.orphaned(odd[2]), has_graph=False)
+    assert [each.role for each in reading.messages] == ["user", "assistant", "assistant"]
+    assert [each.kind for each in reading.messages] == ["type 7", "type 7", "orphan"]
+
+
+def test_a_turn_left_to_auto_names_no_model_that_was_chosen_later(home: cursor.Home) -> None:
+    reading = converse(
+        home,
+        cursor.user("one", modelInfo={"modelName": "default"}),
+        cursor.assistant("two"),
+        cursor.user("three", modelInfo={"modelName": "model-x"}),
+        cursor.assistant("four"),
+        cursor.user("five"),
+        cursor.assistant("six"),
+        data={"modelConfig": {"modelName": "model-z"}},
+    )
+    assert [each.model for each in reading.messages if each.role == "assistant"] == [
+        None,
+        "model-x",
+        "model-z",
+    ]
+
+
+def test_what_cursor_wrote_itself_and_what_was_rewound_give_no_title(home: cursor.Home) -> None:
+    reading = converse(
+        home,
+        cursor.simulated("A background task ended"),
+        cursor.user("Totals are off"),
+        cursor.orphaned(cursor.user("rewound")),
+        name=None,
+    )
+    assert (reading.closing.title, reading.closing.title_source) == ("Totals are off", "first message")

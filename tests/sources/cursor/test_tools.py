@@ -1,12 +1,14 @@
 """Tool calls: arguments, answers, standing, decisions, edits."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.sources.cursor.edit import from_code_diff
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import converse, tell
 
@@ -254,3 +256,55 @@ def test_a_call_that_started_an_agent_is_linked_to_it(tmp_path: Path) -> None:
     home.composer([cursor.Message("assistant", tool=tool)])
     (link,) = [link for told in tell(home.write()).values() for link in told.links]
     assert (link.agent_id, link.tool_call_id) == (child["subagentComposerId"], "call_9")
+
+
+def test_an_error_is_told_even_beside_an_empty_answer(home: cursor.Home) -> None:
+    error = {"clientVisibleErrorMessage": "no such file"}
+    for answer in ("{}", "[]", '""', ""):
+        found = call(home, cursor.Tool("grep", status="error", error=error, fields={"result": answer}))
+        assert (found.result, found.status) == ("no such file", "failed")
+
+
+def test_an_error_beside_a_real_answer_is_told_with_it(home: cursor.Home) -> None:
+    found = call(
+        home, cursor.Tool("grep", {}, {"output": "half"}, status="error", error={"message": "broke"})
+    )
+    assert found.result == "half\nbroke"
+
+
+def test_a_command_that_was_refused_did_not_run_whatever_the_flag_of_auto_run_says(home: cursor.Home) -> None:
+    answer = {"output": "", "rejected": True}
+    found = call(home, cursor.Tool("run_terminal_cmd", {}, answer, status="completed", decision="accepted"))
+    assert (found.status, found.decision) == ("cancelled", "rejected")
+
+
+@pytest.mark.parametrize(
+    ("said", "status"), [("success", "completed"), ("error", "failed"), ("loading", "pending")]
+)
+def test_a_call_without_a_standing_has_that_of_its_additional_data(
+    home: cursor.Home, said: str, status: str
+) -> None:
+    tool = cursor.Tool("grep", {}, {"output": "x"}, additional={"status": said}, fields={"status": None})
+    assert call(home, tool).status == status
+
+
+def test_lines_end_only_where_files_end_them(home: cursor.Home) -> None:
+    text = "a\x0cb\u2028c\r\nd\n"
+    params = {"file_path": "/w/a.py", "old_string": "x\x0by", "new_string": text}
+    (edit,) = call(home, cursor.Tool("search_replace", params)).edits
+    assert edit.hunks == (Hunk(("x\x0by",), ("a\x0cb\u2028c", "d")),)
+    answer = {"diff": {"chunks": [{"diffString": "-x\x0cy\n+z\u2028"}]}}
+    (edit,) = call(home, cursor.Tool("edit_file", {"target_file": "/w/a.py"}, answer)).edits
+    assert edit.hunks == (Hunk(("x\x0cy",), ("z\u2028",)),)
+
+
+def test_a_stored_diff_of_thousands_of_changes_is_compared_in_one_pass(home: cursor.Home) -> None:
+    def change(line: int) -> dict[str, Any]:
+        return {"original": {"startLineNumber": line, "endLineNumberExclusive": line + 1}, "modified": ["x"]}
+
+    before = [change(line) for line in range(20_000)]
+    record = {"originalModelDiffWrtV0": before, "newModelDiffWrtV0": [*before, change(90_000)]}
+    began = time.process_time()
+    (edit,) = from_code_diff("/w/a.py", record)
+    assert time.process_time() - began < 2
+    assert edit.hunks == (Hunk((), ("x",), 90_000, None),)

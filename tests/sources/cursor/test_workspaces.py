@@ -206,3 +206,30 @@ def test_a_transcript_below_a_known_folder_is_evidence(tmp_path: Path) -> None:
 def test_without_evidence_there_is_no_folder(home: cursor.Home) -> None:
     place = cursor.empty_window()
     assert where(home, workspace=place, head=NOWHERE, data=NOWHERE, has_graph=False) is None
+
+
+ADRIFT: dict[str, Any] = {
+    "workspace": cursor.Place("x"),
+    "head": NOWHERE,
+    "data": NOWHERE,
+    "has_graph": False,
+}
+
+
+@pytest.mark.parametrize("link", ["https://example.org/a/b", "http://example.org", "mailto:a@b", "data:x"])
+def test_a_link_is_no_file(link: str) -> None:
+    assert address(link) is None
+
+
+def test_a_folder_that_a_message_names_as_its_workspace_is_enough(home: cursor.Home) -> None:
+    talk = cursor.user("Totals are off", workspaceUris=["file:///home/dev/shop"])
+    found = converse(home, talk, **ADRIFT).closing.workspace
+    assert found is not None
+    assert (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
+
+
+def test_files_whose_code_was_shown_are_signs_of_the_workspace(home: cursor.Home) -> None:
+    blocks = [{"uri": f"file:///home/dev/shop/{name}", "content": "x"} for name in ("a.py", "b/c.py")]
+    found = converse(home, cursor.assistant("See.", codeBlocks=blocks), **ADRIFT).closing.workspace
+    assert found is not None
+    assert found.path == "/home/dev/shop"

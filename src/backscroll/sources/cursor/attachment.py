@@ -67,6 +67,8 @@ class _Image(Struct):
 
 def attachments(context: Raw, images: Raw, find: ImageFinder) -> tuple[Attachment, ...]:
     """Everything attached, each thing once. ``find`` tells which image files are still there."""
+    if len(memoryview(context)) <= 2 and len(memoryview(images)) <= 2:
+        return ()
     found: dict[tuple[str, str], Attachment] = {}
     for name, attachment in inline_images(images):
         found[("image", name or str(len(found)))] = attachment
@@ -107,8 +109,8 @@ def _from_context(context: Raw, find: ImageFinder) -> Iterator[tuple[tuple[str, 
         items = as_list(fields.get(name))
         for item in items:
             yield _one(kind, item, find)
-        if not items:
-            yield from _mentioned(kind, mentions.get(name))
+        if not items and (mentioned := mentions.get(name)):
+            yield from _mentioned(kind, mentioned)
 
 
 def _mentioned(kind: str, mentioned: Any) -> Iterator[tuple[tuple[str, str], Attachment]]:

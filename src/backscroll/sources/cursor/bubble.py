@@ -21,6 +21,7 @@ from backscroll.sources.cursor.uri import file_path
 __all__ = ["AUTO", "Voice", "document_text", "role_of"]
 
 AUTO = ("", "default", "auto", "Auto")
+_USER, _ASSISTANT = (1, "user"), (2, "ai", "assistant")
 _DEEPEST = 64  # nodes within nodes of an editor document
 
 
@@ -47,6 +48,7 @@ class Voice:
         proposals: Proposals,
         images: Callable[[], Mapping[str, Path]],
         model: str | None,
+        is_auto: bool = True,  # the session as a whole was left to "Auto"
         seeks_files: bool,
     ) -> None:
         self._path = path
@@ -56,7 +58,9 @@ class Voice:
         self._images = images
         self._model = model
         self._seeks_files = seeks_files
+        self._is_auto = is_auto
         self._turn_model: str | None = None
+        self._is_auto_turn = False
         self._calls: set[str] = set()
         self.decisions: Counter[str] = Counter()  # by evidence
         self.links: list[Link] = []
@@ -133,7 +137,7 @@ class Voice:
         if bubble.error_details and (told := failure(bubble.error_details).strip()):
             yield Piece("error", told)
         if self._seeks_files:
-            self._remember(bubble)
+            self._remember(bubble, shown)
 
     def _called(self, called: tool.Called, kind: str | None = None) -> Piece:
         call = called.call
@@ -154,29 +158,34 @@ class Voice:
 
     def _model_of(self, bubble: Bubble, role: Role) -> str | None:
         """The bubble's own, else the one chosen for its turn, else the session's. "default" names none."""
-        own = as_text(as_map(bubble.model_info).get("modelName")) or as_text(bubble.model_type)
-        own = "" if own in AUTO else own
+        named = as_text(as_map(bubble.model_info).get("modelName")) or as_text(bubble.model_type)
+        own = "" if named in AUTO else named
         if role == "user":
             self._turn_model = own or None
+            self._is_auto_turn = bool(named) and not own
+        if self._is_auto_turn and not self._is_auto:
+            return own or None  # the session's model was chosen for another turn
         return own or self._turn_model or self._model
 
-    def _remember(self, bubble: Bubble) -> None:
+    def _remember(self, bubble: Bubble, shown: list[CodeBlock]) -> None:
         for uri in as_list(bubble.workspace_uris):
             if path := file_path(uri):
                 self.files.setdefault(path.rstrip("/") + "/")
-        for path in attachment.paths(bubble.context):
-            self.files.setdefault(path)
+        for path in (*attachment.paths(bubble.context), *(file_path(block.uri) for block in shown)):
+            if path:
+                self.files.setdefault(path)
 
 
 def role_of(value: Any, header: Header | None = None) -> tuple[Role, str | None]:
     """Who speaks, and what to call a type that nobody knows."""
-    if value is None and header is not None:
-        value = header.type
-    if value in (1, "user"):
+    listed = header.type if header is not None else None
+    if value is None:
+        value = listed
+    if value in _USER:
         return "user", None
-    if value is None or value in (2, "ai", "assistant"):
+    if value is None or value in _ASSISTANT:
         return "assistant", None
-    return "assistant", f"type {value}"[:40]
+    return "user" if listed in _USER else "assistant", f"type {value}"[:40]
 
 
 def _text(bubble: Bubble) -> str:
@@ -188,6 +197,8 @@ def _text(bubble: Bubble) -> str:
 
 def document_text(value: Any) -> str:
     """The words of an editor document, of either of the two editors Cursor has had."""
+    if not value:
+        return ""
     document = unwrap(value)
     if isinstance(document, str):
         return document.strip()

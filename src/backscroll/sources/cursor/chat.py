@@ -22,7 +22,7 @@ from backscroll.sources.cursor.workspace import from_files, stored
 __all__ = ["read_inline", "read_tab"]
 
 
-class _Chatter(Bubble, rename="camel"):
+class _Chatter(Bubble, rename="camel", gc=False):
     """A message of the chat panel: a bubble's fields, and those that only the panel wrote."""
 
     id: Any = None

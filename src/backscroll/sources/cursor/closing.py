@@ -19,12 +19,12 @@ class Digest:
     def __init__(self) -> None:
         self.first: datetime | None = None
         self.last: datetime | None = None
-        self.prompt: str | None = None
+        self.prompt: str | None = None  # the first that a person said and the conversation still leads to
+        self.opening: str | None = None  # the first of whatever kind: what a subagent was asked
         self.model: str | None = None
         self.tokens = 0
         self.calls = 0
         self.count = 0
-        self.has_prompt = False
 
     def take(self, message: Message) -> None:
         """Note one message; what the list alone still tells of a lost one counts as nothing said."""
@@ -35,7 +35,9 @@ class Digest:
         if message.role == "tool":
             self.calls += 1
         if message.role == "user" and self.prompt is None and message.content.strip():
-            self.prompt = message.content
+            self.opening = self.opening or message.content
+            if message.is_active and message.kind != "simulated":
+                self.prompt = message.content
         if self.model is None and message.model is not None:
             self.model = message.model
         at = message.timestamp
@@ -139,7 +141,7 @@ def _agent(
         agent_id=facts.session,
         parent_session_id=parent,
         tool_call_id=call or None,
-        prompt=digest.prompt,
+        prompt=digest.prompt or digest.opening,
         model=digest.model,
         kind=kind or ("best of n" if is_candidate else None),
         description=title[0] if title else None,

@@ -102,7 +102,7 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     is_child = (parent is not None or _is_marked(facts)) and not _is_circular(library, path, facts, parent)
     parent = parent if is_child else None
     agent_id = facts.session if is_child else None
-    model = _model(library, facts)
+    model, is_auto = _model(library, facts)
     memory = Memory(library.warehouse(path), facts.session, facts.composer.conversation_state, model, notes)
     claims = workspace.Claims(
         facts.head,
@@ -115,7 +115,9 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     )
     order = arrange(facts.composer, shelf, latest)
     _note_faults(order, notes)
-    voice = _voice(library, path, facts, notes, agent_id, model, latest, seeks_files=home is None)
+    voice = _voice(
+        library, path, facts, notes, agent_id, model, latest, is_auto=is_auto, is_lost=home is None
+    )
     talk = Talk(facts.session, order, shelf, voice, memory, notes, latest)
     begun, _ = summary.span(facts, latest)
     spoken: Iterator[_Said] = chain(
@@ -171,10 +173,10 @@ def _note_faults(order: Order, notes: Notes) -> None:
         notes.trouble(notes.record, f"an entry of its message list could not be read: {fault}")
 
 
-def _model(library: Library, facts: Facts) -> str | None:
-    """The model chosen last; where that was "Auto", the one that wrote most of the code."""
+def _model(library: Library, facts: Facts) -> tuple[str | None, bool]:
+    """The model chosen last; where that was "Auto", the one that wrote most of the code, and True."""
     named = as_text(as_map(facts.composer.model_config).get("modelName"))
-    return named if named not in bubble.AUTO else library.side.model(facts.session)
+    return (library.side.model(facts.session), True) if named in bubble.AUTO else (named, False)
 
 
 def _voice(
@@ -186,7 +188,8 @@ def _voice(
     model: str | None,
     latest: datetime,
     *,
-    seeks_files: bool,
+    is_auto: bool,
+    is_lost: bool,
 ) -> bubble.Voice:
     warehouse = library.warehouse(path)
     return bubble.Voice(
@@ -196,7 +199,8 @@ def _voice(
         proposals=Proposals(facts.composer.code_block_data, Beside(warehouse, facts.session).get),
         images=library.images,
         model=model,
-        seeks_files=seeks_files,
+        is_auto=is_auto,
+        seeks_files=is_lost,
     )
 
 

@@ -28,6 +28,7 @@ __all__ = [
 T = TypeVar("T")
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_any = msgspec.json.Decoder().decode
 _JSON_STARTS = frozenset('{["')
 _LARGEST_COUNT = 2**53
 
@@ -109,22 +110,21 @@ def _first(data: Raw) -> bytes:
 def unwrap(value: Any, *, levels: int = 2) -> Any:
     """A value that may be JSON text, which may hold JSON text again; text that is neither stays text."""
     while levels and isinstance(value, str):
-        text = value.strip()
-        if text[:1] not in _JSON_STARTS:
+        if value[:1] not in _JSON_STARTS and value.lstrip()[:1] not in _JSON_STARTS:
             return value
         try:
-            value = _load(text.encode("utf-8", "surrogatepass"))
+            value = _load(value)
         except lenient.FAILURES:
             return value
         levels -= 1
     return value
 
 
-def _load(data: bytes) -> Any:
+def _load(text: str) -> Any:
     try:
-        return msgspec.json.decode(data)
+        return _any(text)
     except lenient.FAILURES:
-        return lenient.load(data)
+        return lenient.load(text.encode("utf-8", "surrogatepass"))
 
 
 def storable(value: Any) -> Any:
@@ -133,6 +133,8 @@ def storable(value: Any) -> Any:
 
 
 def _is_storable(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
     if isinstance(value, dict):
         return all(map(_is_storable, value.values()))
     if isinstance(value, list):

@@ -8,9 +8,9 @@ from backscroll.model import Edit, Hunk
 from backscroll.sources.cursor.decode import as_int, as_list, as_map, as_text
 from backscroll.sources.cursor.uri import file_path
 
-__all__ = ["from_answer", "from_code", "from_code_diff", "from_params", "target"]
+__all__ = ["from_answer", "from_code", "from_code_diff", "from_params", "is_editing", "target"]
 
-_EDITING = re.compile(r"edit|replace|write|patch|create_file|notebook|reapply", re.IGNORECASE)
+_EDITING = re.compile(r"edit|replace|write|patch|create_file|notebook|reapply|^delete", re.IGNORECASE)
 _DELETING = re.compile(r"^delete", re.IGNORECASE)
 _TARGETS = (
     "target_file",
@@ -27,6 +27,11 @@ _OLD = ("old_string", "oldString", "old_str", "oldText")
 _NEW = ("new_string", "newString", "new_str", "newText")
 _WHOLE = ("contents", "content", "code_edit", "codeEdit", "streamingContent", "file_text")
 _PATCH_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
+
+
+def is_editing(name: str) -> bool:
+    """Whether a tool of this name changes files."""
+    return _EDITING.search(name) is not None
 
 
 def target(params: dict[str, Any]) -> str:
@@ -55,8 +60,14 @@ def from_answer(path: str, answer: Any) -> tuple[Edit, ...]:
     return (Edit(path, (), "update", added, removed),) if added or removed else ()
 
 
+def _lines(text: str) -> list[str]:
+    """Lines as files have them: a form feed or a Unicode separator ends none."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def _hunk(chunk: dict[str, Any]) -> Hunk:
-    lines = [line for line in as_text(chunk.get("diffString")).splitlines() if line[:1] in ("-", "+", " ")]
+    lines = [line for line in _lines(as_text(chunk.get("diffString"))) if line[:1] in ("-", "+", " ")]
     width = 2 if _has_gap(lines) else 1
     return Hunk(
         tuple(line[width:] for line in lines if line[0] == "-"),
@@ -79,33 +90,36 @@ def _has_gap(lines: list[str]) -> bool:
 def from_code_diff(path: str, record: Any) -> tuple[Edit, ...]:
     """The change as a ``codeBlockDiff`` row tells it: which lines went is known by number, not by text."""
     fields = as_map(record)
-    before = as_list(fields.get("originalModelDiffWrtV0"))
+    before = {_change(each) for each in as_list(fields.get("originalModelDiffWrtV0"))}
     hunks: list[Hunk] = []
     removed = 0
-    for change in as_list(fields.get("newModelDiffWrtV0")):
+    for each in as_list(fields.get("newModelDiffWrtV0")):
+        change = _change(each)
         if change in before:
             continue  # made by an earlier edit of the same session
-        span = as_map(as_map(change).get("original"))
-        start, end = as_int(span.get("startLineNumber")), as_int(span.get("endLineNumberExclusive"))
-        lines = tuple(line for line in as_list(as_map(change).get("modified")) if isinstance(line, str))
+        start, end, lines = change
         removed += max(0, (end or 0) - (start or 0))
         hunks.append(Hunk((), lines, start, None))
     added = sum(len(hunk.added) for hunk in hunks)
     return (Edit(path, tuple(hunks), "update", added, removed),) if path and hunks else ()
 
 
+def _change(record: Any) -> tuple[int | None, int | None, tuple[str, ...]]:
+    """Where it starts, where it ends, and the lines that stand there now."""
+    span = as_map(as_map(record).get("original"))
+    lines = tuple(line for line in as_list(as_map(record).get("modified")) if isinstance(line, str))
+    return as_int(span.get("startLineNumber")), as_int(span.get("endLineNumberExclusive")), lines
+
+
 def from_code(path: str, text: str) -> tuple[Edit, ...]:
     """A proposed piece of code of which only the new lines are known."""
-    return (Edit(path, (Hunk((), tuple(text.splitlines())),)),) if path and text else ()
+    return (Edit(path, (Hunk((), tuple(_lines(text))),)),) if path and text else ()
 
 
-def from_params(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
-    """The change that a call asked for, as far as its arguments spell it out."""
-    path = target(params)
+def from_params(name: str, path: str, params: dict[str, Any]) -> tuple[Edit, ...]:
+    """The change that a call of an editing tool asked for, as far as its arguments spell it out."""
     if _DELETING.search(name):
         return (Edit(path, (), "delete"),) if path else ()
-    if not _EDITING.search(name):
-        return ()
     patch = next(
         (text for key in ("patch", "input", "raw") if "*** " in (text := as_text(params.get(key)))), ""
     )
@@ -124,7 +138,7 @@ def from_params(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
 def _replaced(change: dict[str, Any]) -> Hunk | None:
     old = next((text for key in _OLD if (text := as_text(change.get(key)))), "")
     new = next((text for key in _NEW if (text := as_text(change.get(key)))), "")
-    return Hunk(tuple(old.splitlines()), tuple(new.splitlines())) if old or new else None
+    return Hunk(tuple(_lines(old)), tuple(_lines(new))) if old or new else None
 
 
 def _patched(patch: str) -> Iterator[Edit]:
@@ -146,7 +160,7 @@ def _patched(patch: str) -> Iterator[Edit]:
             removed.clear()
             added.clear()
 
-    for line in patch.splitlines():
+    for line in _lines(patch):
         if heading := _PATCH_FILE.match(line):
             turn()
             if path:

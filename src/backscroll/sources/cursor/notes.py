@@ -1,7 +1,5 @@
 """The account of one unit while it is being read."""
 
-from collections.abc import Iterator
-
 from backscroll.model import Origin, Problem, Tally
 
 __all__ = ["Notes"]
@@ -20,7 +18,9 @@ class Notes:
         """Note something that could not be read; counting the record is the caller's."""
         self._problems.append(Problem(Origin(self.path, place), reason))
 
-    def flush(self) -> Iterator[Problem]:
+    def flush(self) -> list[Problem]:
         """The problems noted since the last time."""
+        if not self._problems:
+            return self._problems
         found, self._problems = self._problems, []
-        yield from found
+        return found

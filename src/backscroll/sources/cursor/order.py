@@ -37,9 +37,11 @@ class Order(NamedTuple):
         """A body from the session's own record, for a bubble without a row."""
         if found := self.inline.get(bubble_id):
             return found
+        if bubble_id not in self.mapped:
+            return None
         try:
             return decode(self.mapped[bubble_id], Bubble)
-        except (KeyError, Undecodable):
+        except Undecodable:
             return None
 
 
@@ -47,7 +49,7 @@ def arrange(composer: Composer, shelf: Shelf, latest: datetime) -> Order:
     """The list of headers decides; before there was one, the conversation; without either, the clock."""
     headers, header_faults = decode_each(composer.full_conversation_headers_only, Header)
     conversation, faults = decode_each(composer.conversation, Bubble)
-    inline = {as_text(body.bubble_id) or f"inline-{number}": body for number, body in enumerate(conversation)}
+    inline = _inline(conversation)
     mapped = decode_map(composer.conversation_map, Raw)
     trouble = (*header_faults, *faults)
     steps = _listed(headers) or [Step(name) for name in inline]
@@ -61,6 +63,17 @@ def arrange(composer: Composer, shelf: Shelf, latest: datetime) -> Order:
     if steps:
         return order._replace(orphans=timely)
     return order._replace(steps=timely, is_inferred=len(timely) > 1)
+
+
+def _inline(conversation: list[Bubble]) -> dict[str, Bubble]:
+    """Bodies by id; one that shares an id with another, and says something else, gets one of its own."""
+    found: dict[str, Bubble] = {}
+    for number, body in enumerate(conversation):
+        name = as_text(body.bubble_id) or f"inline-{number}"
+        if name in found and found[name] != body:
+            name = f"{name}-{number}"
+        found[name] = body
+    return found
 
 
 def _listed(headers: list[Header]) -> list[Step]:

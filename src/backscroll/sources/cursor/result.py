@@ -22,6 +22,8 @@ def readable(value: Any) -> str | None:
     answer = unwrap(value)
     if isinstance(answer, str):
         return answer
+    if answer in ({}, []):
+        return ""
     for form in _FORMS:
         text = form(answer)
         if text is not None:

@@ -26,7 +26,7 @@ KNOWN_COMPOSER = 18  # the newest record versions whose meaning is known
 KNOWN_BUBBLE = 3
 
 
-class Head(Struct, rename="camel"):
+class Head(Struct, rename="camel", gc=False):
     """An entry of a session list: of the header table, of the older JSON list, or of a workspace's own."""
 
     composer_id: Any = None
@@ -54,14 +54,14 @@ class Head(Struct, rename="camel"):
     source: Any = None
 
 
-class InlineHead(Struct, rename="camel"):
+class InlineHead(Struct, rename="camel", gc=False):
     """Whether a list entry carries its conversation with it, as the earliest builds wrote it."""
 
     composer_id: Any = None
     conversation: Raw = Raw()
 
 
-class Composer(Struct, rename="camel"):
+class Composer(Struct, rename="camel", gc=False):
     """``composerData:<composerId>``: one session without the bodies of its messages."""
 
     v: Any = field(default=None, name="_v")
@@ -105,7 +105,7 @@ class Composer(Struct, rename="camel"):
     agent_backend: Any = None
 
 
-class Header(Struct, rename="camel"):
+class Header(Struct, rename="camel", gc=False):
     """An entry of the ordered list of a session's bubbles."""
 
     bubble_id: Any = None
@@ -115,7 +115,7 @@ class Header(Struct, rename="camel"):
     grouping: Any = None
 
 
-class Bubble(Struct, rename="camel"):
+class Bubble(Struct, rename="camel", gc=False):
     """``bubbleId:<composerId>:<bubbleId>``: text, thinking or a tool call, or several of them."""
 
     v: Any = field(default=None, name="_v")
@@ -145,7 +145,7 @@ class Bubble(Struct, rename="camel"):
     workspace_uris: Any = None
 
 
-class CodeBlock(Struct, rename="camel"):
+class CodeBlock(Struct, rename="camel", gc=False):
     """Code that an answer proposed for a file, and what became of it."""
 
     uri: Any = None
@@ -158,7 +158,7 @@ class CodeBlock(Struct, rename="camel"):
     content: Raw = Raw()
 
 
-class Tab(Struct, rename="camel"):
+class Tab(Struct, rename="camel", gc=False):
     """A conversation of the chat panel that came before composers, in both of its spellings."""
 
     tab_id: Any = None

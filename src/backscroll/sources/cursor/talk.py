@@ -84,31 +84,33 @@ class Talk:
         rows = self._shelf.bubbles
         bodies = self._shelf.bodies(step.id for step in steps)
         for step in steps:
-            place = f"bubbleId:{self._session}:{step.id}"
             value = next(bodies)[1] if step.id in rows else None
-            row = self._row(place, value)
-            body = row
-            if body is None and (body := self._order.body(step.id)) is not None:
-                place = f"{self._notes.record} {step.id}"
-            said = False
-            if body is not None:
-                for message in self._voice.say(
-                    body,
-                    step.id,
-                    place,
-                    header=step.header,
-                    record=records.get(step.id),
-                    is_active=not is_orphan,
-                    kind="orphan" if is_orphan else None,
-                ):
-                    said = True
-                    yield message
-            elif step.header is not None:
-                yield self._placeholder(step.id, step.header)
-            else:
-                self.emptied += 1
+            row = self._row(f"bubbleId:{self._session}:{step.id}", value)
+            spoken = self._spoken(row, step, "", records, is_orphan) if row is not None else []
             if step.id in rows and (row is not None or value is None):
-                self._notes.tally.count("bubbleId", "understood" if row is not None and said else "silent")
+                self._notes.tally.count("bubbleId", "understood" if spoken else "silent")
+            if not spoken and (copy := self._order.body(step.id)) is not None:
+                spoken = self._spoken(copy, step, self._notes.record, records, is_orphan)
+            elif row is None and step.header is not None:
+                spoken = [self._placeholder(step.id, step.header)]
+            elif row is None:
+                self.emptied += 1
+            yield from spoken
+
+    def _spoken(
+        self, body: Bubble, step: Step, record: str, records: Mapping[str, Any], is_orphan: bool
+    ) -> list[Message]:
+        """The messages of one body, which is a row of its own or lies in the session's record."""
+        place = f"{record} {step.id}" if record else f"bubbleId:{self._session}:{step.id}"
+        return self._voice.say(
+            body,
+            step.id,
+            place,
+            header=step.header,
+            record=records.get(step.id),
+            is_active=not is_orphan,
+            kind="orphan" if is_orphan else None,
+        )
 
     def _row(self, place: str, value: Value) -> Bubble | None:
         """A bubble's row; None when it was emptied, and when it is a problem."""

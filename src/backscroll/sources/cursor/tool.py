@@ -92,8 +92,14 @@ def _arguments(record: dict[str, Any]) -> dict[str, Any]:
 
 def _status(record: dict[str, Any], answer: Any) -> Status:
     known = _STATUSES.get(as_text(record.get("status")).lower())
-    if known == "completed" and as_map(answer).get("applyFailed"):
-        return "failed"
+    if known is None:
+        known = _STATUSES.get(as_text(as_map(record.get("additionalData")).get("status")).lower())
+    if known == "completed":
+        fields = as_map(answer)
+        if fields.get("applyFailed"):
+            return "failed"
+        if fields.get("rejected") is True:
+            return "cancelled"
     if known is not None:
         return known
     if record.get("error"):
@@ -104,9 +110,9 @@ def _status(record: dict[str, Any], answer: Any) -> Status:
 def _result(record: dict[str, Any], answer: Any, status: Status) -> str | None:
     text = readable(answer)
     error = record.get("error")
-    told = failure(error) if error and not text else ""
-    if told:
-        return told
+    told = failure(error).strip() if error else ""
+    if told and told not in (text or ""):
+        return f"{text}\n{told}" if text else told
     if text is None and status in ("completed", "failed"):
         return ""
     return text if text or status != "pending" else None
@@ -116,6 +122,9 @@ def _edits(
     name: str, params: dict[str, Any], answer: Any, ids: list[str], proposals: Proposals
 ) -> tuple[Edit, ...]:
     """The change by the best record of it: the answer, the stored diff, the arguments."""
+    is_editing = edit.is_editing(name)
+    if not is_editing and not any(ids) and not as_map(answer).get("diff"):
+        return ()
     path = edit.target(params)
     if found := edit.from_answer(path, answer):
         return found
@@ -127,7 +136,7 @@ def _edits(
             and (found := edit.from_code_diff(path, unwrap(record.decode("utf-8", "replace"))))
         ):
             return found
-    return edit.from_params(name, params)
+    return edit.from_params(name, path, params) if is_editing else ()
 
 
 def proposed_code(block: CodeBlock, proposals: Proposals) -> Called:

@@ -11,6 +11,7 @@ from backscroll.sources.cursor.decode import as_map, as_text
 __all__ = ["Address", "address", "file_path"]
 
 _URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://([^/?#]*)([^?#]*)")
+_NO_FILES = frozenset({"http", "https", "data", "mailto", "command", "vscode"})
 _WSL_SHARE = re.compile(r"^[\\/]{2}(?:wsl\.localhost|wsl\$)[\\/]([^\\/]+)(.*)$", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"^/?([A-Za-z]):(.*)$", re.DOTALL)
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
@@ -30,6 +31,8 @@ def address(value: Any) -> Address | None:
     parts = as_map(value)
     scheme, authority = as_text(parts.get("scheme")), as_text(parts.get("authority"))
     path = as_text(parts.get("path"))
+    if scheme in _NO_FILES:
+        return None
     if scheme and scheme != "file":
         if authority and path:
             return _remote(authority, path)
@@ -57,9 +60,7 @@ def _from_text(text: str) -> Address | None:
     scheme, authority, path = found[1].lower(), unquote(found[2]), unquote(found[3])
     if scheme == "file":
         return _local(f"//{authority}{path}" if authority else path)
-    if scheme in ("vscode-remote", "vscode-vfs") or authority:
-        return _remote(authority, path)
-    return None
+    return _remote(authority, path) if authority and scheme not in _NO_FILES else None
 
 
 def _local(path: str) -> Address:

@@ -66,6 +66,8 @@ def of_tool(record: dict[str, Any], answer: Any) -> Verdict | None:
             return Verdict("accepted", "reviewData")
         case "skip" | "reject":
             return Verdict("rejected", "reviewData")
+    if as_map(answer).get("rejected") is True or as_text(record.get("status")) == "rejected":
+        return Verdict("rejected", "result")
     match as_text(unwrap(record.get("userDecision"))):
         case "accepted":
             return Verdict("accepted", "userDecision")
@@ -73,6 +75,4 @@ def of_tool(record: dict[str, Any], answer: Any) -> Verdict | None:
             return Verdict("rejected", "userDecision")
         case "modified" | "partially_accepted" | "partial":
             return Verdict("modified", "userDecision")
-    if as_map(answer).get("rejected") is True or as_text(record.get("status")) == "rejected":
-        return Verdict("rejected", "result")
     return None

@@ -202,6 +202,7 @@ def from_requests(library: Library, values: Iterable[bytes]) -> Workspace | None
 def from_files(library: Library, files: Iterable[str]) -> Workspace | None:
     """The folder that holds every file the session named, unless that is no folder of its own."""
     parts: list[str] | None = None
+    folders: list[list[str]] = []  # named as such
     number = 0
     for file in files:
         found = address(file)
@@ -209,7 +210,10 @@ def from_files(library: Library, files: Iterable[str]) -> Workspace | None:
             continue
         number += 1
         folder = normalised(found.path).split("/")
-        folder = folder if file.endswith("/") else folder[:-1]
+        if file.endswith("/"):
+            folders.append(folder)
+        else:
+            folder = folder[:-1]
         if parts is None:
             parts = folder
         else:
@@ -217,6 +221,6 @@ def from_files(library: Library, files: Iterable[str]) -> Workspace | None:
             parts = parts[
                 : next((n for n, (a, b) in enumerate(same) if a != b), min(len(parts), len(folder)))
             ]
-    if not parts or number < 2 or len(parts) < 4:
+    if not parts or (parts not in folders and (number < 2 or len(parts) < 4)):
         return None
     return _workspace(library, Address("/".join(parts)), "common folder of its files")

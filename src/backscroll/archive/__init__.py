@@ -121,6 +121,22 @@ class Archive:
                 write_session(self._db, session, now)
         return len(sessions)
 
+    def write_originals(self, session_id: str, folder: Path) -> list[Path]:
+        """Write the kept files of a session into a folder, byte for byte, below the names they had."""
+        rows = self._db.execute(
+            "select distinct u.number, u.path from account a join unit u on u.number = a.unit"
+            " where (a.id = ? and not a.is_agent or a.parent_id = ?)"
+            " and exists (select 1 from raw r where r.unit = u.number) order by u.path",
+            [session_id, session_id],
+        ).fetchall()
+        folder.mkdir(parents=True, exist_ok=True)
+        written = []
+        for number, path in rows:
+            target = folder / Path(path).name
+            raw.written_back(self._db, number, target)
+            written.append(target)
+        return written
+
     # --- reading ------------------------------------------------------------------------------------------
 
     def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:

@@ -45,7 +45,9 @@ def _account(row: tuple[Any, ...]) -> Account:
 def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
     """Every account of a session, the one its content is taken from first."""
     rows = db.execute(
-        f"{_QUERY} and a.id = ? and a.platform = ? and not a.is_agent", [session.id, session.platform]
+        f"{_QUERY} and a.id = ? and a.platform = ?"
+        " and (not a.is_agent or coalesce(a.parent_id, a.found_parent) is null)",
+        [session.id, session.platform],
     )
     return sorted(map(_account, rows), key=_rank)
 
@@ -53,7 +55,8 @@ def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
 def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Account]]:
     """The accounts of every subagent that has a unit of its own."""
     rows = db.execute(
-        f"{_QUERY} and a.parent_id = ? and a.platform = ? and a.is_agent", [session.id, session.platform]
+        f"{_QUERY} and coalesce(a.parent_id, a.found_parent) = ? and a.platform = ? and a.is_agent",
+        [session.id, session.platform],
     )
     found: dict[str, list[Account]] = {}
     for account in sorted(map(_account, rows), key=_rank):

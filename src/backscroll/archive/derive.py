@@ -24,22 +24,23 @@ class Session(NamedTuple):
 
 def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
     """The sessions that changed accounts bear on: their own, those they share with, those they name."""
+    _find_parents(db)
     db.execute("create temp table if not exists changed (account integer primary key)")
     db.execute("delete from changed")
     db.executemany("insert or ignore into changed values (?)", [(number,) for number in accounts])
     found: set[Session] = set()
     for query in (
-        "select platform, coalesce(iif(is_agent, parent_id, null), id) from account"
-        " where number in (select account from changed)",
-        "select distinct a.platform, coalesce(iif(a.is_agent, a.parent_id, null), a.id)"
-        " from changed c join message m on m.account = c.account join message o on o.record = m.record"
-        " join account a on a.number = o.account where o.account <> m.account",
-        "select distinct a.platform, coalesce(iif(a.is_agent, a.parent_id, null), a.id)"
-        " from changed c join response r on r.account = c.account join response o on o.id = r.id"
-        " join account a on a.number = o.account where o.account <> r.account",
-        "select distinct a.platform, coalesce(iif(a.is_agent, a.parent_id, null), a.id)"
+        "select platform, session from kin where number in (select account from changed)",
+        "select distinct a.platform, a.session"
+        " from changed c cross join message m on m.account = c.account"
+        " cross join message o on o.record = m.record join kin a on a.number = o.account"
+        " where o.account <> m.account",
+        "select distinct a.platform, a.session"
+        " from changed c cross join response r on r.account = c.account cross join response o on o.id = r.id"
+        " join kin a on a.number = o.account where o.account <> r.account",
+        "select distinct a.platform, a.session"
         " from changed c join account own on own.number = c.account join naming n on n.unit = own.unit"
-        " join message m on m.record = n.record join account a on a.number = m.account",
+        " join message m on m.record = n.record join kin a on a.number = m.account",
         "select distinct p.platform, p.id from changed c join account own on own.number = c.account"
         " join link l on l.unit = own.unit join account a on a.id = l.agent_id and a.is_agent"
         " join account p on p.id = a.parent_id and not p.is_agent and p.platform = a.platform",
@@ -48,9 +49,22 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
     return found
 
 
+def _find_parents(db: sqlite3.Connection) -> None:
+    """Whose those subagents are that do not say: a session names them, or a call of its started them."""
+    db.execute(
+        "update account set found_parent = coalesce("
+        " (select p.id from child c join account p on p.number = c.account where c.id = account.id"
+        "  order by p.id limit 1),"
+        " (select s.id from link l join message m on m.call = l.tool_call_id"
+        "  join account s on s.number = m.account and not s.is_agent where l.agent_id = account.id"
+        "  order by l.strength, s.id limit 1)) where is_agent and parent_id is null"
+    )
+
+
 class _Holder(NamedTuple):
     """An account that holds a record, ranked by how likely it held it first."""
 
+    is_forked: bool
     at: int
     is_agent: bool
     names_another: bool
@@ -75,16 +89,16 @@ def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[i
             [number],
         )
     rows = db.execute(
-        "select m.record, m.account, min(coalesce(m.at, ?)), a.is_agent, a.id,"
-        " coalesce(iif(a.is_agent, a.parent_id, null), a.id), coalesce(min(first.at), ?)"
-        " from shared s join message m on m.record = s.record join account a on a.number = m.account"
+        "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
+        " a.id, a.session, coalesce(min(first.at), ?)"
+        " from shared s cross join message m on m.record = s.record join kin a on a.number = m.account"
         " left join message first on first.account = m.account and first.position = 0"
         " group by m.record, m.account order by m.record",
         [_FAR, _FAR],
     ).fetchall()
     holders: dict[int, list[_Holder]] = {}
-    for record, account, at, is_agent, id_, session, began in rows:
-        holder = _Holder(at, bool(is_agent), False, f"{began:020}", id_, account, session)
+    for record, account, is_forked, at, is_agent, id_, session, began in rows:
+        holder = _Holder(bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account, session)
         holders.setdefault(record, []).append(holder)
     for record, held in holders.items():
         ranked = sorted(held, key=lambda one: one._replace(names_another=_names_another(one, held, foreign)))
@@ -92,8 +106,8 @@ def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[i
         for holder in ranked:
             is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
             db.execute(
-                "update message set copied_from = ? where account = ? and record = ?",
-                [None if is_own else owner.id, holder.account, record],
+                "update message set copied_from = iif(?, forked_from, ?) where account = ? and record = ?",
+                [is_own, owner.id, holder.account, record],
             )
 
 

@@ -40,24 +40,25 @@ class Figures:
             "select coalesce(sum(is_active and role <> 'system' and agent_id is null), 0),"
             " coalesce(sum(is_active and role = 'user' and agent_id is null and copied_from is null"
             " and coalesce(kind, 'queued') = 'queued'), 0), min(at), max(at)"
-            " from message join chosen using (account) where not is_helper"
+            " from chosen cross join message using (account) where not is_helper"
         ).fetchone()
         self.first_at, self.last_at = moment(first), moment(last)
         self.tools = self._column(
-            "select tool from message join chosen using (account) where not is_helper and tool is not null"
-            " and is_active order by account, position"
+            "select tool from chosen cross join message using (account)"
+            " where not is_helper and tool is not null and is_active order by account, position"
         )
         self.models = self._column(
-            "select model from message join chosen using (account) where not is_helper and model is not null"
-            " group by model order by count(*) desc, model"
+            "select model from chosen cross join message using (account)"
+            " where not is_helper and model is not null group by model order by count(*) desc, model"
         )
         self.inlined = self._column(
-            "select distinct agent_id from message join chosen using (account)"
+            "select distinct agent_id from chosen cross join message using (account)"
             " where not is_helper and agent_id is not null order by 1"
         )
         self.changes: int = db.execute(
-            "select coalesce(sum(e.added + e.removed), 0) from chosen c join edit e on e.account = c.account"
-            " join message m on m.account = e.account and m.position = e.position"
+            "select coalesce(sum(e.added + e.removed), 0)"
+            " from chosen c cross join edit e on e.account = c.account"
+            " cross join message m on m.account = e.account and m.position = e.position"
             " where m.is_active and m.copied_from is null and m.status = 'completed'"
         ).fetchone()[0]
         self.decisions = self._decisions()
@@ -69,8 +70,8 @@ class Figures:
         """Every edit that somebody, or a standing permission, decided on."""
         rows = self.db.execute(
             "select m.tool, e.path, m.decision, m.position, m.at"
-            " from chosen c join edit e on e.account = c.account"
-            " join message m on m.account = e.account and m.position = e.position"
+            " from chosen c cross join edit e on e.account = c.account"
+            " cross join message m on m.account = e.account and m.position = e.position"
             " where not c.is_helper and m.decision is not null and m.is_active order by e.account, e.position"
         )
         return [
@@ -90,9 +91,10 @@ class Figures:
         """Each response once, where it was first made; None when nobody counted."""
         rows = self.db.execute(
             "select r.id, r.usage, r.account, (select o.account from response o"
-            "  left join message m on m.account = o.account and m.record = o.record where o.id = r.id"
+            "  left join message m indexed by message_record on m.record = o.record and m.account = o.account"
+            "  where o.id = r.id"
             "  order by m.copied_from is not null, coalesce(o.at, :far), o.is_agent, o.account limit 1)"
-            " from chosen c join response r on r.account = c.account",
+            " from chosen c cross join response r on r.account = c.account",
             {"far": _FAR},
         )
         usage: dict[str, TokenUsage] = {}

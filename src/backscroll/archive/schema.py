@@ -98,6 +98,7 @@ create table account (
     store text not null,
     id text not null,
     parent_id text,
+    found_parent text,
     is_agent integer not null,
     is_former integer not null default 0,
     opening blob not null,
@@ -107,7 +108,18 @@ create table account (
 );
 create index account_unit on account(unit);
 create index account_id on account(id, platform);
-create index account_parent on account(parent_id, platform) where is_agent = 1;
+create index account_parent on account(coalesce(parent_id, found_parent), platform) where is_agent = 1;
+
+-- which session an account bears on: a subagent's on the one that started it
+create view kin as select number, unit, platform, id, is_agent,
+    coalesce(iif(is_agent, coalesce(parent_id, found_parent), null), id) as session from account;
+
+create table child (
+    account integer not null references account(number) on delete cascade,
+    id text not null,
+    primary key (account, id)
+) without rowid;
+create index child_id on child(id);
 
 create table message (
     account integer not null references account(number) on delete cascade,
@@ -123,10 +135,12 @@ create table message (
     model text,
     agent_id text,
     is_active integer not null,
+    forked_from text,
     copied_from text,
     primary key (account, position)
 ) without rowid;
 create index message_record on message(record);
+create index message_call on message(call, account) where call is not null;
 
 create table chunk (
     account integer not null references account(number) on delete cascade,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from backscroll.archive.bodies import compress, decompress
 from backscroll.model import Mark, Tally, Unit
 
 __all__ = [
@@ -57,7 +58,9 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
     row = db.execute(
         "select mark_offset, mark_line, mark_state from unit where number = ?", [number]
     ).fetchone()
-    return Mark(row[0], row[1], row[2]) if row is not None and row[0] is not None else None
+    if row is None or row[0] is None:
+        return None
+    return Mark(row[0], row[1], decompress(row[2]))
 
 
 def register(db: sqlite3.Connection, unit: Unit, platform: str) -> int:
@@ -144,7 +147,7 @@ def record(
             is_retried,
             mark.offset if mark else None,
             mark.line if mark else None,
-            mark.state if mark else None,
+            compress(mark.state) if mark else None,
             prefix,
             msgspec.json.encode(counts).decode(),
             number,

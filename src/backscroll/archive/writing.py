@@ -26,6 +26,8 @@ from backscroll.model import (
     Tally,
     TokenUsage,
     answered,
+    is_same_response,
+    with_answer,
     without_call,
 )
 
@@ -35,6 +37,7 @@ _PIECE = 200  # messages
 _PIECE_SIZE = 256 * 1024  # characters
 _MOST_HELD = 2000  # messages kept in hand for an answer
 _PREVIEW = 300
+_ORPHAN = "answer without a call"
 
 _Row = tuple[object, ...]
 
@@ -98,7 +101,7 @@ class _Account:
         self.first = self.count
         self.held_size = 0
         self.places: dict[str, int] = {}
-        self.calls: dict[str, tuple[int, str | None]] = {}
+        self.calls: dict[str, int] = {}
         self.open_calls: set[int] = set()
         self.early: dict[str, Answer] = {}
         self.usage: dict[str, tuple[TokenUsage, Message | None]] = {}
@@ -135,9 +138,16 @@ class _Account:
         if message.usage is not None:
             self.spend(message.response_id or message.id, message.usage, message)
         call = message.tool.id if message.tool is not None else None
-        if call is not None and not self._is_new_call(call, message):
-            return
         place = self._known_place(message.id)
+        known = self._call(call) if call is not None else None
+        if known is not None:
+            before = self._message(known)
+            if before.kind == _ORPHAN:  # it was answered in an earlier reading than it is asked in
+                place, message = known, with_answer(message, before)
+            elif before.id == message.id:
+                message = with_answer(message, before)
+            elif is_same_response(before, message):
+                return
         if place is not None:
             self._amend(place, message)
         else:
@@ -147,7 +157,7 @@ class _Account:
             self.held_size += len(message.content)
             self.places[message.id] = place
         if call is not None:
-            self.calls[call] = (place, message.response_id)
+            self.calls[call] = place
             if message.tool is not None and message.tool.result is None:
                 self.open_calls.add(place)
             if call in self.early:
@@ -168,38 +178,28 @@ class _Account:
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
         return rows[order][0] if order < len(rows) else None
 
-    def _is_new_call(self, call: str, message: Message) -> bool:
-        """False for a call that a response wrote twice; some gateways give one id to many calls."""
-        known = self._call(call)
-        if known is None:
-            return True
-        place, response = known
-        if self.places.get(message.id) == place:
-            return place in self.open_calls
-        return response is None or response != message.response_id
-
-    def _call(self, call: str) -> tuple[int, str | None] | None:
-        known = self.calls.get(call)
-        if known is None and self.writer.is_appended:
+    def _call(self, call: str) -> int | None:
+        """Where a call stands, in this reading or from an earlier one."""
+        place = self.calls.get(call)
+        if place is None and self.writer.is_appended:
             row = self.db.execute(
                 "select position from message where account = ? and call = ? order by position desc limit 1",
                 [self.number, call],
             ).fetchone()
             if row is not None:
-                message = self._written(row[0])
-                known = self.calls[call] = (row[0], message.response_id)
-                if message.tool is not None and message.tool.result is None:
-                    self.open_calls.add(row[0])
-        return known
+                place = self.calls[call] = int(row[0])
+        return place
+
+    def _message(self, place: int) -> Message:
+        return self.held[place - self.first] if place >= self.first else self._written(place)
 
     def answer(self, answer: Answer) -> None:
         """Complete a call, now or when it comes."""
-        known = self._call(answer.tool_call_id)
-        if known is None:
+        place = self._call(answer.tool_call_id)
+        if place is None:
             self.early[answer.tool_call_id] = answer
             return
-        place, _ = known
-        message = self.held[place - self.first] if place >= self.first else self._written(place)
+        message = self._message(place)
         if message.tool is None:
             return
         self.open_calls.discard(place)
@@ -273,22 +273,27 @@ class _Account:
                     message.agent_id,
                     message.is_active,
                     message.copied_from,
+                    message.copied_from,
                 )
             )
             if tool is not None and tool.edits:
                 edits += [(self.number, place, e.path, e.kind, e.added, e.removed) for e in tool.edits]
-        self.db.executemany("insert into message values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self.db.executemany("insert into message values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         if edits:
             self.db.executemany("insert into edit values (?, ?, ?, ?, ?, ?)", edits)
 
     def close(self, closing: Closing) -> None:
-        for answer in self.early.values():
+        early, self.early = list(self.early.values()), {}
+        for answer in early:
             message = without_call(answer)
-            if self._known_place(message.id) is None:
-                self.say(message)
+            if self._known_place(message.id) is not None:  # the record that answered says something as well
+                message = replace(message, id=f"{message.id}.{answer.tool_call_id}")
+            self.say(message)
         self._flush(keep_open=False)
         self._mark_abandoned(closing)
         self._write_usage()
+        children = [(self.number, id_) for id_ in closing.child_ids]
+        self.db.executemany("insert or ignore into child values (?, ?)", children)
         self.db.execute(
             "update account set closing = ?, messages = ?, preview = ? where number = ?",
             [compress(msgspec.msgpack.encode(closing)), self.count, self.preview, self.number],
@@ -306,29 +311,36 @@ class _Account:
                 )
 
     def _write_usage(self) -> None:
+        rows: list[_Row] = []
         for response, (usage, message) in self.usage.items():
-            known = self.db.execute(
-                "select usage, at from response where account = ? and id = ?", [self.number, response]
-            ).fetchone()
-            if known is not None:
-                usage = msgspec.msgpack.decode(known[0], type=TokenUsage).merged(usage)
-                row = [msgspec.msgpack.encode(usage), self.number, response]
-                self.db.execute("update response set usage = ? where account = ? and id = ?", row)
+            if self.writer.is_appended and self._add_usage(response, usage):
                 continue
-            at = _milliseconds(message) if message is not None else None
-            is_agent = self.opening.agent_id is not None or (message is not None and message.is_sidechain)
-            self.db.execute(
-                "insert into response values (?, ?, ?, ?, ?, ?, ?)",
-                [
+            rows.append(
+                (
                     self.number,
                     response,
                     record_number(message.id) if message is not None else 0,
-                    at,
-                    is_agent,
+                    _milliseconds(message) if message is not None else None,
+                    self.opening.agent_id is not None or (message is not None and message.is_sidechain),
                     message.model if message is not None else None,
                     msgspec.msgpack.encode(usage),
-                ],
+                )
             )
+        self.db.executemany("insert into response values (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _add_usage(self, response: str, usage: TokenUsage) -> bool:
+        """Merge into what an earlier reading said of the response; False when it said nothing."""
+        known = self.db.execute(
+            "select usage from response where account = ? and id = ?", [self.number, response]
+        ).fetchone()
+        if known is None:
+            return False
+        merged = msgspec.msgpack.decode(known[0], type=TokenUsage).merged(usage)
+        self.db.execute(
+            "update response set usage = ? where account = ? and id = ?",
+            [msgspec.msgpack.encode(merged), self.number, response],
+        )
+        return True
 
 
 def _milliseconds(message: Message) -> int | None:

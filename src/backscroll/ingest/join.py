@@ -113,21 +113,21 @@ def _owners(sessions: dict[Key, Session]) -> dict[str, Key]:
     Copies are stamped anew, so the earliest time decides; then a file that calls the line another session's
     own; then the session that began first.
     """
-    holders: dict[str, dict[Key, datetime]] = {}
+    holders: dict[str, dict[Key, tuple[bool, datetime]]] = {}
     for key, session in sessions.items():
         for message in session.messages:
-            at = message.timestamp or _LATEST
+            rank = (message.copied_from is not None, message.timestamp or _LATEST)
             held = holders.setdefault(f"{key[0]} {_record(message)}", {})
-            held[key] = min(at, held.get(key, _LATEST))
+            held[key] = min(rank, held.get(key, rank))
     owners: dict[str, Key] = {}
     for record, held in holders.items():
         if len(held) > 1:
-            owners[record] = min(held, key=lambda key: (held[key], *_seniority(key, held, sessions)))
+            owners[record] = min(held, key=lambda key: (*held[key], *_seniority(key, held, sessions)))
     return owners
 
 
 def _seniority(
-    key: Key, held: dict[Key, datetime], sessions: dict[Key, Session]
+    key: Key, held: dict[Key, tuple[bool, datetime]], sessions: dict[Key, Session]
 ) -> tuple[bool, bool, datetime, str]:
     foreign = sessions[key].closing.metadata.get("other_session_ids", ())
     names_another = any(other[1] in foreign for other in held if other != key)

@@ -1,6 +1,6 @@
 """What a session is: pure values, knowing no tool, no file and no database."""
 
-from backscroll.model.fold import Reading, Told, answered, fold, without_call
+from backscroll.model.fold import Reading, Told, answered, fold, is_same_response, with_answer, without_call
 from backscroll.model.message import (
     Attachment,
     Decision,
@@ -73,7 +73,9 @@ __all__ = [
     "Workspace",
     "answered",
     "fold",
+    "is_same_response",
     "normalised",
+    "with_answer",
     "without_call",
     "workspace_hash",
 ]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from backscroll.model.message import Message, TokenUsage, ToolCall
 from backscroll.model.stream import Answer, Closing, Item, Link, Naming, Opening, Problem, Spent, Tally
 
-__all__ = ["Reading", "Told", "answered", "fold", "without_call"]
+__all__ = ["Reading", "Told", "answered", "fold", "is_same_response", "with_answer", "without_call"]
 
 
 class Reading(Struct, frozen=True):
@@ -54,10 +54,10 @@ class _Open:
             self.messages[message.id] = message
             return
         known = self.messages.get(self.calls.get(call, ""))
-        if known is not None and known.id != message.id and _is_same_response(known, message):
+        if known is not None and known.id != message.id and is_same_response(known, message):
             return
         if known is not None and known.id == message.id:
-            message = _with_answer(message, known)
+            message = with_answer(message, known)
         self.messages[message.id] = message
         self.calls[call] = message.id
         if call in self.early:
@@ -98,12 +98,12 @@ class _Open:
         return Reading(self.opening, closing, tuple(out), self.usage)
 
 
-def _is_same_response(one: Message, other: Message) -> bool:
+def is_same_response(one: Message, other: Message) -> bool:
     """Whether a call that comes again is the same; some gateways give one id to calls of many responses."""
     return one.response_id is not None and one.response_id == other.response_id
 
 
-def _with_answer(again: Message, known: Message) -> Message:
+def with_answer(again: Message, known: Message) -> Message:
     """A call that was written again, with the answer it had got by then."""
     if again.tool is None or known.tool is None or known.tool.result is None:
         return again
@@ -128,13 +128,14 @@ def without_call(answer: Answer) -> Message:
 
 
 def answered(tool: ToolCall, answer: Answer) -> ToolCall:
-    """A tool call with what came of it."""
+    """A tool call with what came of it. A change that failed was none; one refused was still proposed."""
+    proposed = tool.edits if answer.status == "completed" or answer.decision == "rejected" else ()
     return replace(
         tool,
         result=answer.result,
         status=answer.status,
         decision=answer.decision or tool.decision,
-        edits=answer.edits or tool.edits,
+        edits=answer.edits or proposed,
     )
 
 

@@ -84,7 +84,7 @@ def _call(block: Block, said: Said) -> None:
     name = said.transcript.same(block.name) or "unknown"
     id_ = text(block.id)
     asked = params(block.input)
-    said.say("tool", "", tool=ToolCall(id_, name, asked))
+    said.say("tool", "", tool=ToolCall(id_, name, asked, edits=results.proposed(name, asked)))
     if id_ is None:
         return
     kept = said.transcript.kept

@@ -19,6 +19,7 @@ __all__ = [
     "agent_result",
     "edits",
     "outcome",
+    "proposed",
     "spilled",
 ]
 
@@ -105,6 +106,14 @@ def change_asked(params: dict[str, Any]) -> dict[str, Any]:
     if isinstance(changes, list):
         asked["edits"] = [change_asked(change) for change in changes if isinstance(change, dict)]
     return asked
+
+
+def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
+    """The change a call asks for, before anybody has answered it."""
+    path = text(params.get("file_path")) or text(params.get("notebook_path"))
+    if tool not in EDIT_TOOLS or path is None:
+        return ()
+    return (Edit(path, _from_params(tool, params)),)
 
 
 def edits(tool: str, params: dict[str, Any], raw: Raw) -> tuple[tuple[Edit, ...], Decision]:

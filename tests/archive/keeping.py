@@ -1,0 +1,45 @@
+"""An archive of whatever lies below a root, and what it tells."""
+
+from pathlib import Path
+from typing import Any
+
+from backscroll.archive import Archive, Filter
+from backscroll.ingest.sync import Synced, sync
+from backscroll.model import Message, SessionSummary
+from backscroll.sources import named
+
+__all__ = ["Kept"]
+
+
+class Kept:
+    """An archive beside a root."""
+
+    def __init__(self, source: str, root: Path, home: Path) -> None:
+        self.source = source
+        self.root = root
+        self.archive = Archive(home / "archive.db")
+
+    def sync(self) -> Synced:
+        return sync(self.archive, [(named(self.source), self.root)])
+
+    def summaries(self, **wanted: Any) -> list[SessionSummary]:
+        everything = Filter(with_unlisted=True, with_subagents=True) if not wanted else Filter(**wanted)
+        return self.archive.summaries(everything, limit=1000, offset=0)
+
+    def messages(self, id_: str) -> list[Message]:
+        (summary,) = self.archive.find(id_)
+        return self.archive.messages_of(summary)
+
+    def told(self) -> dict[str, Any]:
+        """All that the archive tells, row numbers and times of reading aside."""
+        return {
+            f"{one.parent_ref} {one.ref}": (
+                [
+                    getattr(one, name)
+                    for name in one.__struct_fields__
+                    if name not in ("index", "first_message_preview", "is_gone")
+                ],
+                self.archive.messages_of(one),
+            )
+            for one in self.summaries()
+        }

@@ -1,0 +1,153 @@
+"""What goes into the archive comes out of it."""
+
+from pathlib import Path
+
+import pytest
+
+from backscroll.ingest.join import join
+from backscroll.model import fold
+from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
+from tests.archive.keeping import Kept
+from tests.histories import HISTORIES, History
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "root").mkdir()
+    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=repr)
+def test_the_archive_tells_what_the_units_tell_together(history: History, tmp_path: Path) -> None:
+    root = history.write(tmp_path / "root")
+    kept = Kept(history.source_name, root, tmp_path / "home")
+    kept.sync()
+    source = history.source()
+    expected = join((source.platform, fold(source.read(unit))) for unit in source.units(root))
+    source.close()
+    sessions = {key: one for key, one in expected.items() if one.opening.agent_id is None}
+    found = {one.id: one for one in kept.summaries() if one.parent_ref is None}
+    agents = {key[1] for key, one in expected.items() if one.opening.agent_id is not None}
+    assert found.keys() - agents == {key[1] for key in sessions}
+    for key, session in sessions.items():
+        messages = kept.archive.messages_of(found[key[1]])
+        assert [m.id for m in messages] == [m.id for m in session.messages]
+        assert [m for m in messages if m.copied_from is None] == [
+            m for m in session.messages if m.copied_from is None
+        ]
+        if session.closing.title is not None:
+            assert found[key[1]].title == session.closing.title
+
+
+def test_a_second_sync_reads_nothing(kept: Kept) -> None:
+    Transcript().user("a").assistant("b").write(kept.root)
+    assert kept.sync().new == 1
+    again = kept.sync()
+    assert (again.changed, again.vanished, again.units) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_a_history_read_in_parts_is_the_same_in_the_end(generation: str, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    GENERATIONS[generation](root, 0)
+    whole = Kept("claude-code", root, tmp_path / "whole")
+    whole.sync()
+    expected = whole.told()
+    files = {path: path.read_bytes() for path in root.rglob("*.jsonl")}
+    for parts in (2, 5):
+        kept = Kept("claude-code", root, tmp_path / f"parts-{parts}")
+        for part in range(1, parts + 1):
+            for path, data in files.items():
+                lines = data.splitlines(keepends=True)
+                path.write_bytes(b"".join(lines[: len(lines) * part // parts]))
+            kept.sync()
+        found = kept.told()
+        assert found.keys() == expected.keys()
+        for name, (summary, messages) in expected.items():
+            assert _without_early_queue(found[name][1]) == _without_early_queue(messages), name
+            assert found[name][0] == summary, name
+
+
+def _without_early_queue(messages: list[object]) -> list[object]:
+    """A prompt told from the queue before it was seen delivered stays, no longer active."""
+    return [m for m in messages if getattr(m, "kind", None) != "queued" or getattr(m, "is_active", True)]
+
+
+def test_only_what_was_added_is_read(kept: Kept) -> None:
+    session = Transcript().user("a").assistant("b")
+    session.write(kept.root)
+    kept.sync()
+    session.user("c").assistant(tools=[calls.bash("ls")])
+    session.write(kept.root)
+    assert kept.sync().grew == 1
+    session.result(session.tool_ids[-1], "a.py").write(kept.root)
+    assert kept.sync().grew == 1
+    messages = kept.messages(session.session_id)
+    assert [m.content for m in messages if m.role in ("user", "assistant")] == ["a", "b", "c"]
+    assert [m.tool.result for m in messages if m.tool] == ["a.py"]
+
+
+def test_a_deleted_session_stays_and_is_said_to_be_gone(kept: Kept) -> None:
+    session = Transcript().user("precious").assistant("yes")
+    path = session.write(kept.root)
+    kept.sync()
+    path.unlink()
+    assert kept.sync().vanished == 1
+    (summary,) = kept.summaries()
+    assert summary.is_gone
+    assert [m.content for m in kept.messages(session.session_id)] == ["precious", "yes"]
+    session.write(kept.root)
+    assert kept.sync().came_back == 1
+    assert not kept.summaries()[0].is_gone
+
+
+def test_what_a_rewrite_took_away_is_kept(kept: Kept) -> None:
+    session = Transcript().user("first").assistant("one").user("second").assistant("two")
+    path = session.write(kept.root)
+    kept.sync()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    assert kept.sync().rewritten == 1
+    messages = kept.messages(session.session_id)
+    assert [m.content for m in messages] == ["first", "one", "second", "two"]
+    assert [m.is_active for m in messages] == [True, True, False, False]
+    (summary,) = kept.summaries()
+    assert summary.message_count == 2
+
+
+def test_a_message_repeated_by_a_resume_counts_once(kept: Kept) -> None:
+    first = Transcript(version="1.0.98").user("a").assistant("b")
+    second = resume(first).user("c").assistant("d")
+    first.write(kept.root)
+    kept.sync()
+    alone = {one.id: one.total_tokens for one in kept.summaries()}[first.session_id]
+    second.write(kept.root)
+    kept.sync()
+    found = {one.id: one for one in kept.summaries()}
+    assert found[first.session_id].total_tokens == alone
+    assert [m.copied_from for m in kept.messages(second.session_id)][:2] == [first.session_id] * 2
+    assert (found[second.session_id].interaction_count, found[second.session_id].message_count) == (1, 4)
+
+
+def test_figures_of_a_session(kept: Kept) -> None:
+    original = "one\ntwo\n"
+    session = Transcript().user("go").run(calls.edit("/a.py", "two", "2\n3", original=original))
+    session.assistant(tools=[calls.edit("/a.py", "one", "1", original=original)])
+    session.reject(session.tool_ids[-1]).user("no").assistant("fine").write(kept.root)
+    kept.sync()
+    (summary,) = kept.summaries()
+    assert (summary.interaction_count, summary.total_changes) == (2, 3)
+    assert summary.acceptance_rate == 0.5
+
+
+def test_a_file_can_be_written_back_byte_for_byte(kept: Kept, tmp_path: Path) -> None:
+    session = Transcript().user("a").assistant("b")
+    path = session.write(kept.root)
+    kept.sync()
+    session.user("c").write(kept.root)
+    kept.sync()
+    data = path.read_bytes()
+    path.unlink()
+    kept.sync()
+    (written,) = kept.archive.write_originals(session.session_id, tmp_path / "out")
+    assert written.read_bytes() == data

@@ -1,0 +1,111 @@
+"""The unified schema, and the questions other programs ask of it."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive import Archive
+from backscroll.errors import ArchiveError
+from backscroll.testing import cursor
+from backscroll.testing.claude_code import Transcript
+from tests.archive.keeping import Kept
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> sqlite3.Connection:
+    home = tmp_path / "home"
+    session = Transcript("5e551011-0000-4000-8000-0000000000aa").user("a").assistant("b")
+    session.write(tmp_path / "claude")
+    Kept("claude-code", tmp_path / "claude", home).sync()
+    ide = cursor.Home(tmp_path / "cursor")
+    for name in ("one", "two"):
+        ide.composer([cursor.user(name), cursor.assistant("yes")], workspace=cursor.SHOP, name=name)
+    ide.write()
+    Kept("cursor", tmp_path / "cursor", home).sync()
+    db = sqlite3.connect(home / "archive.db")
+    db.row_factory = sqlite3.Row
+    return db
+
+
+def test_a_claude_conversation_is_found_by_its_id(db: sqlite3.Connection) -> None:
+    (row,) = db.execute(
+        "SELECT * FROM conversations WHERE external_id = ? AND platform = 'claude_code'",
+        ["5e551011-0000-4000-8000-0000000000aa"],
+    ).fetchall()
+    assert row["session_id"] is None
+    assert (row["interaction_count"], row["title"]) == (1, "a")
+    rows = db.execute(
+        "SELECT * FROM conversations WHERE platform = 'claude_code' AND workspace_hash = ?"
+        " ORDER BY started_at DESC",
+        [row["workspace_hash"]],
+    )
+    assert len(rows.fetchall()) == 1
+
+
+def test_a_window_holds_its_conversations(db: sqlite3.Connection) -> None:
+    (window,) = db.execute("SELECT * FROM cursor_sessions").fetchall()
+    rows = db.execute(
+        "SELECT c.* FROM conversations c WHERE c.session_id = ? AND c.platform = 'cursor'"
+        " ORDER BY c.started_at ASC",
+        [window["id"]],
+    ).fetchall()
+    assert [row["title"] for row in rows] == ["one", "two"]
+    (told,) = db.execute(
+        "SELECT s.*, COUNT(c.id) as conversation_count, SUM(c.total_tokens) as total_tokens,"
+        " SUM(c.interaction_count) as total_interactions FROM cursor_sessions s"
+        " LEFT JOIN conversations c ON c.session_id = s.id WHERE s.external_session_id = ? GROUP BY s.id",
+        [window["external_session_id"]],
+    ).fetchall()
+    assert (told["conversation_count"], told["total_interactions"]) == (2, 2)
+    assert window["external_session_id"].startswith("workspace:")
+
+
+def test_both_platforms_answer_together(db: sqlite3.Connection) -> None:
+    rows = db.execute("SELECT * FROM conversations ORDER BY started_at DESC LIMIT 50").fetchall()
+    assert {row["platform"] for row in rows} == {"claude_code", "cursor"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM conversations WHERE (platform = 'cursor' AND session_id IS NULL) OR"
+        " (platform = 'claude_code' AND session_id IS NOT NULL)",
+        "SELECT c.* FROM conversations c LEFT JOIN cursor_sessions s ON c.session_id = s.id"
+        " WHERE c.platform = 'cursor' AND s.id IS NULL",
+        "SELECT external_id, platform, COUNT(*) as count FROM conversations GROUP BY external_id, platform"
+        " HAVING count > 1",
+        "PRAGMA foreign_key_check",
+    ],
+)
+def test_nothing_is_invalid(db: sqlite3.Connection, query: str) -> None:
+    assert db.execute(query).fetchall() == []
+
+
+@pytest.mark.parametrize(("platform", "window"), [("cursor", None), ("claude_code", "x")])
+def test_the_schema_refuses_what_makes_no_sense(
+    db: sqlite3.Connection, platform: str, window: str | None
+) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute(
+            "insert into conversations (id, session_id, external_id, platform, started_at, number, source)"
+            " values ('i', ?, 'e', ?, '2026-01-01', 99, 's')",
+            [window, platform],
+        )
+
+
+def test_an_archive_of_a_newer_version_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "archive.db"
+    Archive(path).close()
+    db = sqlite3.connect(path)
+    db.execute("pragma user_version = 99")
+    db.close()
+    with pytest.raises(ArchiveError, match="newer version"):
+        Archive(path)
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive.db"
+    path.write_bytes(b"nonsense" * 1000)
+    with pytest.raises(ArchiveError):
+        Archive(path)

@@ -348,6 +348,47 @@ def test_a_damaged_page_is_said_where_it_is_read(path: Path) -> None:
             database.read(lambda db: db.execute("select * from t").fetchall())
 
 
+def test_a_damaged_schema_is_said_though_sqlite_quotes_what_is_no_text(path: Path) -> None:
+    make(path, "create table said (v)")
+    content = path.read_bytes()
+    assert b"tablesaidsaid" in content
+    path.write_bytes(
+        content.replace(b"tablesaidsaid", b"table\xa4\xff\xfe\xfdsaid").replace(b"CREATE", b"CRAZY ")
+    )
+    with Database(path) as database, pytest.raises(DatabaseUnreadableError, match="damaged"):
+        database.read(count)
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_a_path_too_long_for_sqlite_is_read_from_a_copy(tmp_path: Path, journal: str) -> None:
+    near = tmp_path / "state.vscdb"
+    make(near, f"pragma journal_mode = {journal}", TABLE, ONE_ROW)
+    deep = tmp_path.joinpath(*["folder with a long name " * 8] * 4)
+    deep.mkdir(parents=True)
+    assert read_untouched(near.rename(deep / near.name)) == (1, "copy")
+
+
+def test_a_huge_database_is_not_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(path, *WAL, TABLE, ONE_ROW)
+    with path.open("r+b") as file:
+        file.truncate(3_000_000_000)
+    monkeypatch.setattr(sqlite_files.shutil, "copyfile", lambda *_: pytest.fail("copied"))
+    with Database(path) as database:
+        assert database.read(count) == 1
+
+
+def test_a_thousand_readings_leave_no_file_open(path: Path) -> None:
+    make(path, *WAL, TABLE, ONE_ROW)
+    opened = Path("/proc/self/fd")
+    if not opened.is_dir():
+        pytest.skip("open files cannot be counted here")
+    before = len(list(opened.iterdir()))
+    for _ in range(1000):
+        with Database(path) as database:
+            database.read(count)
+    assert len(list(opened.iterdir())) <= before
+
+
 def test_a_folder_in_place_of_the_file_is_said_to_be_one(path: Path) -> None:
     path.mkdir()
     with Database(path) as database, pytest.raises(DatabaseUnreadableError, match="not a file"):

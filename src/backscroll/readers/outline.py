@@ -2,25 +2,40 @@
 
 Meant for a bug report. A key is shown only when it looks like a name in
 somebody's source code; what a user could have put there (paths, addresses,
-words) becomes ``*``, and so do the keys of an object that is used as a map.
+words) becomes ``*``. So do all keys of an object that is used as a map, and
+everything within what a tool was given or gave back.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["Outline", "name_of"]
 
-_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,39}")
+_NAME = re.compile(r"[a-z_$][A-Za-z0-9_$]{0,39}")
+_ID = re.compile(r"[0-9a-f]{8,}|[a-z]+_(?=\w*\d)(?=\w*[A-Z])\w{10,}")
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _LARGEST_VERSION = 10_000
+_MOST_DIGITS = 4  # in a name; a key with more is an id, a date or a number
 _DEEPEST = 6
 _MOST_NAMES = 60  # an object with more keys than this is a map
+_TELLING = 4  # so many objects tell whether they have their keys in common
+_LONGEST_LIST = 20
+
+# Objects whose keys are data, while what lies below them has names again.
 _MAPS = frozenset(
     {
-        "trackedFileBackups", "codeBlockData", "originalFileStates", "originalModelLines", "conversationMap",
-        "bubbleDataMap", "mentions", "modelUsage", "usageData", "wireToolInputs", "wireIngestContext",
-        "answers",
-        "pastedContents", "input", "args", "params", "env", "projects", "blobs",
+        "agents", "annotations", "answers", "blobs", "bubbleDataMap", "codeBlockData", "conversationMap",
+        "fileStates", "files", "mcpServers", "mentions", "modelUsage", "originalFileStates",
+        "originalModelLines", "pastedContents", "projects", "servers", "trackedFileBackups", "usageData",
+        "wireIngestContext", "wireToolInputs", "workspaceResults",
+    }
+)  # fmt: skip
+# What a tool was given or gave back: the user's own, as deep as it goes.
+_FOREIGN = frozenset(
+    {
+        "args", "arguments", "env", "experimental_content", "headers", "input", "output",
+        "params", "rawArgs", "result", "structuredContent", "tool_input", "tool_response",
     }
 )  # fmt: skip
 
@@ -30,36 +45,97 @@ class Outline:
 
     def __init__(self) -> None:
         self.documents = 0
-        self.types: dict[str, dict[str, int]] = {}  # path to type to how often
+        self._root = _Node()
 
     def add(self, document: Any) -> None:
         self.documents += 1
-        self._add("", document, 0)
+        self._root.add(document, "", 0)
 
-    def _add(self, path: str, value: Any, depth: int) -> None:
-        seen = self.types.setdefault(path, {})
-        name = _type(value)
-        seen[name] = seen.get(name, 0) + 1
-        if depth >= _DEEPEST:
-            return
-        if isinstance(value, dict):
-            own = path.rpartition(".")[2].removesuffix("[]")
-            is_map = own in _MAPS or len(value) > _MOST_NAMES
-            for key, item in value.items():
-                shown = key if not is_map and _NAME.fullmatch(key) else "*"
-                self._add(f"{path}.{shown}" if path else shown, item, depth + 1)
-        elif isinstance(value, list):
-            for item in value[:20]:
-                self._add(f"{path}[]", item, depth + 1)
+    @property
+    def types(self) -> dict[str, dict[str, int]]:
+        """Path to type to how often."""
+        found: dict[str, dict[str, int]] = {}
+        for path, types in self._root.told(""):
+            known = found.setdefault(path, {})
+            for name, number in types.items():
+                known[name] = known.get(name, 0) + number
+        return found
 
     def lines(self) -> list[str]:
         """One line per key: its path, its types and how often each was met."""
         told = []
-        for path in sorted(self.types):
-            types = self.types[path]
+        for path, types in sorted(self.types.items()):
             spelled = ", ".join(f"{name} {number}" for name, number in sorted(types.items()))
             told.append(f"{path or '(document)'}: {spelled}")
         return told
+
+
+class _Node:
+    """All values met at one place."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, int] = {}
+        self._keys: dict[str, _Node] = {}
+        self._item: _Node | None = None
+        self._is_map = False
+
+    def add(self, value: Any, own: str, depth: int, *, is_foreign: bool = False) -> None:
+        name = _type(value)
+        self.types[name] = self.types.get(name, 0) + 1
+        if depth >= _DEEPEST:
+            return
+        is_foreign = is_foreign or own in _FOREIGN
+        if isinstance(value, dict):
+            self._is_map |= (
+                is_foreign or own in _MAPS or len(value) > _MOST_NAMES or any(map(_is_data, value))
+            )
+            for key, item in value.items():
+                shown = key if not self._is_map and _is_name(key) else "*"
+                self._at(shown).add(item, shown, depth + 1, is_foreign=is_foreign)
+        elif isinstance(value, list):
+            for item in value[:_LONGEST_LIST]:
+                self._item = self._item or _Node()
+                self._item.add(item, own, depth + 1, is_foreign=is_foreign)
+
+    def _at(self, key: str) -> "_Node":
+        return self._keys.setdefault(key, _Node())
+
+    def told(self, path: str) -> Iterator[tuple[str, dict[str, int]]]:
+        yield path, self.types
+        is_map = self._is_map or self._has_nothing_in_common()
+        for key, node in self._keys.items():
+            shown = "*" if is_map else key
+            yield from node.told(f"{path}.{shown}" if path else shown)
+        if self._item is not None:
+            yield from self._item.told(f"{path}[]")
+
+    def _has_nothing_in_common(self) -> bool:
+        """Whether no key is in even half of the objects: then the keys are data, whatever they look like."""
+        objects = self.types.get("object", 0)
+        met = [sum(node.types.values()) for node in self._keys.values()]
+        return objects >= _TELLING and len(met) >= _TELLING and max(met) * 2 <= objects
+
+
+def _is_name(key: Any) -> bool:
+    """Whether a key is what a programmer would call a field."""
+    return (
+        isinstance(key, str)
+        and _NAME.fullmatch(key) is not None
+        and sum(letter.isdigit() for letter in key) <= _MOST_DIGITS
+        and _ID.fullmatch(key) is None
+    )
+
+
+def _is_data(key: Any) -> bool:
+    """Whether a key gives its whole object away as a map: a path, an address, a sentence, an id."""
+    return not isinstance(key, str) or (not _is_name(key) and _TYPE_NAME.fullmatch(key) is None)
+
+
+def name_of(value: Any) -> str:
+    """A type, role or key as it may be shown: a name as it is, anything else only as what it is."""
+    if isinstance(value, str) and _TYPE_NAME.fullmatch(value):
+        return value
+    return str(value) if type(value) is int and abs(value) < _LARGEST_VERSION else f"({_type(value)})"
 
 
 def _type(value: Any) -> str:
@@ -79,10 +155,3 @@ def _type(value: Any) -> str:
         case dict():
             return "object"
     return type(value).__name__
-
-
-def name_of(value: Any) -> str:
-    """A type, role or key as it may be shown: a name as it is, anything else only as what it is."""
-    if isinstance(value, str) and _TYPE_NAME.fullmatch(value):
-        return value
-    return str(value) if type(value) is int and abs(value) < _LARGEST_VERSION else f"({_type(value)})"

@@ -54,6 +54,10 @@ _REASONS = {
 }
 
 
+# Python cannot decode the message in which SQLite quotes a damaged schema, and raises that instead.
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
 class _Footing(NamedTuple):
     """An open connection, and what the files were like when it was opened."""
 
@@ -123,7 +127,7 @@ class Database:
             footing = self._stand(refused)
             try:
                 result = _run(footing.connection, work)
-            except sqlite3.Error as error:
+            except _FAILURES as error:
                 if self._has_moved(footing):
                     moves += 1
                 elif _may_step_down(footing.way, error):
@@ -152,8 +156,19 @@ class Database:
             ladder = ("shared", "private", "copy")
         else:
             ladder = ("private", "copy")
-        self._footing = self._open(next((way for way in ladder if way not in refused), "copy"), files)
-        return self._footing
+        for way in ladder:
+            if way in refused:
+                continue
+            try:
+                self._footing = self._open(way, files)
+            except sqlite3.Error as error:
+                # Gone in this moment, on a path too long for SQLite, or without that way of locking.
+                if way == "copy":
+                    raise _told(error, self._path, self._busy_timeout) from error
+                refused.add(way)
+                continue
+            return self._footing
+        raise DatabaseUnreadableError(f"{self._path} cannot be read in any way.", self._path)
 
     def _open(self, way: _Way, files: Files) -> _Footing:
         match way:
@@ -207,7 +222,7 @@ def _run(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]
             connection.execute("rollback")
 
 
-def _may_step_down(way: _Way, error: sqlite3.Error) -> bool:
+def _may_step_down(way: _Way, error: sqlite3.Error | UnicodeDecodeError) -> bool:
     """Whether the next step of the ladder may do what this one could not."""
     code = _primary_code(error)
     match way:
@@ -219,12 +234,16 @@ def _may_step_down(way: _Way, error: sqlite3.Error) -> bool:
     return code in _STEP_DOWN
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return code & 0xFF
 
 
-def _told(error: sqlite3.Error, path: Path, busy_timeout: float) -> BackscrollError | sqlite3.Error:
+def _told(
+    error: sqlite3.Error | UnicodeDecodeError, path: Path, busy_timeout: float
+) -> BackscrollError | sqlite3.Error | UnicodeDecodeError:
     """The error as a caller should see it."""
     code = _primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

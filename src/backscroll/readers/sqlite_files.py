@@ -142,7 +142,7 @@ class Copy:
         connection = sqlite3.connect(self.path)
         try:
             return bool(connection.execute("pragma quick_check(1)").fetchone() == ("ok",))
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # the latter when SQLite quotes what is damaged
             return False
         finally:
             connection.close()

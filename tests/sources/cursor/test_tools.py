@@ -308,3 +308,11 @@ def test_a_stored_diff_of_thousands_of_changes_is_compared_in_one_pass(home: cur
     (edit,) = from_code_diff("/w/a.py", record)
     assert time.process_time() - began < 2
     assert edit.hunks == (Hunk((), ("x",), 90_000, None),)
+
+
+def test_a_call_keeps_its_name_whatever_lies_beside_it(home: cursor.Home) -> None:
+    beside = {"status": "success", "startedAtMs": 1_790_000_010_000, "codeblockId": "c" * 36}
+    assert (
+        call(home, cursor.Tool("edit_file", {"target_file": "/w/a.py"}, additional=beside)).name
+        == "edit_file"
+    )

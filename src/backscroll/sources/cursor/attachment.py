@@ -72,7 +72,7 @@ def attachments(context: Raw, images: Raw, find: ImageFinder) -> tuple[Attachmen
     found: dict[tuple[str, str], Attachment] = {}
     for name, attachment in inline_images(images):
         found[("image", name or str(len(found)))] = attachment
-    if bytes(memoryview(context)[:5]) not in _UNSET:
+    if len(memoryview(context)) > 2 and bytes(memoryview(context)[:5]) not in _UNSET:
         for key, attachment in _from_context(context, find):
             known = found.get(key)
             if known is None or (known.path is None and attachment.path is not None):

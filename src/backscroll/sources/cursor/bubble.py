@@ -79,9 +79,11 @@ class Voice:
     ) -> list[Message]:
         """The messages of one bubble; none of an empty shell. ``record`` is a tool call kept elsewhere."""
         role, odd = role_of(bubble.type, header)
-        calls = bubble.tool_former_data if tool.is_call(bubble.tool_former_data) else record
+        calls = bubble.tool_former_data
+        if calls is None or not tool.is_call(calls):
+            calls = record
         model = self._model_of(bubble, role)
-        pieces = list(self._pieces(bubble, bubble_id, role, calls))
+        pieces = list(self._pieces(bubble, bubble_id, role, calls if tool.is_call(calls) else None))
         if not pieces:
             return []
         when = moment.of_bubble(
@@ -113,7 +115,9 @@ class Voice:
             )
         return messages
 
-    def _pieces(self, bubble: Bubble, bubble_id: str, role: Role, calls: Any) -> Iterator[Piece]:
+    def _pieces(
+        self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None
+    ) -> Iterator[Piece]:
         shown = (
             decode_each(bubble.code_blocks, CodeBlock)[0] if len(memoryview(bubble.code_blocks)) > 2 else []
         )
@@ -121,16 +125,15 @@ class Voice:
         if thought := _thoughts(bubble):
             yield Piece("thinking", thought)
         text = _text(bubble)
-        has_call = tool.is_call(calls)
-        if not text and not has_call and role != "user":
+        if not text and call is None and role != "user":
             text = _shown_code(shown)
         # Without a word, only pictures make a message of the user's: the rest is an input box left open.
         if text or (role == "user" and any(item.kind == "image" for item in attached)):
             kind = "simulated" if role == "user" and bubble.is_simulated_msg is True else None
             yield Piece(role, text, kind, None, attached)
         blocks = self._proposals.of_bubble(bubble_id, shown)
-        if has_call:
-            yield self._called(tool.call(calls, blocks, self._proposals))
+        if call is not None:
+            yield self._called(tool.call(call, blocks, self._proposals))
         elif role != "user":
             for block in blocks:
                 yield self._called(tool.proposed_code(block, self._proposals), kind="code block")

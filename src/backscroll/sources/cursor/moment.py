@@ -9,6 +9,7 @@ from backscroll.sources.cursor.decode import as_map
 
 __all__ = ["Moment", "latest_believable", "of_bubble", "of_value"]
 
+_ISO_LENGTH = len("2026-09-21T14:13:20.000")
 _AHEAD = timedelta(days=1)
 _YEAR_2000 = 946_684_800_000  # in ms; a smaller reading is of a clock that began with the window
 
@@ -27,8 +28,17 @@ def of_value(value: Any, latest: datetime) -> datetime | None:
     """A time in any spelling; None when it is none, or lies in the future."""
     if value is None:
         return None
-    at = times.from_value(value)
-    return at if at is not None and at < latest else None
+    at = _as_written(value) if isinstance(value, str) and value[_ISO_LENGTH:] == "Z" else None
+    at = at or times.from_value(value)
+    return at if at is not None and times.EARLIEST <= at < latest else None
+
+
+def _as_written(text: str) -> datetime | None:
+    """The one spelling that the editor itself writes, read without a look at all others."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def of_bubble(

@@ -278,7 +278,7 @@ def _values(connection: Connection, rowids: str, limit: int | None) -> list[tupl
     found: list[tuple[int, bytes | None]] = []
     size = 0
     for rowid, value in connection.execute(_VALUES, [rowids]):
-        data = as_bytes(value)
+        data = value if type(value) is bytes else as_bytes(value)
         found.append((rowid, data))
         size += len(data) if data else 0
         if limit is not None and size > limit:

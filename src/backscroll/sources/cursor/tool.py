@@ -32,6 +32,7 @@ _CODE_STATUSES: dict[str, Status] = {
     "generating": "pending",
     "applying": "pending",
 }
+_PROPOSAL_KEYS = ("codeblockId", "codeBlockId", "diffId")
 _CHILD_KEYS = ("subagentComposerId", "composerId", "subagentId", "agentId")
 
 
@@ -54,12 +55,15 @@ def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: Proposals) 
     answer = unwrap(record.get("result"))
     status = _status(record, answer)
     extra = as_map(record.get("additionalData"))
-    ids = [as_text(extra.get(key)) for key in ("codeblockId", "codeBlockId", "diffId")]
-    if not blocks:
-        blocks = [block for each in ids if each and (block := proposals.named(each))]
-    ids += [as_text(block.diff_id) for block in blocks]
-    found = next((v for each in ids if each and (v := verdict.of_fates(proposals.fates(each)))), None)
-    found = found or verdict.of_code(blocks) or verdict.of_tool(record, answer)
+    ids = [each for key in _PROPOSAL_KEYS if (each := as_text(extra.get(key)))] if extra else []
+    found = None
+    if ids or blocks:
+        if not blocks:
+            blocks = [block for each in ids if (block := proposals.named(each))]
+        ids += [each for block in blocks if (each := as_text(block.diff_id))]
+        found = next((fates for each in ids if (fates := verdict.of_fates(proposals.fates(each)))), None)
+        found = found or verdict.of_code(blocks)
+    found = found or verdict.of_tool(record, answer)
     return Called(
         ToolCall(
             id=as_text(record.get("toolCallId")) or None,
@@ -72,7 +76,9 @@ def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: Proposals) 
         ),
         found,
         cwd=as_text(params.get("cwd")) or None,
-        child=next((child for key in _CHILD_KEYS if (child := as_text(extra.get(key)))), None),
+        child=next((child for key in _CHILD_KEYS if (child := as_text(extra.get(key)))), None)
+        if extra
+        else None,
     )
 
 
@@ -123,13 +129,13 @@ def _edits(
 ) -> tuple[Edit, ...]:
     """The change by the best record of it: the answer, the stored diff, the arguments."""
     is_editing = edit.is_editing(name)
-    if not is_editing and not any(ids) and not as_map(answer).get("diff"):
+    if not is_editing and not ids and not as_map(answer).get("diff"):
         return ()
     path = edit.target(params)
     if found := edit.from_answer(path, answer):
         return found
     for each in ids:
-        record = proposals.diff(each) if each else None
+        record = proposals.diff(each)
         if (
             record
             and path

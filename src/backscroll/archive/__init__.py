@@ -5,26 +5,28 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from sqlite3 import IntegrityError
 
 from backscroll.archive import raw, reading, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.connection import connect, transaction
 from backscroll.archive.derive import affected, mark_copies
+from backscroll.archive.merging import merge
 from backscroll.archive.reading import Filter
 from backscroll.archive.rows import write_session
 from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, SessionSummary, Unit
 
-__all__ = ["Archive", "Filter", "Known"]
+__all__ = ["Archive", "Filter", "IntegrityError", "Known"]
 
 
 class Archive:
     """Everything ever read, in one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_shard: bool = False) -> None:
         self.path = path
-        self._db = connect(path)
+        self._db = connect(path, is_shard=is_shard)
 
     def close(self) -> None:
         self._db.close()
@@ -72,8 +74,8 @@ class Archive:
         event: str,
         is_appended: bool = False,
         keeps_file: bool = False,
-    ) -> list[int]:
-        """Record a unit and all that was read from it, or none of it. Returns the accounts it touched."""
+    ) -> None:
+        """Record a unit and all that was read from it, or none of it."""
         with transaction(self._db):
             number = units.register(self._db, unit, platform)
             if not is_appended:
@@ -86,25 +88,21 @@ class Archive:
             if keeps_file:
                 raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
             units.record(self._db, number, unit, writer.tally, event=event, is_retried=is_retried)
-        return writer.accounts
 
-    def mark_gone(self, numbers: Iterable[int]) -> list[int]:
-        """Note that units vanished. Returns the accounts whose sessions may be gone with them."""
-        numbers = list(numbers)
+    def merge(self, shard: Path) -> None:
+        """Take in what another process read."""
+        merge(self._db, shard)
+
+    def mark_gone(self, numbers: Iterable[int]) -> None:
+        """Note that units vanished."""
         with transaction(self._db):
             units.mark_gone(self._db, numbers)
-        return self._accounts_of_units(numbers)
 
-    def _accounts_of_units(self, numbers: Iterable[int]) -> list[int]:
-        found: list[int] = []
-        for number in numbers:
-            rows = self._db.execute("select number from account where unit = ?", [number])
-            found += [account for (account,) in rows]
-        return found
-
-    def derive(self, accounts: Iterable[int]) -> int:
-        """Bring every session that these accounts bear on up to date. Returns how many there were."""
-        changed = list(accounts)
+    def derive(self) -> int:
+        """Bring every session up to date that something was read about. Returns how many there were."""
+        changed = [
+            number for (number,) in self._db.execute("select number from account where not is_settled")
+        ]
         if not changed:
             return 0
         now = datetime.now(UTC)
@@ -119,6 +117,7 @@ class Archive:
             mark_copies(self._db, changed, foreign)
             for session in sessions:
                 write_session(self._db, session, now)
+            self._db.execute("update account set is_settled = 1 where not is_settled")
         return len(sessions)
 
     def write_originals(self, session_id: str, folder: Path) -> list[Path]:

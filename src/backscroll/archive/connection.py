@@ -15,8 +15,11 @@ OLDEST_SQLITE = (3, 35, 0)
 _BUSY_SECONDS = 30.0
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open an archive, making it when there is none. One written by a newer version is refused."""
+def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
+    """Open an archive, making it when there is none. One written by a newer version is refused.
+
+    A shard is thrown away when its process dies: it needs neither a journal nor care for the disk.
+    """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
         raise ArchiveError(f"SQLite {wanted} or newer is needed; Python has {sqlite3.sqlite_version}", path)
@@ -26,8 +29,8 @@ def connect(path: Path) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         if is_new:
             path.chmod(0o600)
-        db.execute("pragma journal_mode = wal")
-        db.execute("pragma synchronous = normal")
+        db.execute(f"pragma journal_mode = {'off' if is_shard else 'wal'}")
+        db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma foreign_keys = on")
         db.execute("pragma mmap_size = 1073741824")
         db.execute("pragma cache_size = -32768")

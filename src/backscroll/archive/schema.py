@@ -101,12 +101,14 @@ create table account (
     found_parent text,
     is_agent integer not null,
     is_former integer not null default 0,
+    is_settled integer not null default 0,
     opening blob not null,
     closing blob not null,
     messages integer not null default 0,
     preview text
 );
 create index account_unit on account(unit);
+create index account_unsettled on account(number) where not is_settled;
 create index account_id on account(id, platform);
 create index account_parent on account(coalesce(parent_id, found_parent), platform) where is_agent = 1;
 

@@ -108,6 +108,7 @@ def settle_former(db: sqlite3.Connection, number: int) -> int:
         if left:
             kept += left
             db.execute("update message set is_active = 0 where account = ?", [account])
+            db.execute("update account set is_settled = 0 where number = ?", [account])
             db.execute("delete from response where account = ?", [account])
             db.execute("delete from edit where account = ?", [account])
         else:
@@ -171,6 +172,7 @@ def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     now = datetime.now(UTC).isoformat()
     for number in numbers:
         db.execute("update unit set is_gone = 1 where number = ?", [number])
+        db.execute("update account set is_settled = 0 where unit = ?", [number])
         db.execute("insert into ledger (unit, at, event) values (?, ?, 'vanished')", [number, now])
 
 

@@ -52,7 +52,6 @@ class UnitWriter:
         self.unit = unit
         self.platform = platform
         self.is_appended = is_appended
-        self.accounts: list[int] = []
         self.problems = 0
         self.tally = Tally()
         self._account: _Account | None = None
@@ -68,7 +67,6 @@ class UnitWriter:
                     self._account.answer(item)
                 case Opening():
                     self._account = _Account(self, item)
-                    self.accounts.append(self._account.number)
                 case Spent() if self._account is not None:
                     self._account.spend(item.response_id, item.usage, None)
                 case Closing() if self._account is not None:
@@ -295,7 +293,7 @@ class _Account:
         children = [(self.number, id_) for id_ in closing.child_ids]
         self.db.executemany("insert or ignore into child values (?, ?)", children)
         self.db.execute(
-            "update account set closing = ?, messages = ?, preview = ? where number = ?",
+            "update account set closing = ?, messages = ?, preview = ?, is_settled = 0 where number = ?",
             [compress(msgspec.msgpack.encode(closing)), self.count, self.preview, self.number],
         )
 

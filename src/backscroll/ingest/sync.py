@@ -1,19 +1,18 @@
 """Bring the archive up to date: read what changed, keep what vanished."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct, field
 
-from backscroll.archive import Archive, Known
+from backscroll.archive import Archive, IntegrityError, Known
+from backscroll.ingest.shards import batches, keeps_file, read_batches
 from backscroll.model import Mark, Unit
 from backscroll.sources import Source
 
 __all__ = ["Progress", "Synced", "sync"]
 
 Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
-
-_FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
 
 
 class Synced(Struct):
@@ -64,24 +63,42 @@ def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progr
                 work.append(_Work(source, unit, before))
         vanished += [one.number for one in known.values() if not one.is_gone]
     report.vanished = len(vanished)
-    accounts = archive.mark_gone(vanished) if vanished else []
+    if vanished:
+        archive.mark_gone(vanished)
     total = sum(one.unit.size for one in work)
     done = 0
     try:
-        for one in work:
-            accounts += _read(archive, one, report)
-            done += one.unit.size
+        for size in _read_all(archive, work, report):
+            done += size
             if progress is not None:
                 progress(done, total)
     finally:
         # What was read is whole; its sessions are told even when the rest was interrupted.
-        report.sessions = archive.derive(accounts)
+        report.sessions = archive.derive()
         for source in used:
             source.close()
     return report
 
 
-def _read(archive: Archive, work: _Work, report: Synced) -> list[int]:
+def _read_all(archive: Archive, work: list[_Work], report: Synced) -> Iterator[int]:
+    """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
+    new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
+    rest = [one for one in work if one.known is not None]
+    for batch, shard in read_batches(batches([one.unit for one in new.values()])):
+        try:
+            archive.merge(shard)
+        except IntegrityError:
+            continue  # somebody else read one of these in the meantime; they are looked at again below
+        report.new += len(batch.units)
+        for unit in batch.units:
+            del new[unit.path, unit.key]
+        yield batch.size
+    for one in [*new.values(), *rest]:
+        _read(archive, one, report)
+        yield one.unit.size
+
+
+def _read(archive: Archive, work: _Work, report: Synced) -> None:
     unit, known = work.unit, work.known
     mark = _usable_mark(archive, unit, known)
     if known is None:
@@ -96,13 +113,13 @@ def _read(archive: Archive, work: _Work, report: Synced) -> list[int]:
     else:
         event = "shrank" if unit.size < known.size else "rewritten"
         report.rewritten += 1
-    return archive.put(
+    archive.put(
         unit,
         work.source.platform,
         work.source.read(unit, mark),
         event=event,
         is_appended=mark is not None,
-        keeps_file=not unit.key and unit.kind in _FILES and Path(unit.path).suffix in (".jsonl", ".txt"),
+        keeps_file=keeps_file(unit),
     )
 
 

@@ -1,0 +1,89 @@
+"""Reading on all cores: each process fills a small archive of its own, and one takes them in."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+
+from backscroll.archive import Archive
+from backscroll.model import Unit
+from backscroll.sources import named
+
+__all__ = ["Batch", "batches", "keeps_file", "read_batches"]
+
+_BATCH = 24 * 1024 * 1024  # bytes that one process reads before it hands over
+_MOST_UNITS = 400
+_WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
+_FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
+
+
+class Batch(Struct, frozen=True):
+    """Units of one source that are read together."""
+
+    source: str
+    units: tuple[Unit, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(unit.size for unit in self.units)
+
+
+def keeps_file(unit: Unit) -> bool:
+    """Whether a unit is a whole file, to be kept byte for byte."""
+    return not unit.key and unit.kind in _FILES and Path(unit.path).suffix in (".jsonl", ".txt")
+
+
+def batches(units: list[Unit]) -> list[Batch]:
+    """Units in batches of a size worth handing over, neighbours together; none when there is too little."""
+    if sum(unit.size for unit in units if keeps_file(unit)) < _WORTH_IT or (os.cpu_count() or 1) < 2:
+        return []
+    found: list[Batch] = []
+    now: list[Unit] = []
+    size = 0
+    for unit in units:
+        if now and (unit.source != now[0].source or size >= _BATCH or len(now) >= _MOST_UNITS):
+            found.append(Batch(now[0].source, tuple(now)))
+            now, size = [], 0
+        now.append(unit)
+        size += unit.size
+    if now:
+        found.append(Batch(now[0].source, tuple(now)))
+    return found
+
+
+def read_batches(work: list[Batch]) -> Iterator[tuple[Batch, Path]]:
+    """Read batches side by side; each comes back as the archive that holds it, gone after the next step."""
+    cores = os.cpu_count() or 1
+    with (
+        TemporaryDirectory(prefix="backscroll-") as folder,
+        ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool,
+    ):
+        waiting = list(enumerate(work))[::-1]
+        running: dict[Future[Path], Batch] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < cores + 1:
+                    number, batch = waiting.pop()
+                    running[pool.submit(_read, batch, Path(folder) / f"{number}.db")] = batch
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    shard = future.result()
+                    yield running.pop(future), shard
+                    shard.unlink()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _read(batch: Batch, shard: Path) -> Path:
+    """In a process of its own: read a batch into a new archive."""
+    archive = Archive(shard, is_shard=True)
+    source = named(batch.source)
+    for unit in batch.units:
+        archive.put(unit, source.platform, source.read(unit), event="new", keeps_file=keeps_file(unit))
+    source.close()
+    archive.close()
+    return shard

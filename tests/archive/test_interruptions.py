@@ -1,0 +1,57 @@
+"""Many readers, and readers that are stopped at any moment."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from backscroll.ingest import shards
+from backscroll.testing import claude_code
+from tests.archive.keeping import Kept
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("history")
+    claude_code.history(root, sessions=60, seed=3, bytes_target=6_000_000)
+    return root
+
+
+def test_reading_side_by_side_tells_the_same(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Kept("claude-code", root, tmp_path / "one")
+    one.sync()
+    monkeypatch.setattr(shards, "_WORTH_IT", 0)
+    monkeypatch.setattr(shards, "_BATCH", 1_000_000)
+    many = Kept("claude-code", root, tmp_path / "many")
+    report = many.sync()
+    assert report.new == report.units
+    assert many.told() == one.told()
+    assert many.sync().changed == 0
+
+
+def test_a_sync_killed_at_any_moment_is_completed_by_the_next(root: Path, tmp_path: Path) -> None:
+    undisturbed = Kept("claude-code", root, tmp_path / "undisturbed")
+    undisturbed.sync()
+    home = tmp_path / "killed"
+    command = Path(sys.executable).with_name("backscroll")
+    rng = random.Random(5)
+    for _ in range(6):
+        process = subprocess.Popen(
+            [command, "--home", home, "--root", f"claude-code={root}", "sync"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ},
+        )
+        time.sleep(rng.uniform(0.05, 0.9))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    killed = Kept("claude-code", root, home)
+    killed.sync()
+    assert killed.told() == undisturbed.told()

@@ -53,7 +53,12 @@ def scan(text: str, starts: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
                 return
             at = found.start()
             continue
-        yield at, end, _mended(value)
+        try:
+            mended = _mended(value)
+        except RecursionError:  # nested deeper than anything a tool writes
+            at = end
+            continue
+        yield at, end, mended
         at = end
 
 

@@ -1,0 +1,32 @@
+"""JSON that a strict parser refuses: read as it was meant, and never a reason to stop."""
+
+import re
+
+import pytest
+
+from backscroll.readers import lenient
+
+STARTS = re.compile(r"[{\[]")
+
+
+@pytest.mark.parametrize("depth", [100, 600, 900])
+@pytest.mark.parametrize("bracket", ["[]", "{}"])
+def test_nesting_without_end_does_not_hide_what_follows(depth: int, bracket: str) -> None:
+    opened = "[" if bracket == "[]" else '{"a":'
+    text = f"{opened * depth}1{bracket[1] * depth} [2]"
+    assert [2] in [value for _, _, value in lenient.scan(text, STARTS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "\\ud800"}', {"a": "\ufffd"}),
+        ('{"a": 1e999}', {"a": None}),
+        ('{"a": NaN}', {"a": None}),
+        (f'{{"a": {10**30}}}', {"a": 1e30}),
+        ('"a\tb"', "a\tb"),
+        ("\ufeff[1]", [1]),
+    ],
+)
+def test_odd_spellings_are_mended(text: str, value: object) -> None:
+    assert lenient.load(text.encode()) == value

@@ -112,7 +112,7 @@ class Header(Struct, rename="camel", gc=False):
     type: Any = None
     created_at: Any = None
     started_at_ms: Any = None
-    grouping: Any = None
+    grouping: Raw = Raw()
 
 
 class Bubble(Struct, rename="camel", gc=False):

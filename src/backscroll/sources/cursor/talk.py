@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from backscroll.model import Message, Origin
 from backscroll.sources.cursor import bubble, moment, summary
-from backscroll.sources.cursor.decode import Undecodable, as_int, as_map, as_text, decode, decode_each, unwrap
+from backscroll.sources.cursor.decode import (
+    Undecodable,
+    as_int,
+    as_map,
+    as_text,
+    decode,
+    decode_each,
+    decode_map,
+    unwrap,
+)
 from backscroll.sources.cursor.memory import Memory
 from backscroll.sources.cursor.notes import Notes
 from backscroll.sources.cursor.order import Order, Step
@@ -137,7 +146,7 @@ class Talk:
 
         Otherwise it keeps its place, and what the list still tells of it.
         """
-        grouping = as_map(header.grouping)
+        grouping = decode_map(header.grouping, object)
         role = bubble.role_of(None, header)[0]
         call = self._memory.calls.get(as_text(grouping.get("toolCallId")))
         text = self._memory.prompts.get(name, "") if role == "user" else ""

@@ -3,13 +3,15 @@
 import json
 import sqlite3
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Told
+from backscroll.model import Told, fold
+from backscroll.sources.cursor_cli import CursorCli
 from backscroll.testing.protobuf import group
 from backscroll.testing.protobuf import message as record
 
@@ -334,3 +336,18 @@ def test_a_name_that_is_a_number_is_still_a_name(store: Store) -> None:
     rows = [("name", "2024"), ("createdAt", str(START)), ("latestRootBlobId", store.meta["latestRootBlobId"])]
     reading = only(store.read(meta=rows))
     assert (reading.closing.title, len(reading.messages)) == ("2024", 1)
+
+
+def test_a_store_that_is_locked_while_it_is_read_is_read_again_later(store: Store) -> None:
+    talk(store)
+    store.write()
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as db:
+        source = CursorCli()
+        (unit,) = source.units(store.folder.parent.parent.parent)
+        items = source.read(unit)
+        first = next(items)
+        db.execute("begin exclusive")
+        told = fold(chain([first], items))
+    assert (told.tally.records, len(told.problems)) == (0, 1)
+    assert "locked" in told.problems[0].reason
+    assert only(told).closing.completeness == "partial"

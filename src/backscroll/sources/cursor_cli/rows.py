@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.errors import DatabaseUnreadableError
+from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import Tally
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor_graph import Verdict
@@ -128,10 +128,12 @@ def _id(raw: Any, kind: bytes) -> str | None:
 
 
 def fetch(database: Database, ids: Iterable[str], rows: Rows) -> dict[str, bytes]:
-    """Those blobs that are there and can be read."""
+    """Those blobs that are there and can be read. Raises `DatabaseLockedError`, since they may be later."""
     asked = [id for id in ids if id in rows.sizes]
     try:
         return database.read(lambda db: _fetch(db, asked, rows))
+    except DatabaseLockedError:
+        raise
     except DatabaseUnreadableError:
         if len(asked) <= 1:
             return {}

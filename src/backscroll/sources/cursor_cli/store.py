@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Item, Message, Origin, Problem, Tally
+from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
+from backscroll.model import Closing, Item, Message, Origin, Problem, Tally
 from backscroll.readers import times
 from backscroll.readers.outline import name_of
 from backscroll.readers.sqlite import Database
@@ -40,7 +40,13 @@ def read_store(path: Path) -> Iterator[Item]:
         except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error) as error:
             yield Problem(Origin(str(path), "database"), str(error))
         else:
-            yield from _read(path, database, rows, tally)
+            try:
+                yield from _read(path, database, rows, tally)
+            except (DatabaseLockedError, DatabaseNotFoundError) as error:
+                # Nothing is counted, so that it is read again.
+                tally = Tally()
+                yield Problem(Origin(str(path), "database"), str(error))
+                yield Closing(completeness="partial", reasons=("the store could not be read to its end",))
     yield tally
 
 

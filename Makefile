@@ -1,4 +1,4 @@
-# make run     set up, read your history and say what there is (ARGS="..." for any other command)
+# make run     set up, read your history and list it (ARGS="..." for any other command)
 # make test    set up and run the whole suite
 # make lint    formatting, lint and types
 
@@ -25,13 +25,8 @@ $(VENV)/.tested: $(VENV)/.installed requirements-dev.lock
 	@$(PIP) install --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# Without ARGS: the account of your history. Its exit code 3 (something was not understood) is no failure here.
 run: setup
-ifdef ARGS
-	@$(BIN)/backscroll $(ARGS)
-else
-	@$(BIN)/backscroll doctor || test $$? -eq 3
-endif
+	@$(BIN)/backscroll $(or $(ARGS),list)
 
 test: $(VENV)/.tested
 	@command -v git >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy git >/dev/null; } \

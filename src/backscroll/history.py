@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Self
 
 from backscroll import sources
 from backscroll.config import Machine, NamedRoot, archive_home, this_machine
-from backscroll.errors import SessionNotFoundError, UsageError
+from backscroll.errors import DataNotFoundError, SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
 from backscroll.model import PaginatedResult, Pagination, Session, SessionSummary
 from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, Filter
+    from backscroll.archive import Archive, Filter, Status
     from backscroll.ingest.sync import Synced
     from backscroll.testing.demo import Demo
 
@@ -117,6 +117,27 @@ class History:
             )
         names = "\n".join(f"  {one.ref}  {one.title or ''}".rstrip() for one in found)
         raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
+
+    def archive_status(self) -> "Status":
+        """What the archive holds, in numbers."""
+        return self._archive.status()
+
+    def verify_archive(self) -> list[str]:
+        """What in the archive does not agree with itself, a sentence each."""
+        return self._archive.verify()
+
+    def extract(self, ref: str, folder: Path) -> list[Path]:
+        """Write a session's original files into a folder, byte for byte, and its subagents' too.
+
+        Raises `DestinationError` when a file of that name is there already.
+        """
+        summary = self.find(ref)
+        written = self._archive.write_originals(summary.id, folder)
+        if not written:
+            raise DataNotFoundError(
+                f"{summary.ref} comes from a database, of which no file is kept; show it with --json", folder
+            )
+        return written
 
     def get_session(self, ref: str, wanted: "Filter | None" = None) -> Session:
         """A session with every message of it."""

@@ -6,6 +6,7 @@ import pytest
 
 from backscroll.ingest.join import join
 from backscroll.model import fold
+from backscroll.testing import cursor, database
 from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
 from tests.archive.keeping import Kept
 from tests.histories import HISTORIES, History
@@ -151,3 +152,23 @@ def test_a_file_can_be_written_back_byte_for_byte(kept: Kept, tmp_path: Path) ->
     kept.sync()
     (written,) = kept.archive.write_originals(session.session_id, tmp_path / "out")
     assert written.read_bytes() == data
+
+
+def test_a_locked_database_takes_nothing_away_and_is_tried_again(tmp_path: Path) -> None:
+    root = tmp_path / "cursor"
+    home = cursor.Home(root, journal="delete")
+    home.composer(
+        [cursor.user("precious"), cursor.assistant("yes")], id="6d2f0a34-0000-4000-8000-0000000000aa"
+    )
+    home.write()
+    kept = Kept("cursor", root, tmp_path / "home")
+    kept.sync()
+    home.composer([cursor.user("new"), cursor.assistant("too")], id="6d2f0a34-0000-4000-8000-0000000000bb")
+    home.write()
+    with database.locked(home.database):
+        kept.sync()
+    messages = kept.messages("6d2f0a34-0000-4000-8000-0000000000aa")
+    assert [(m.content, m.is_active) for m in messages] == [("precious", True), ("yes", True)]
+    assert not any(one.is_gone for one in kept.summaries())
+    kept.sync()
+    assert [m.content for m in kept.messages("6d2f0a34-0000-4000-8000-0000000000bb")] == ["new", "too"]

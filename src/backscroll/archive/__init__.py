@@ -14,11 +14,16 @@ from backscroll.archive.derive import affected, mark_copies
 from backscroll.archive.merging import merge
 from backscroll.archive.reading import Filter
 from backscroll.archive.rows import write_session
+from backscroll.archive.status import Status, status, verify
 from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, SessionSummary, Unit
 
-__all__ = ["Archive", "Filter", "IntegrityError", "Known"]
+__all__ = ["Archive", "Filter", "IntegrityError", "Known", "Status"]
+
+
+class _UnreadError(Exception):
+    """A unit could not be read at all."""
 
 
 class Archive:
@@ -76,18 +81,25 @@ class Archive:
         keeps_file: bool = False,
     ) -> None:
         """Record a unit and all that was read from it, or none of it."""
-        with transaction(self._db):
-            number = units.register(self._db, unit, platform)
-            if not is_appended:
-                units.set_aside(self._db, number)
-            writer = UnitWriter(self._db, number, platform, is_appended=is_appended)
-            writer.write(items)
-            is_retried = writer.tally.records == 0 and writer.problems > 0
-            if not is_appended and units.settle_former(self._db, number):
-                event = "rewritten, and what it no longer tells was kept"
-            if keeps_file:
-                raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
-            units.record(self._db, number, unit, writer.tally, event=event, is_retried=is_retried)
+        try:
+            with transaction(self._db):
+                number = units.register(self._db, unit, platform)
+                if not is_appended:
+                    units.set_aside(self._db, number)
+                writer = UnitWriter(self._db, number, platform, is_appended=is_appended)
+                writer.write(items)
+                if not writer.was_read:
+                    raise _UnreadError
+                if not is_appended and units.settle_former(self._db, number):
+                    event = "rewritten, and what it no longer tells was kept"
+                if keeps_file:
+                    raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
+                units.record(self._db, number, unit, writer.tally, event=event)
+        except _UnreadError:
+            # Locked or unreadable for now: what it told before stands, and it is tried again.
+            with transaction(self._db):
+                number = units.register(self._db, unit, platform)
+                units.retry(self._db, number, writer.problems)
 
     def merge(self, shard: Path) -> None:
         """Take in what another process read."""
@@ -135,6 +147,14 @@ class Archive:
             raw.written_back(self._db, number, target)
             written.append(target)
         return written
+
+    def status(self) -> Status:
+        """What there is, in numbers."""
+        return status(self._db, self.path)
+
+    def verify(self) -> list[str]:
+        """What does not agree with itself, a sentence each; nothing when the archive is whole."""
+        return verify(self._db)
 
     # --- reading ------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from backscroll.archive.bodies import compress, decompress
-from backscroll.errors import ArchiveError
+from backscroll.errors import ArchiveError, DestinationError
 
 __all__ = ["keep", "written_back"]
 
@@ -39,7 +39,11 @@ def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
         {"unit": unit},
     )
     size = 0
-    with target.open("xb") as file:
+    try:
+        file = target.open("xb")
+    except FileExistsError as error:
+        raise DestinationError(f"{target} exists; name another folder", target) from error
+    with file:
         for offset, digest, body in rows:
             data = decompress(body)
             if sha256(data).digest() != digest or offset != size:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from backscroll.archive.bodies import compress, decompress
-from backscroll.model import Mark, Tally, Unit
+from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
     "Known",
@@ -20,6 +20,7 @@ __all__ = [
     "prefix_of",
     "record",
     "register",
+    "retry",
     "set_aside",
     "settle_former",
 ]
@@ -116,9 +117,15 @@ def settle_former(db: sqlite3.Connection, number: int) -> int:
     return kept
 
 
-def record(
-    db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, event: str, is_retried: bool
-) -> None:
+def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> None:
+    """Note that a unit could not be read this time, and why."""
+    db.execute("update unit set is_retried = 1 where number = ?", [number])
+    db.execute("delete from problem where unit = ?", [number])
+    rows = [(number, one.origin.path, one.origin.place, one.reason) for one in problems]
+    db.executemany("insert into problem values (?, ?, ?, ?)", rows)
+
+
+def record(db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, event: str) -> None:
     """Note that a unit was read, as the last step of its transaction."""
     now = datetime.now(UTC).isoformat()
     try:
@@ -137,7 +144,7 @@ def record(
     }
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
-        " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
+        " is_retried = 0, mark_offset = ?, mark_line = ?, mark_state = ?,"
         " prefix_hash = ?, tally = ? where number = ?",
         [
             unit.kind,
@@ -145,7 +152,6 @@ def record(
             unit.size,
             modified,
             now,
-            is_retried,
             mark.offset if mark else None,
             mark.line if mark else None,
             compress(mark.state) if mark else None,

@@ -37,6 +37,7 @@ _PIECE = 200  # messages
 _PIECE_SIZE = 256 * 1024  # characters
 _MOST_HELD = 2000  # messages kept in hand for an answer
 _PREVIEW = 300
+_MOST_PROBLEMS = 100
 _ORPHAN = "answer without a call"
 
 _Row = tuple[object, ...]
@@ -52,9 +53,17 @@ class UnitWriter:
         self.unit = unit
         self.platform = platform
         self.is_appended = is_appended
-        self.problems = 0
+        self.problems: list[Problem] = []
+        self._sessions = 0
         self.tally = Tally()
         self._account: _Account | None = None
+
+    @property
+    def was_read(self) -> bool:
+        """False when a file or database could not be opened: then a problem is all that it tells."""
+        if self._sessions or not self.problems:
+            return True
+        return self.tally.records > 0 and set(self.tally.kinds) != {"database"}
 
     def write(self, items: Iterable[Item]) -> None:
         """Take the whole stream."""
@@ -72,6 +81,7 @@ class UnitWriter:
                 case Closing() if self._account is not None:
                     self._account.close(item)
                     self._account = None
+                    self._sessions += 1
                 case Naming(message_id, title):
                     db.execute(
                         "insert into naming values (?, ?, ?)", [self.unit, record_number(message_id), title]
@@ -80,7 +90,8 @@ class UnitWriter:
                     row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength]
                     db.execute("insert into link values (?, ?, ?, ?, ?)", row)
                 case Problem(origin, reason):
-                    self.problems += 1
+                    if len(self.problems) < _MOST_PROBLEMS:
+                        self.problems.append(item)
                     row = [self.unit, origin.path, origin.place, reason]
                     db.execute("insert into problem values (?, ?, ?, ?)", row)
                 case Tally():

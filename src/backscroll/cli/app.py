@@ -18,6 +18,7 @@ __all__ = ["Setup", "app", "run"]
 
 # name: (module, one line for --help)
 _COMMANDS = {
+    "archive": ("backscroll.cli.archive", "Look after the file that everything is kept in."),
     "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
     "list": ("backscroll.cli.list", "List sessions, newest first."),
     "show": ("backscroll.cli.show", "Show a session."),

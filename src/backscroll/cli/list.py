@@ -30,11 +30,17 @@ def command(setup: Setup, /, limit: int, offset: int, as_json: bool, no_sync: bo
         if not no_sync:
             bring_up_to_date(history)
         page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
+        is_empty = not page.data and not history.list_sessions(limit=1).data
+        places = [f"  {source.name:<12} {path}" for source, path in history.roots()] if is_empty else []
     if as_json:
         sys.stdout.buffer.write(encoded(page_document(page)))
         return
+    if is_empty:
+        click.echo("\n".join(["No history was found. These places were looked at:", *places, ""]))
+        click.echo("To look around with a made-up one: backscroll demo DIR")
+        return
     if not page.data:
-        click.echo("No session was found. backscroll doctor says which places were looked at.")
+        click.echo("No session fits.")
         return
     for line in session_lines(page):
         click.echo(line)

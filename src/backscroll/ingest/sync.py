@@ -51,8 +51,11 @@ def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progr
         used.append(source)
         report.roots.append(str(root))
         known = archive.known_units(source.name, root)
+        unread: set[str] = set()  # databases of which not even the contents could be listed
         for unit in source.units(root):
             report.units += 1
+            if not unit.fingerprint:
+                unread.add(unit.path)
             before = known.pop((unit.path, unit.key), None)
             if (
                 before is None
@@ -61,7 +64,7 @@ def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progr
                 or before.fingerprint != unit.fingerprint
             ):
                 work.append(_Work(source, unit, before))
-        vanished += [one.number for one in known.values() if not one.is_gone]
+        vanished += [one.number for (path, _), one in known.items() if not one.is_gone and path not in unread]
     report.vanished = len(vanished)
     if vanished:
         archive.mark_gone(vanished)

@@ -1,0 +1,52 @@
+"""Regular expressions that take linear time on any text: RE2, behind two functions."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from backscroll.errors import UsageError
+
+__all__ = ["Expression", "compiled"]
+
+
+class Expression:
+    """A compiled expression; places are indexes of characters."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it matches, from left to right."""
+        text = _encodable(text)
+        for match in self._engine.finditer(text):
+            yield match.span()
+
+    def is_in(self, text: str) -> bool:
+        return self._engine.search(_encodable(text)) is not None
+
+
+@lru_cache(maxsize=32)
+def compiled(pattern: str, *, is_literal: bool = False, ignores_case: bool = False) -> Expression:
+    """The expression, ready for use; one that cannot be understood is a wrong call."""
+    import re2  # type: ignore[import-untyped]  # it has no types
+
+    options = re2.Options()
+    options.log_errors = False
+    options.literal = is_literal
+    options.case_sensitive = not ignores_case
+    try:
+        return Expression(re2.compile(_encodable(pattern), options))
+    except re2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+        raise UsageError(f"{pattern!r} is not a regular expression: {reason}") from error
+
+
+def _encodable(text: str) -> str:
+    """The text with half characters replaced, each by one."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

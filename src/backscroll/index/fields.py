@@ -1,0 +1,67 @@
+"""What the index knows of a message: the schema, and how each field's text is cut into terms.
+
+Nothing that was said is stored. What people and assistants said and what tools
+put out lie in fields of their own, so that the first can weigh more.
+"""
+
+import re
+from functools import cache, lru_cache
+
+import tantivy
+
+from backscroll.index.words import LONGEST_WORD, clean
+
+__all__ = ["NOTE", "TEXT_FIELDS", "VERSION", "open_index", "schema", "tag", "word_analyser"]
+
+VERSION = 1  # to be raised with every change to the fields, the analysis or the tags
+
+TEXT_FIELDS = ("said", "done")
+_LONGEST_TAG = 200
+_SPACE = re.compile(r"\s+")
+_OPEN_SPACE = "\u2423"  # stands for white space within a tag
+NOTE = "note:"  # the tag of the one document that is no message: it holds version and watermark
+
+
+@cache
+def schema() -> tantivy.Schema:
+    """The fields of this version."""
+    builder = tantivy.SchemaBuilder()
+    for name in TEXT_FIELDS:
+        builder.add_text_field(name, tokenizer_name="words", index_option="position")
+    builder.add_text_field("parts", tokenizer_name="words", index_option="freq")
+    builder.add_text_field("pairs", tokenizer_name="spaced", index_option="position")
+    builder.add_text_field("files", tokenizer_name="words", index_option="position")
+    builder.add_text_field("tags", tokenizer_name="spaced", index_option="basic")
+    builder.add_unsigned_field("session", fast=True, indexed=True)
+    builder.add_unsigned_field("position", fast=True)
+    builder.add_integer_field("at", fast=True)
+    builder.add_text_field("note", stored=True, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+@cache
+def word_analyser() -> tantivy.TextAnalyzer:
+    """Cuts text into words: lower case, accents folded."""
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(LONGEST_WORD + 1))
+        .filter(tantivy.Filter.lowercase())
+        .filter(tantivy.Filter.ascii_fold())
+        .build()
+    )
+
+
+def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
+    """The index in a folder, ready to be read and written; ValueError when it is not one."""
+    index = tantivy.Index(schema(), folder, reuse=False) if is_new else tantivy.Index.open(folder)
+    index.register_tokenizer("words", word_analyser())
+    spaced = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer("spaced", spaced)
+    index.config_reader("manual")
+    return index
+
+
+@lru_cache(maxsize=1 << 14)
+def tag(name: str, value: str = "") -> str:
+    """A fact about a message as one term: ``role:user``."""
+    return f"{name}:{_SPACE.sub(_OPEN_SPACE, clean(value).lower())}"[:_LONGEST_TAG]

@@ -1,0 +1,201 @@
+"""A query as the index's engine understands it."""
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import tantivy
+from tantivy import Occur
+
+from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, word_analyser
+from backscroll.index.query import Filter, Phrase, Query, Term, Word
+from backscroll.index.words import bigrams, clean, cut_cjk
+from backscroll.model import workspace_hash
+
+__all__ = ["Matching", "adjacent", "all_of", "any_of", "escaped"]
+
+_WEIGHTS = {"said": 2.0, "done": 1.0}
+_PART_WEIGHT = 0.5
+_ALIASES = {("has", "thinking"): "role:thinking"}
+
+
+class Matching:
+    """Everything the engine is asked for one query."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self._filters = [tantivy.Query.const_score_query(one, 0.0) for one in _conditions(query)]
+        self._excluded = [
+            one
+            for clause in query.clauses
+            if clause.is_negated and (one := _either(clause.any_of)) is not None
+        ]
+        plain = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
+        found = [(clause, one) for clause in query.words if (one := _either(clause.any_of)) is not None]
+        self._required = [one for clause, one in found if clause in plain]
+        self._welcome = [one for clause, one in found if clause not in plain]
+        self.is_empty = not (self._required or self._filters or self._excluded)
+        # A prefix weighs the same wherever it is found: the newest is then the best.
+        self.is_ranked = any(_is_weighed(term) for clause, _ in found for term in clause.any_of)
+
+    @property
+    def can_relax(self) -> bool:
+        return len(self._required) > 1
+
+    def strict(self) -> tantivy.Query:
+        """Every word, whatever else the question is made of counting in favour."""
+        parts = [(Occur.Must, one) for one in (*self._required, *self._filters)]
+        if self._required:
+            parts += [(Occur.Should, one) for one in self._welcome]
+        return self._without_excluded(parts)
+
+    def relaxed(self, least: int) -> tantivy.Query:
+        """At least so many of the words."""
+        wanted = tantivy.Query.boolean_query(
+            [(Occur.Should, one) for one in self._required], minimum_number_should_match=least
+        )
+        return self._without_excluded([(Occur.Must, one) for one in (wanted, *self._filters)])
+
+    def relaxations(self) -> Iterable[tantivy.Query]:
+        """What to try when no message has all words: half of them, then any."""
+        for least in dict.fromkeys((math.ceil(len(self._required) / 2), 1)):
+            yield self.relaxed(least)
+
+    def _without_excluded(self, parts: list[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
+        if len(parts) == 1 and not self._excluded and self._required:
+            return parts[0][1]
+        excluded = list(self._excluded)
+        if not self._required:
+            excluded.append(_term("tags", NOTE))
+            parts = [*parts, (Occur.Must, tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0))]
+        return tantivy.Query.boolean_query([*parts, *((Occur.MustNot, one) for one in excluded)])
+
+
+def all_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
+    return (
+        queries[0] if len(queries) == 1 else tantivy.Query.boolean_query([(Occur.Must, q) for q in queries])
+    )
+
+
+def any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
+    if len(queries) == 1:
+        return queries[0]
+    return tantivy.Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _conditions(query: Query) -> Iterable[tantivy.Query]:
+    for clause in query.clauses:
+        if clause.is_filter and not clause.is_negated and (one := _either(clause.any_of)) is not None:
+            yield one
+    if query.since is not None or query.until is not None:
+        yield tantivy.Query.range_query(
+            schema(),
+            "at",
+            tantivy.FieldType.Integer,
+            lower_bound=query.since,
+            upper_bound=query.until - 1 if query.until is not None else None,
+        )
+
+
+def _either(terms: Iterable[Term]) -> tantivy.Query | None:
+    found = [one for term in terms if (one := _query(term)) is not None]
+    return any_of(found) if found else None
+
+
+def _is_weighed(term: Term) -> bool:
+    return isinstance(term, Word | Phrase) and not (term.is_prefix and len(_tokens(term.text)) == 1)
+
+
+def _query(term: Term) -> tantivy.Query | None:
+    match term:
+        case Filter():
+            return _filter(term)
+        case Word(text, is_prefix):
+            found = _spelled(text, is_prefix=is_prefix, with_parts=True)
+        case Phrase(text, is_prefix):
+            found = _spelled(text, is_prefix=is_prefix)
+    return all_of(found) if found else None
+
+
+def _spelled(text: str, *, is_prefix: bool = False, with_parts: bool = False) -> list[tantivy.Query]:
+    """What must all hold for a text to be in a message: its words side by side, its pairs of characters."""
+    plain, runs = cut_cjk(clean(text))
+    queries = [_run(unicodedata.normalize("NFKC", run)) for run in runs]
+    # Between two runs of characters lies a piece of its own: its words stand beside them, not each other.
+    pieces = plain.split() if runs else [plain]
+    for piece in pieces:
+        tokens = _tokens(piece)
+        if tokens:
+            is_last = is_prefix and piece is pieces[-1]
+            queries.append(_side_by_side(tokens, is_prefix=is_last, with_parts=with_parts))
+    return queries
+
+
+def _tokens(text: str) -> list[str]:
+    return word_analyser().analyze(clean(text))
+
+
+def _side_by_side(tokens: list[str], *, is_prefix: bool, with_parts: bool) -> tantivy.Query:
+    found: list[tantivy.Query] = []
+    for field in TEXT_FIELDS:
+        one = adjacent(field, tokens, is_prefix=is_prefix)
+        weight = _WEIGHTS[field]
+        found.append(one if weight == 1.0 else tantivy.Query.boost_query(one, weight))
+    if with_parts and len(tokens) == 1:
+        part = _prefix("parts", tokens[0]) if is_prefix else _term("parts", tokens[0])
+        found.append(tantivy.Query.boost_query(part, _PART_WEIGHT))
+    return any_of(found)
+
+
+def adjacent(field: str, tokens: list[str], *, is_prefix: bool = False) -> tantivy.Query:
+    """These words next to each other in one field."""
+    if len(tokens) == 1:
+        return _prefix(field, tokens[0]) if is_prefix else _term(field, tokens[0])
+    if is_prefix:
+        # Not the engine's phrase_prefix_query, which looks at fifty endings only.
+        patterns = [*map(escaped, tokens[:-1]), f"{escaped(tokens[-1])}.*"]
+        return tantivy.Query.regex_phrase_query(schema(), field, [*patterns])
+    return tantivy.Query.phrase_query(schema(), field, [*tokens])
+
+
+def _run(run: str) -> tantivy.Query:
+    """Characters in a row; a single one is the beginning of some pair."""
+    if len(run) == 1:
+        return tantivy.Query.regex_query(schema(), "pairs", f"{escaped(run)}.?")
+    pairs = list(bigrams(run))[:-1]
+    return adjacent("pairs", pairs)
+
+
+def _term(field: str, value: str) -> tantivy.Query:
+    return tantivy.Query.term_query(schema(), field, value, "freq")
+
+
+def _prefix(field: str, beginning: str) -> tantivy.Query:
+    return tantivy.Query.regex_query(schema(), field, f"{escaped(beginning)}.*")
+
+
+def _filter(one: Filter) -> tantivy.Query | None:
+    if one.name == "file":
+        tokens = _tokens(one.value)
+        return adjacent("files", tokens, is_prefix=one.value.endswith("*")) if tokens else None
+    alias = _ALIASES.get((one.name, one.value))
+    if alias is not None:
+        return _term("tags", alias)
+    if one.name == "model" and "*" not in one.value:  # "opus" names a whole family
+        return _tagged(one.name, f"*{one.value}*")
+    if one.name == "workspace" and "/" in one.value:
+        return any_of([_tagged(one.name, one.value), _tagged(one.name, workspace_hash(one.value))])
+    return _tagged(one.name, one.value)
+
+
+def _tagged(name: str, value: str) -> tantivy.Query:
+    whole = tag(name, value)
+    if "*" not in value:
+        return _term("tags", whole)
+    pattern = ".*".join(escaped(part) for part in whole.split("*"))
+    return tantivy.Query.regex_query(schema(), "tags", pattern)
+
+
+def escaped(text: str) -> str:
+    """A text as a pattern of the engine's that means nothing but itself."""
+    return "".join(char if char.isalnum() or not char.isascii() else f"\\{char}" for char in text)

@@ -1,0 +1,74 @@
+"""Any substring and any regular expression, narrowed through the index's word dictionary.
+
+A message that contains ``foo_bar(baz`` has a word that ends in foo, the word bar
+and a word that begins with baz. Whether they stand together as asked is for the
+caller to see on the text itself, with `Pattern.spans`.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from backscroll.errors import UsageError
+from backscroll.index.expression import compiled
+from backscroll.index.literals import Need, required
+from backscroll.index.words import has_pair
+
+__all__ = ["Pattern", "exact", "regex"]
+
+_LEAST = 3
+_WORD = re.compile(r"[^\W_]{2}")
+
+
+class Pattern(Struct, frozen=True):
+    """What is looked for, and what a text must contain to hold it."""
+
+    text: str
+    is_regex: bool
+    ignores_case: bool
+    needs: tuple[Need, ...]  # one of each
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the index can tell where to look. Without three characters in a row it cannot."""
+        return bool(self.needs)
+
+    def spans(self, text: str, *, limit: int = 100) -> list[tuple[int, int]]:
+        """Where it is found in a text, as indexes of characters; empty finds are left out."""
+        if not self.is_regex and not self.ignores_case:
+            return list(islice(_occurrences(self.text, text), limit))
+        found = compiled(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).spans(text)
+        return list(islice((span for span in found if span[0] < span[1]), limit))
+
+    def is_in(self, text: str) -> bool:
+        if not self.is_regex and not self.ignores_case:
+            return self.text in text
+        return compiled(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).is_in(text)
+
+
+def exact(text: str, *, ignores_case: bool = False) -> Pattern:
+    """A substring, punctuation and spaces included."""
+    if not text:
+        raise UsageError("there is nothing to look for")
+    return Pattern(text, False, ignores_case, ((text,),) if _is_telling(text) else ())
+
+
+def regex(pattern: str, *, ignores_case: bool = False) -> Pattern:
+    """A regular expression of RE2, which takes linear time on any text."""
+    compiled(pattern, ignores_case=ignores_case)
+    needs = (need for need in required(pattern) if all(map(_is_telling, need)))
+    return Pattern(pattern, True, ignores_case, tuple(needs))
+
+
+def _is_telling(literal: str) -> bool:
+    """Whether the dictionary can be asked for a literal; spaces and punctuation are not in it."""
+    return (len(literal) >= _LEAST and _WORD.search(literal) is not None) or has_pair(literal)
+
+
+def _occurrences(needle: str, text: str) -> Iterator[tuple[int, int]]:
+    place = text.find(needle)
+    while place >= 0:
+        yield place, place + len(needle)
+        place = text.find(needle, place + len(needle))

@@ -1,0 +1,120 @@
+"""The piece of a message that shows why it was found."""
+
+import unicodedata
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from backscroll.index.spans import Span
+
+__all__ = ["Snippet", "snippet"]
+
+_WIDTH = 300  # characters of a line that are shown
+_BEFORE = 80  # of them, those before what was found
+_JOINER = "\u200d"
+
+
+class Snippet(Struct, frozen=True):
+    """A line of a message, or the part of a long one that matters, with what was found marked in it."""
+
+    match: str
+    highlights: list[tuple[int, int]]  # in the match, apart from each other, from left to right
+    context: list[str]  # the lines around, the match in its place among them
+    line_number: int  # from 1
+
+
+def snippet(text: str, spans: Iterable[Span | tuple[int, int]], *, context: int = 2) -> Snippet:
+    """The place where most of what was looked for stands together; the beginning when there is none."""
+    found = sorted(one if isinstance(one, Span) else Span(*one) for one in spans)
+    at = _best(text, found).start if found else _first_line(text)
+    begin = text.rfind("\n", 0, at) + 1
+    end = _line_end(text, at)
+    start, stop = _window(text, at, begin, end)
+    match = text[start:stop]
+    before = _lines_before(text, begin, context)
+    after = _lines_after(text, end, context)
+    return Snippet(
+        match, _marked(found, start, stop), [*before, match, *after], text.count("\n", 0, begin) + 1
+    )
+
+
+def _first_line(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return end if end >= 0 else len(text)
+
+
+def _best(text: str, spans: Sequence[Span]) -> Span:
+    """Where a line, or a stretch of a long one, begins that has the most different words in it."""
+    window: deque[Span] = deque()
+    words: Counter[int] = Counter()
+    best, most = spans[0], 0
+    for span in spans:
+        window.append(span)
+        words[span.term] += 1
+        while span.start - window[0].start > _WIDTH - _BEFORE or "\n" in text[window[0].start : span.start]:
+            gone = window.popleft()
+            words[gone.term] -= 1
+            if not words[gone.term]:
+                del words[gone.term]
+        if len(words) > most:
+            best, most = window[0], len(words)
+    return best
+
+
+def _window(text: str, at: int, begin: int, end: int) -> tuple[int, int]:
+    """What to show of a line: all of it without the white space around, or the part around a place."""
+    if end - begin <= _WIDTH:
+        line = text[begin:end]
+        stripped = line.strip()
+        start = begin + len(line) - len(line.lstrip()) if stripped else begin
+        return start, start + len(stripped)
+    start = _whole(text, max(begin, min(at - _BEFORE, end - _WIDTH)))
+    return start, max(start, _whole(text, min(end, start + _WIDTH)))
+
+
+def _whole(text: str, place: int) -> int:
+    """The place, or one before it at which no character is torn from its accents."""
+    while 0 < place < len(text) and (
+        unicodedata.combining(text[place]) or text[place] == _JOINER or text[place - 1] == _JOINER
+    ):
+        place -= 1
+    return place
+
+
+def _marked(spans: Sequence[Span], start: int, stop: int) -> list[tuple[int, int]]:
+    marked: list[tuple[int, int]] = []
+    for span in spans:
+        begin, end = max(span.start, start) - start, min(span.end, stop) - start
+        if begin >= end:
+            continue
+        if marked and begin <= marked[-1][1]:
+            marked[-1] = (marked[-1][0], max(end, marked[-1][1]))
+        else:
+            marked.append((begin, end))
+    return marked
+
+
+def _lines_before(text: str, begin: int, number: int) -> list[str]:
+    lines: list[str] = []
+    while begin > 0 and len(lines) < number:
+        end = begin - 1
+        begin = text.rfind("\n", 0, end) + 1
+        lines.append(_cut(text, begin, end))
+    return lines[::-1]
+
+
+def _lines_after(text: str, end: int, number: int) -> list[str]:
+    lines: list[str] = []
+    while end < len(text) and len(lines) < number:
+        begin, end = end + 1, _line_end(text, end + 1)
+        lines.append(_cut(text, begin, end))
+    return lines
+
+
+def _cut(text: str, begin: int, end: int) -> str:
+    return text[begin : _whole(text, min(end, begin + _WIDTH))].rstrip()

@@ -1,0 +1,126 @@
+"""Where the words of a query stand in a text, without the index: to mark them."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from backscroll.index.query import Phrase, Query, Word
+from backscroll.index.words import clean, cut_cjk
+
+__all__ = ["Span", "fold", "spans_of"]
+
+_MOST = 2000  # places of one word in one text that are looked at
+_MARKS = re.compile("[\u0300-\u036f]")
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
+_WORD = re.compile(r"[^\W_]+")
+_BETWEEN = r"[\W_]+"
+# Letters with a stroke through them, which no decomposition takes off.
+_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t"}
+
+
+class Span(Struct, frozen=True, order=True, gc=False):
+    """From one character to before another; ``term`` tells the words of a query apart."""
+
+    start: int
+    end: int
+    term: int = 0
+
+
+def spans_of(text: str, query: Query) -> list[Span]:
+    """Every place where a word of the query stands, from left to right."""
+    folded = fold(text)
+    has_marks = not text.isascii() and _MARKS.search(text) is not None
+    found: list[Span] = []
+    for number, term in enumerate(_terms(query)):
+        for piece in _pieces(term, has_marks=has_marks):
+            found += islice(_places(text, folded, piece, number), _MOST)
+    return sorted(found)
+
+
+def fold(text: str) -> str:
+    """Small letters without accents, character by character: every place stays where it is."""
+    if not text.isascii():
+        text = _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text)
+    return text.lower()
+
+
+class _Folds(dict[int, str]):
+    """Each character's fold, found when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        parts = unicodedata.normalize("NFD", char)
+        letter = parts[0]
+        if not all(map(unicodedata.combining, parts[1:])):
+            letter = char  # Korean syllables fall apart into letters, which are no accents
+        low = letter.lower()[0]
+        self[code] = _STROKES.get(low, low)
+        return self[code]
+
+
+_FOLDS = _Folds()
+
+
+class _Piece(Struct, frozen=True):
+    pattern: re.Pattern[str]
+    is_word: bool  # stands between other characters than letters
+    is_prefix: bool
+
+
+def _terms(query: Query) -> Iterable[Word | Phrase]:
+    for clause in query.words:
+        for term in clause.any_of:
+            if isinstance(term, Word | Phrase):
+                yield term
+
+
+def _pieces(term: Word | Phrase, *, has_marks: bool) -> Iterator[_Piece]:
+    plain, runs = cut_cjk(clean(term.text))
+    for run in runs:
+        yield _Piece(re.compile(re.escape(run)), False, False)
+    tokens = _WORD.findall(fold(plain))
+    if tokens:
+        # A text may hold an accent as a character of its own, after the letter.
+        between = "[\u0300-\u036f]*" if has_marks else ""
+        spelled = [between.join(map(re.escape, token)) for token in tokens]
+        yield _Piece(re.compile(_BETWEEN.join(spelled)), True, term.is_prefix)
+
+
+def _places(text: str, folded: str, piece: _Piece, number: int) -> Iterator[Span]:
+    place = 0
+    while (found := piece.pattern.search(folded, place)) is not None:
+        start, end = found.span()
+        place = start + 1
+        if piece.is_word and not _is_edge(text, start):
+            continue
+        if piece.is_prefix:
+            end = _end_of_word(text, end)
+        elif piece.is_word and not _is_edge(text, end):
+            continue
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        yield Span(start, end, number)
+        place = max(place, end)
+
+
+def _end_of_word(text: str, place: int) -> int:
+    while place < len(text) and text[place].isalnum():
+        place += 1
+    return place
+
+
+def _is_edge(text: str, place: int) -> bool:
+    """Whether a word begins or ends here, be it inside a compound identifier."""
+    if not 0 < place < len(text):
+        return True
+    before, after = text[place - 1], text[place]
+    if not before.isalnum() or not after.isalnum():
+        return True
+    if before.isdigit() is not after.isdigit():
+        return True
+    if after.isupper():
+        return before.islower() or text[place + 1 : place + 2].islower()
+    return bool(cut_cjk(before)[1]) is not bool(cut_cjk(after)[1])

@@ -1,0 +1,209 @@
+"""The index in its folder: opened late, replaced whole, never trusted more than the archive.
+
+The folder holds one generation of the index and a file that names it. A new
+generation is made beside the old one and takes its place by one rename.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from backscroll.index.document import Document
+from backscroll.index.query import Query
+
+if TYPE_CHECKING:
+    import tantivy
+
+    from backscroll.index.scan import Pattern
+    from backscroll.index.search import By, Hit, Hits, Snapshot
+    from backscroll.index.writing import Note, Writer
+
+__all__ = ["Index", "IndexDamagedError"]
+
+_NAME = "current"
+_SMALL = 100  # messages that one thread writes as fast as two
+_MOST = 1000
+
+
+class IndexDamagedError(Exception):
+    """The index cannot be read. It is a view: `Index.rebuild`, then write everything again."""
+
+
+class Index:
+    """A full-text index of messages. Making one opens and loads nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._generation = ""
+        self._engine: tantivy.Index | None = None
+        self._seen: tuple[int, int] | None = None
+        self._snapshot: Snapshot | None = None
+
+    def is_usable(self) -> bool:
+        """Whether it is there, undamaged and written by this version."""
+        from backscroll.index.fields import VERSION
+
+        try:
+            note = self._note()
+        except IndexDamagedError:
+            return False
+        return note is not None and note.version == VERSION
+
+    def rebuild(self) -> None:
+        """Start again with an empty index. Whoever is reading the old one may go on."""
+        from backscroll.index.fields import open_index
+        from backscroll.index.writing import Writer
+
+        self.close()
+        old = self._named()
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        numbers = [int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()]
+        name = str(max(numbers, default=0) + 1)
+        (self.folder / name).mkdir(mode=0o700)
+        writer = Writer(open_index(str(self.folder / name), is_new=True), is_small=True)
+        writer.commit(None)
+        writer.close()
+        unfinished = self.folder / f"{_NAME}.{name}"
+        unfinished.write_text(name, encoding="ascii")
+        unfinished.replace(self.folder / _NAME)
+        for number in numbers:
+            if str(number) == old or number < int(name) - 1:
+                # Another process may hold a file of it open, which some systems do not let go.
+                shutil.rmtree(self.folder / str(number), ignore_errors=True)
+
+    @property
+    def watermark(self) -> str | None:
+        """What the caller said with the last commit; None for an index that is new or not to be read."""
+        try:
+            note = self._note()
+        except IndexDamagedError:
+            return None
+        return note.watermark if note is not None else None
+
+    def write(
+        self, documents: Iterable[Document], *, forget: Iterable[int] = (), watermark: str | None = None
+    ) -> bool:
+        """Forget sessions, then add messages, in one commit. False when another process is writing.
+
+        Without a watermark the one of the last commit stays.
+        """
+        rest = iter(documents)
+        some = list(islice(rest, _SMALL))
+        with self.writer(is_small=len(some) < _SMALL) as writer:
+            if writer is None:
+                return False
+            writer.forget(forget)
+            writer.add(chain(some, rest))
+            writer.commit(watermark if watermark is not None else self.watermark)
+        return True
+
+    @contextmanager
+    def writer(self, *, is_small: bool = False) -> "Iterator[Writer | None]":
+        """Hold the index for several commits; None when another process is writing.
+
+        What was not committed at the end, or when something is raised, is dropped.
+        """
+        from backscroll.index.writing import Writer, is_busy
+
+        with self._guarded():
+            engine = self._opened()
+            try:
+                writer = Writer(engine, is_small=is_small)
+            except ValueError as error:
+                if not is_busy(error):
+                    raise
+                writer = None
+        if writer is None:
+            yield None
+            return
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+    def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Hits":
+        """One page: the best message of each session, or messages, best first; newest first without words."""
+        from backscroll.index.matching import Matching
+
+        matching = Matching(query)
+        with self._guarded():
+            return self._current().search(
+                matching, limit=min(max(limit, 0), _MOST), offset=max(offset, 0), by=by
+            )
+
+    def candidates(self, pattern: "Pattern", query: Query | None = None) -> "Iterator[Hit]":
+        """Every message that may hold the pattern, newest first; the caller looks at its text.
+
+        A pattern that is not `is_narrow` gives every message that the query's filters let through.
+        """
+        from backscroll.index.dictionary import lookups
+
+        queries = list(lookups(pattern.needs, query or Query()))
+        with self._guarded():
+            snapshot = self._current()
+            for wanted in queries:
+                yield from snapshot.newest(wanted)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._engine = self._snapshot = self._seen = None
+        self._generation = ""
+
+    def _note(self) -> "Note | None":
+        import tantivy
+
+        from backscroll.index.fields import NOTE, schema
+        from backscroll.index.writing import Note
+
+        with self._guarded():
+            text = self._current().note(tantivy.Query.term_query(schema(), "tags", NOTE), "note")
+            return msgspec.json.decode(text, type=Note) if text is not None else None
+
+    def _named(self) -> str:
+        """The name of the generation in use; empty when there is none."""
+        with suppress(OSError, UnicodeDecodeError):
+            name = (self.folder / _NAME).read_text(encoding="ascii").strip()
+            return name if name.isdecimal() else ""
+        return ""
+
+    def _opened(self) -> "tantivy.Index":
+        name = self._named()
+        if self._engine is None or name != self._generation:
+            from backscroll.index.fields import open_index
+
+            if not name:
+                raise IndexDamagedError(f"there is no index in {self.folder}")
+            self.close()
+            self._engine = open_index(str(self.folder / name))
+            self._generation = name
+        return self._engine
+
+    def _current(self) -> "Snapshot":
+        """The newest commit, another process's included."""
+        from backscroll.index.search import Snapshot
+
+        engine = self._opened()
+        stat = (self.folder / self._generation / "meta.json").stat()
+        seen = (stat.st_mtime_ns, stat.st_ino)
+        if self._snapshot is None or seen != self._seen:
+            engine.reload()
+            self._snapshot, self._seen = Snapshot(engine.searcher()), seen
+        return self._snapshot
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Whatever the engine cannot read is damage, and damage is said in one way."""
+        try:
+            yield
+        except (ValueError, OSError, msgspec.DecodeError) as error:
+            raise IndexDamagedError(f"the index in {self.folder} cannot be read: {error}") from error
+        except BaseException as error:
+            # The engine's way to say that a file does not hold what it should; it has no importable name.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise IndexDamagedError(f"the index in {self.folder} is damaged: {error}") from error

@@ -1,0 +1,143 @@
+"""Words as people and programs write them.
+
+The index cuts text where a letter or digit meets anything else, so
+``snake_case_name`` and ``path/to/file.py`` fall apart by themselves and are
+found whole as phrases. What that cannot do is done here: the words inside
+``parseHTTPRequest``, and Chinese, Japanese and Korean, which are written without
+spaces and are found by pairs of characters.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+__all__ = ["LONGEST_WORD", "Analysed", "analyse", "bigrams", "clean", "cut_cjk", "has_pair", "split"]
+
+LONGEST_WORD = 255  # bytes; a longer run of letters is data, and is not in the dictionary
+
+_CJK = re.compile(
+    "[\u1100-\u11ff\u3005-\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
+    "\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+)
+_LONGEST_COMPOUND = 64
+_SURELY_SHORT = 200  # a letter may grow by a few bytes when its case changes
+_SMALL = r"[^\WA-Z\d_]"
+_PIECE = re.compile(rf"[A-Z]{{2,}}s(?!{_SMALL})|[A-Z]+(?=[A-Z]{_SMALL})|[A-Z]?{_SMALL}+|[A-Z]+|\d+")
+
+# First bytes of the characters that need neither joining nor cutting: ASCII, Latin, dashes, quotes, arrows.
+_SIMPLE = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
+
+# Every byte as the kind of character it belongs to. Beyond ASCII all count as small letters: a dash
+# among them only makes a longer compound, of which the pieces are the same.
+_KINDS = bytes(
+    ord("A") if 65 <= byte <= 90
+    else ord("0") if 48 <= byte <= 57
+    else ord("a") if 97 <= byte <= 122 or byte >= 128
+    else ord(" ")
+    for byte in range(256)
+)  # fmt: skip
+_SEAMS = (b"aA", b"AAa", b"a000", b"A000")
+
+
+class Analysed(Struct, frozen=True, gc=False):
+    """A text as the index takes it."""
+
+    words: str  # to be cut into words
+    parts: str  # what compound identifiers are made of
+    pairs: str  # characters of languages without spaces, two by two
+    is_odd: bool  # holds something that the dictionary does not have as it is written
+
+
+def clean(text: str) -> str:
+    """The same text as it can be stored: half characters replaced, accents joined to their letters."""
+    return text if text.isascii() else _cleaned(text)[0]
+
+
+def _cleaned(text: str) -> tuple[str, bytes]:
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raw = text.encode("utf-8", "replace")
+        text = raw.decode()
+    if not text.isascii() and raw.translate(None, _SIMPLE) and not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
+        raw = text.encode()
+    return text, raw
+
+
+def analyse(text: str) -> Analysed:
+    """Everything that a text is found by."""
+    words, raw = _cleaned(text)
+    is_odd = words is not text and words != text
+    pairs = ""
+    if len(raw) != len(words) and raw.translate(None, _SIMPLE):
+        cut, runs = cut_cjk(words)
+        if runs:
+            joined = [unicodedata.normalize("NFKC", run) for run in runs]
+            is_odd = is_odd or joined != runs
+            pairs = " ".join(pair for run in joined for pair in bigrams(run))
+            words, raw = cut, cut.encode()
+    kinds = raw.translate(_KINDS)
+    parts = {piece for compound in _compounds(raw, kinds) for piece in split(compound)}
+    return Analysed(words, " ".join(sorted(parts)), pairs, is_odd or _has_long_run(kinds))
+
+
+def cut_cjk(text: str) -> tuple[str, list[str]]:
+    """A text without its runs of Chinese, Japanese and Korean, and those runs."""
+    runs = _CJK.findall(text)
+    return (_CJK.sub(" ", text), runs) if runs else (text, runs)
+
+
+def has_pair(text: str) -> bool:
+    """Whether two characters of Chinese, Japanese or Korean stand side by side."""
+    return any(len(run) > 1 for run in _CJK.findall(text))
+
+
+def bigrams(run: str) -> Iterator[str]:
+    """Every two neighbours, then the last character by itself: each character begins one of them."""
+    yield from map(str.__add__, run, run[1:])
+    yield run[-1:]
+
+
+def _compounds(raw: bytes, kinds: bytes) -> set[bytes]:
+    """The identifiers in a text that have words inside them."""
+    found: set[bytes] = set()
+    for seam in _SEAMS:
+        place = kinds.find(seam)
+        while place >= 0:
+            start = kinds.rfind(b" ", 0, place) + 1
+            end = kinds.find(b" ", place)
+            end = end if end >= 0 else len(kinds)
+            if end - start <= _LONGEST_COMPOUND:
+                found.add(raw[start:end])
+            place = kinds.find(seam, end)
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def split(compound: bytes) -> tuple[str, ...]:
+    """``parseHTTPRequest`` gives parse, HTTP and Request; a plain word gives nothing."""
+    pieces: list[str] = _PIECE.findall(compound.decode())
+    if len(pieces) < 2 or not _are_words(pieces):
+        return ()
+    return tuple(piece for piece in pieces if len(piece) > 1)
+
+
+def _are_words(pieces: list[str]) -> bool:
+    """Whether pieces are words, some with a number; many short ones are a hash or some other data."""
+    letters = [piece for piece in pieces if not piece[0].isdigit()]
+    is_named_number = len(pieces) == 2 and not pieces[0][0].isdigit()
+    return is_named_number or (len(letters) > 0 and sum(map(len, letters)) >= 3 * len(letters))
+
+
+def _has_long_run(kinds: bytes) -> bool:
+    place = 0
+    while len(kinds) - place > _SURELY_SHORT:
+        space = kinds.rfind(b" ", place, place + _SURELY_SHORT + 1)
+        if space < 0:
+            return True
+        place = space + 1
+    return False

@@ -178,3 +178,33 @@ def test_ids_kept_as_bytes_name_the_same_blobs(store: Store) -> None:
     store.run("update blobs set id = cast(id as blob)")
     told = read_one(store.folder.parent.parent.parent)
     assert (spoken(told), told.problems) == (["go", "Gone."], ())
+
+
+def test_a_subagents_subagent_belongs_to_the_session_that_it_all_began_with(store: Store) -> None:
+    store.meta["subagentInfo"] = {
+        "parentAgentId": "child",
+        "rootParentAgentId": "session",
+        "typeName": "explore",
+    }
+    (reading,) = store.say(user("look")).read().readings
+    (agent,) = reading.closing.agents
+    assert (reading.opening.parent_id, agent.parent_session_id, agent.parent_agent_id) == (
+        "session",
+        "session",
+        "child",
+    )
+
+
+def test_a_prompt_of_a_picture_alone_is_told_from_its_turn(store: Store) -> None:
+    typed = store.put(record((2, "some-bubble"), (3, record((1, "a picture")))))
+    step = store.put(record((1, record((1, "A chart.")))))
+    store.root((8, store.put(record((1, record((1, typed), (2, step)))))))
+    told = store.read()
+    assert said(told) == [("user", ""), ("assistant", "A chart.")]
+    assert len(only(told).messages[0].attachments) == 1
+
+
+def test_a_step_of_a_kind_nobody_knows_is_named(store: Store) -> None:
+    step = store.put(record((9, record((1, "later")))))
+    store.root((8, turn(store, "go", step)))
+    assert store.read().tally.unknown == {"step field 9": 1}

@@ -1,6 +1,8 @@
 """Where the command line's history lies, and what counts as a part of it."""
 
 import json
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,16 @@ def test_a_session_of_another_editor_is_told_apart(tmp_path: Path) -> None:
     assert reading.closing.workspace.path == CWD
 
 
+def test_a_draft_without_times_has_those_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "acp-sessions" / "some-id" / "meta.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"schemaVersion": 1, "cwd": "/home/dev/shop"}')
+    os.utime(path, (1_790_000_000, 1_790_000_000))
+    closing = only(read_one(tmp_path)).closing
+    assert closing.created_at == datetime.fromtimestamp(1_790_000_000, UTC)
+    assert closing.created_at_source == "file"
+
+
 def test_prompts_without_a_session_are_counted(tmp_path: Path) -> None:
     (tmp_path / "prompt_history.json").write_text('["one", "two"]')
     Store(tmp_path).say(user("go")).write()
@@ -115,7 +127,13 @@ def test_reading_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
         ("gpt-4o", "GPT-4o"),
         ("gpt-4.1", "GPT-4.1"),
         ("gemini-2.5-pro", "Gemini 2.5 Pro"),
-        ("composer-1", "composer-1"),
+        ("claude-4.6-opus-max-thinking", "Claude Opus 4.6 (Thinking)"),
+        ("claude-opus-4-7-thinking-high", "Claude Opus 4.7 (Thinking)"),
+        ("claude-opus-5", "Claude Opus 5"),
+        ("gpt-5-codex-high", "GPT-5 Codex High"),
+        ("composer-2-fast", "Composer 2 Fast"),
+        ("grok-code-fast-1", "Grok Code Fast 1"),
+        ("model-x", "model-x"),
     ],
 )
 def test_models_are_called_as_people_call_them(model: str, name: str) -> None:

@@ -1,6 +1,7 @@
 """What has no conversation: sessions never begun, and the list of prompts typed anywhere."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally
@@ -33,17 +34,25 @@ def read_draft(path: Path) -> Iterator[Item]:
         tally.count("meta.json", "silent")
     meet_schema(sidecar, tally)
     created = times.from_value(sidecar.fields.get("createdAtMs"))
+    written = _written_at(path)
     title = sidecar.text("title")
     yield Closing(
         title=title,
         title_source="meta.json" if title else None,
         workspace=workspace.of_store(sidecar.text("cwd"), (), (), folder_hash=folder.parent.name),
-        created_at=created,
-        created_at_source="stored" if created else None,
-        updated_at=times.from_value(sidecar.fields.get("updatedAtMs")),
+        created_at=created or written,
+        created_at_source="stored" if created else "file" if written else None,
+        updated_at=times.from_value(sidecar.fields.get("updatedAtMs")) or written,
         visibility="draft",
     )
     yield tally
+
+
+def _written_at(path: Path) -> datetime | None:
+    try:
+        return times.from_value(path.stat().st_mtime)
+    except OSError:
+        return None
 
 
 def meet_schema(sidecar: Sidecar, tally: Tally) -> None:

@@ -47,6 +47,11 @@ class Meta(Struct, frozen=True):
         info = self.fields.get("subagentInfo")
         return info if isinstance(info, dict) else {}
 
+    def agent(self, key: str) -> str | None:
+        """An id that the metadata of a subagent names."""
+        value = self.subagent.get(key)
+        return value if isinstance(value, str) and value else None
+
 
 class Sidecar(Struct, frozen=True):
     """``meta.json``, as far as it is there."""

@@ -4,19 +4,24 @@ import re
 
 __all__ = ["display_name"]
 
-_CLAUDE = re.compile(r"claude-(\d+(?:\.\d+)?)-([a-z]+)(?:-(?:low|medium|high))?(-thinking)?")
+_EFFORT = r"(?:-(?:low|medium|high|xhigh|max))?"
+_CLAUDE = re.compile(rf"claude-(\d+(?:\.\d+)?)-([a-z]+){_EFFORT}(-thinking)?")
+_NEWER_CLAUDE = re.compile(rf"claude-([a-z]+)-(\d+)(?:-(\d{{1,2}}))?(-thinking)?{_EFFORT}")
 _GPT = re.compile(r"gpt-(\d+(?:\.\d+)?o?)((?:-[a-z]+)*)")
-_GEMINI = re.compile(r"gemini-(\d+(?:\.\d+)?)((?:-[a-z]+)*)")
+_OTHER = re.compile(r"(gemini|composer|grok)((?:-(?:[a-z]+|\d+(?:\.\d+)?))+)")
 
 
 def display_name(model: str) -> str:
     """``claude-4.5-opus-high-thinking`` as ``Claude Opus 4.5 (Thinking)``; an id of another form as it is."""
     if found := _CLAUDE.fullmatch(model):
         return f"Claude {found[2].capitalize()} {found[1]}{' (Thinking)' if found[3] else ''}"
+    if found := _NEWER_CLAUDE.fullmatch(model):
+        number = f"{found[2]}.{found[3]}" if found[3] else found[2]
+        return f"Claude {found[1].capitalize()} {number}{' (Thinking)' if found[4] else ''}"
     if found := _GPT.fullmatch(model):
         return f"GPT-{found[1]}{_words(found[2])}"
-    if found := _GEMINI.fullmatch(model):
-        return f"Gemini {found[1]}{_words(found[2])}"
+    if found := _OTHER.fullmatch(model):
+        return f"{found[1].capitalize()}{_words(found[2])}"
     return model
 
 

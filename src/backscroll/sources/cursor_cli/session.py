@@ -52,8 +52,8 @@ class Head(Struct, frozen=True):
 
     @property
     def parent_id(self) -> str | None:
-        parent = self.meta.subagent.get("parentAgentId")
-        return parent if isinstance(parent, str) and parent else None
+        """The session that a subagent belongs to, however many subagents lie between."""
+        return self.meta.agent("rootParentAgentId") or self.meta.agent("parentAgentId")
 
     @property
     def model(self) -> str | None:
@@ -140,9 +140,11 @@ class Head(Struct, frozen=True):
     def _agent(self, conversation: Conversation, started: datetime | None) -> Agent:
         info = self.meta.subagent
         kind, call = info.get("typeName"), info.get("toolCallId")
+        starter = self.meta.agent("parentAgentId")
         return Agent(
             agent_id=self.id,
             parent_session_id=self.parent_id,
+            parent_agent_id=starter if starter != self.parent_id else None,
             tool_call_id=call if isinstance(call, str) else None,
             prompt=conversation.first_prompt,
             model=next(iter(conversation.models), self.model),

@@ -11,6 +11,7 @@ from backscroll.sources.cursor_graph import timeline
 from backscroll.sources.cursor_graph.archives import Archive, read_archives, whole_conversation
 from backscroll.sources.cursor_graph.blobs import Blobs
 from backscroll.sources.cursor_graph.calls import Calls
+from backscroll.sources.cursor_graph.glance import ToldAlready, glance
 from backscroll.sources.cursor_graph.parts import (
     Place,
     calls_in,
@@ -36,8 +37,6 @@ Verdict = Literal["understood", "silent", "problems"]
 
 _RANK: dict[Verdict, int] = {"silent": 0, "problems": 1, "understood": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
-_GLANCE = 4_000  # characters of context that are compared with what turns say
-_TELLING = 24  # characters that make it unlikely for two answers to be the same
 _ROLES = ("system", "user", "assistant", "tool")
 
 
@@ -98,7 +97,7 @@ class Conversation:
         self, whole: Sequence[Entry], turns: Sequence[Turn], archives: Sequence[Archive]
     ) -> Iterator[Message | Answer | Problem]:
         summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
-        seen = [_glance(message, is_archived=entry.id in summaries) for entry, message in self._each(whole)]
+        seen = [glance(message, is_archived=entry.id in summaries) for entry, message in self._each(whole)]
         alignment = timeline.align(seen, turns)
         spots = timeline.place_in_time(
             seen,
@@ -111,7 +110,7 @@ class Conversation:
         )
         self._last_spot = spots[-1] and timeline.Spot(spots[-1].at, "turn")
         waiting = _before_which(alignment, len(seen))
-        told = _ToldAlready(seen)
+        told = ToldAlready(seen)
         # A compaction begins the list anew, with the same instructions.
         instructions = {entry.id for entry in (*whole[:1], *self.state.messages[:1])}
         for place, (entry, message) in enumerate(self._each(whole)):
@@ -205,7 +204,7 @@ class Conversation:
         yield message_at(place, "user", text, kind=kind, attachments=prompt.attachments)
         yield from said_by(rest, place, calls=self._calls, tally=self._tally, number=1)
 
-    def _tell_untold(self, turn: Turn, number: int, told: "_ToldAlready") -> Iterator[Message | Problem]:
+    def _tell_untold(self, turn: Turn, number: int, told: ToldAlready) -> Iterator[Message | Problem]:
         """A turn whose prompt is not among the messages, without those of its steps that are."""
         steps = list(read_steps(turn, self._blobs))
         if steps and steps[0] in told:
@@ -220,11 +219,19 @@ class Conversation:
         timings = self.state.timings
         timed_ms = timings[number].timestamp_ms if number < len(timings) else None
         steps = read_steps(turn, self._blobs) if steps is None else steps
-        for said, blob in said_in(turn, steps, calls=self._calls, place=self._place, timed_ms=timed_ms):
+        for said, blob in said_in(
+            turn, self._noted(steps), calls=self._calls, place=self._place, timed_ms=timed_ms
+        ):
             if said.role == "user" and said.kind is None:
                 self.first_prompt = self.first_prompt or said.content or None
             self._mark(blob, "blob (turn)", "understood")
             yield said
+
+    def _noted(self, steps: Iterable[Step]) -> Iterator[Step]:
+        for step in steps:
+            if step.unknown is not None:
+                self._tally.meet(f"step field {step.unknown}")
+            yield step
 
     def _tell_pending(self, whole: Sequence[Entry]) -> Iterator[Message | Answer | Problem]:
         """The step that was under way; a root written in between repeats it."""
@@ -309,37 +316,6 @@ class Conversation:
 
     def _origin(self, id: str) -> Origin:
         return Origin(self._path, f"blob {id}")
-
-
-class _ToldAlready:
-    """The steps of turns that the messages hold too."""
-
-    def __init__(self, seen: Iterable[timeline.Seen]) -> None:
-        self._calls: set[str] = set()
-        self._texts: set[int] = set()
-        for each in seen:
-            self._calls.update(each.calls)
-            self._texts.update(each.texts)
-
-    def __contains__(self, step: Step) -> bool:
-        if step.call is not None:
-            return step.call.id in self._calls
-        text = (step.text or step.thinking or "").strip()
-        # A short answer says nothing: there are many of them.
-        return len(text) >= _TELLING and hash(text) in self._texts
-
-
-def _glance(message: dict[str, Any] | bytes | None, *, is_archived: bool) -> timeline.Seen:
-    if not isinstance(message, dict) or is_archived or is_summary(message):
-        return timeline.Seen("")
-    role = str(message.get("role"))
-    if role != "user":
-        texts = tuple(hash(text) for text in texts_in(message) if len(text) >= _TELLING)
-        return timeline.Seen(role, calls=calls_in(message), texts=texts)
-    prompt = prompt_of(message)
-    if prompt.is_context:
-        return timeline.Seen(role, at=prompt.at, context=text_of(message)[:_GLANCE])
-    return timeline.Seen(role, prompt.text, at=prompt.at)
 
 
 def _before_which(alignment: timeline.Alignment, end: int) -> dict[int, list[int]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Message, Role, ToolCall
+from backscroll.model import Attachment, Message, Role, ToolCall
 from backscroll.readers import times
 from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.edits import edits_of
@@ -32,9 +32,14 @@ def said_in(
     if turn.output is not None:
         tool = ToolCall(None, "Shell", {"command": turn.text}, turn.output, "completed")
         yield message_at(place(user, opened), "tool", "", kind="command", tool=tool), user
-    elif turn.text.strip():
+    elif turn.text.strip() or turn.has_context:
         kind = "synthetic" if turn.is_simulated else None
-        yield message_at(place(user, opened), "user", turn.text.strip(), kind=kind), user
+        # A picture alone is a prompt as well; what it is, only a schema would tell.
+        attached = () if turn.text.strip() else (Attachment("context"),)
+        said_there = message_at(
+            place(user, opened), "user", turn.text.strip(), kind=kind, attachments=attached
+        )
+        yield said_there, user
     for step in steps:
         at = times.from_value(step.timestamp_ms)
         said = _said(step, calls)

@@ -56,6 +56,7 @@ class Step(Struct, frozen=True):
     thinking: str | None = None
     call: Call | None = None
     timestamp_ms: int | None = None
+    unknown: int | None = None  # the field that says what it is, when nobody here knows it
 
 
 class Turn(Struct, frozen=True):
@@ -68,6 +69,7 @@ class Turn(Struct, frozen=True):
     is_simulated: bool = False
     step_ids: tuple[str, ...] = ()
     output: str | None = None  # of a command that the person ran, with `text` being the command
+    has_context: bool = False  # something was attached
 
 
 def read_turns(ids: Iterable[str], blobs: Blobs) -> Iterator[Turn]:
@@ -99,6 +101,7 @@ def read_turns(ids: Iterable[str], blobs: Blobs) -> Iterator[Turn]:
             user.number(25),
             bool(user.number(5)),
             steps,
+            has_context=bool(user.bytes(3)),
         )
 
 
@@ -163,7 +166,7 @@ def _step(id: str, record: Record) -> Step:
         return Step(id, call=_call(call), timestamp_ms=call.number(_STARTED))
     if (thought := record.record(3)) is not None:
         return Step(id, thinking=thought.text(1) or "")
-    return Step(id)
+    return Step(id, unknown=next(iter(sorted(record.numbers)), None))
 
 
 def _call(record: Record) -> Call:

@@ -28,6 +28,15 @@ def test_every_root_that_versions_have_used_is_looked_at(
     ]
 
 
+def test_a_root_that_is_a_link_to_another_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path / "nowhere")
+    (tmp_path / ".config").mkdir()
+    (tmp_path / ".config" / "cursor").symlink_to(tmp_path / ".cursor")
+    assert CursorCli().roots(Machine(tmp_path)) == [tmp_path / ".cursor"]
+
+
 def test_the_windows_side_is_seen_from_wsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "zoe" / ".cursor").mkdir(parents=True)
     monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path)

@@ -31,7 +31,10 @@ def roots(machine: Machine) -> list[Path]:
     ]
     if machine.system == "linux":
         found += _seen_from_wsl(_WINDOWS_HOMES)
-    return list(dict.fromkeys(found))
+    places: dict[str, Path] = {}
+    for path in found:
+        places.setdefault(os.path.realpath(path), path)  # one may be a link to another
+    return list(places.values())
 
 
 def _seen_from_wsl(homes: Path) -> list[Path]:

@@ -1,0 +1,162 @@
+"""``list``, ``show``, ``sync`` and ``archive`` as a person and as a program sees them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll.testing.claude_code import Transcript, calls
+from tests.cli.running import Ran, backscroll
+
+SUMMARY = {
+    "ref", "id", "index", "source", "platform", "title", "workspace_path", "workspace_name", "message_count",
+    "created_at", "updated_at", "first_message_preview", "git_branch", "models", "version", "agent_ids",
+    "parent_ref", "interaction_count", "acceptance_rate", "total_tokens", "total_changes", "completeness",
+    "is_gone",
+}  # fmt: skip
+MESSAGE = {
+    "id", "position", "role", "content", "timestamp", "timestamp_source", "model", "parent_id", "response_id",
+    "agent_id", "is_active", "tool_call_id", "tool_name", "tool_params", "tool_result", "status", "decision",
+    "attachments", "cwd", "git_branch", "stop_reason", "is_sidechain", "copied_from", "usage", "origin",
+}  # fmt: skip
+
+
+class Shell:
+    """The command on one history."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "claude"
+        self.home = folder / "home"
+
+    def run(self, *arguments: str) -> Ran:
+        return backscroll("--home", self.home, "--root", f"claude-code={self.root}", *arguments)
+
+    def json(self, *arguments: str) -> Any:
+        ran = self.run(*arguments, "--json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    shell = Shell(tmp_path)
+    for number in range(3):
+        session = Transcript(
+            f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=f"/home/zoe/p{number}"
+        )
+        session.user(f"question {number}").run(calls.bash("ls", "a.py"), text="Looking.").assistant("Done.")
+        session.write(shell.root)
+    return shell
+
+
+def test_a_list_has_the_names_other_programs_rely_on(shell: Shell) -> None:
+    page = shell.json("list", "--limit", "2")
+    assert page["pagination"] == {"total": 3, "limit": 2, "offset": 0, "has_more": True}
+    assert all(set(summary) >= SUMMARY for summary in page["data"])
+    assert [summary["index"] for summary in page["data"]] == [1, 2]
+    last = shell.json("list", "--limit", "2", "--offset", "2")
+    assert [summary["index"] for summary in last["data"]] == [3]
+    assert last["pagination"]["has_more"] is False
+
+
+def test_a_session_is_shown_with_every_message(shell: Shell) -> None:
+    shown = shell.json("show", "10000000")
+    assert set(shown) >= SUMMARY | {"messages"}
+    assert all(set(message) >= MESSAGE for message in shown["messages"])
+    assert [m["role"] for m in shown["messages"]] == ["user", "assistant", "tool", "assistant"]
+    tool = shown["messages"][2]
+    assert (tool["tool_name"], tool["tool_result"], tool["status"]) == ("Bash", "a.py", "completed")
+    assert shown["total_tokens"] == sum(sum(m["usage"].values()) for m in shown["messages"] if m["usage"])
+
+
+@pytest.mark.parametrize(
+    "ref", ["claude-code:1000", "1000", "10000000-0000-4000-8000-000000000000", "cursor:10000000"]
+)
+def test_a_session_answers_to_any_of_its_names(shell: Shell, ref: str) -> None:
+    assert shell.json("show", ref)["id"].startswith("1")
+
+
+def test_a_number_is_a_place_in_the_list(shell: Shell) -> None:
+    listed = shell.json("list")["data"]
+    assert shell.json("show", "2")["id"] == listed[1]["id"]
+
+
+def test_an_unknown_ref_is_said_and_an_ambiguous_one_names_the_candidates(shell: Shell) -> None:
+    Transcript("10000000-0000-4000-8000-0000000000ff", seed=9).user("x").write(shell.root)
+    unknown = shell.run("show", "zzz")
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "zzz" in unknown.err
+    ambiguous = shell.run("show", "claude-code:10000000")
+    assert ambiguous.code == 1
+    assert ambiguous.err.count("claude-code:10000000") >= 3
+
+
+def test_filters_narrow_the_list(shell: Shell) -> None:
+    assert [s["title"] for s in shell.json("list", "--workspace", "p1")["data"]] == ["question 1"]
+    assert [s["title"] for s in shell.json("list", "--workspace", "/home/zoe/p1")["data"]] == ["question 1"]
+    assert [s["title"] for s in shell.json("list", "--workspace", "zoe/p1")["data"]] == ["question 1"]
+    assert shell.json("list", "--workspace", "%")["data"] == []
+    assert shell.json("list", "--source", "cursor")["data"] == []
+    assert shell.json("list", "--since", "2030-01-01")["data"] == []
+
+
+def test_a_text_list_and_show_read_well(shell: Shell) -> None:
+    listed = shell.run("list")
+    assert "question 2" in listed.out
+    shown = shell.run("show", "1")
+    assert "── user" in shown.out
+    assert "── Bash · completed" in shown.out
+
+
+def test_hostile_text_is_inert(shell: Shell) -> None:
+    hostile = "\x1b]0;title\x07\x1b[31mred\x1b[0m \u202eevil\u200b end"
+    Transcript("90000000-0000-4000-8000-000000000000", seed=7).user(hostile).assistant(hostile).write(
+        shell.root
+    )
+    for ran in (shell.run("list"), shell.run("show", "90000000")):
+        assert "\x1b" not in ran.out
+        assert "\u202e" not in ran.out
+        assert "red evil end" in ran.out
+
+
+def test_without_sync_only_the_archive_is_looked_at(shell: Shell) -> None:
+    assert shell.json("list", "--no-sync")["data"] == []
+    shell.run("sync")
+    assert len(shell.json("list", "--no-sync")["data"]) == 3
+
+
+def test_a_sync_says_what_happened(shell: Shell) -> None:
+    assert "3 new" in shell.run("sync").out
+    assert "nothing new" in shell.run("sync").out
+    next(shell.root.rglob("2000*.jsonl")).unlink()
+    assert "1 vanished, and kept" in shell.run("sync").out
+    assert [s["is_gone"] for s in shell.json("list", "--gone")["data"]] == [True]
+
+
+def test_a_deleted_file_is_written_back_byte_for_byte(shell: Shell, tmp_path: Path) -> None:
+    shell.run("sync")
+    path = next(shell.root.rglob("2000*.jsonl"))
+    data = path.read_bytes()
+    path.unlink()
+    ran = shell.run("archive", "extract", "2000", "-o", str(tmp_path / "out"))
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "out" / path.name).read_bytes() == data
+    again = shell.run("archive", "extract", "2000", "-o", str(tmp_path / "out"))
+    assert (again.code, "exists" in again.err) == (1, True)
+
+
+def test_the_archive_knows_its_place_and_that_it_is_whole(shell: Shell) -> None:
+    shell.run("sync")
+    assert shell.run("archive", "path").out == f"{shell.home / 'archive.db'}\n"
+    assert shell.json("archive", "status")["sessions"] == 3
+    assert shell.run("archive", "verify").out == "The archive is whole.\n"
+
+
+def test_an_archive_that_is_none_is_said_in_a_sentence(shell: Shell) -> None:
+    shell.home.mkdir()
+    (shell.home / "archive.db").write_bytes(b"nonsense" * 500)
+    ran = shell.run("list")
+    assert (ran.code, ran.out) == (1, "")
+    assert "cannot be opened" in ran.err
+    assert "Traceback" not in ran.err

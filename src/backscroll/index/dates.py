@@ -29,7 +29,7 @@ def span_of(text: str, now: datetime) -> tuple[datetime, datetime] | None:
             return begin, begin
         if date := _DATE.fullmatch(text):
             return _calendar(midnight, *(int(part) if part else None for part in date.groups()))
-        begin = datetime.fromisoformat(text)
+        begin = datetime.fromisoformat(text.upper())
         begin = begin.replace(tzinfo=now.tzinfo) if begin.tzinfo is None else begin
     except (ValueError, OverflowError):
         return None

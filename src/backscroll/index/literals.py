@@ -104,7 +104,7 @@ class _Reader:
                 self.place += 1
             elif self.pattern.startswith("[:", self.place):
                 end = self.pattern.find(":]", self.place)
-                self.place = end if end >= 0 else self.place
+                self.place = end + 1 if end >= 0 else self.place
             self.place += 1
         self.place += 1
         return _Part([])

@@ -27,7 +27,10 @@ _ITEM = re.compile(
 )
 
 _FUNCTION_WORDS = """
-
+    a about am an and any are as at be because been being but by can could did do does doing for from had has
+    have having he her here him his how i if in into is it its just me my nor not of on or our she should so
+    such than that the their them then there these they this those to too until very was we were what when
+    where which while who whom why will with would you your
 """
 # What a question is made of. Never required beside other words: the answer need not repeat it.
 _STOP_WORDS = frozenset(_FUNCTION_WORDS.split())

@@ -1,0 +1,14 @@
+"""An empty index, and messages to put into it."""
+
+from pathlib import Path
+
+import pytest
+
+from backscroll.index import Index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    index = Index(tmp_path / "index")
+    index.rebuild()
+    return index

@@ -1,0 +1,20 @@
+"""Messages for an index, and what is found in it."""
+
+from typing import Any, Literal
+
+from backscroll.index import Document, Index, parse
+
+__all__ = ["DAY", "NOON", "found", "message"]
+
+NOON = 1_792_929_600_000  # 25 October 2026, 12:00 UTC
+DAY = 86_400_000
+
+
+def message(text: str, session: int = 1, position: int = 0, **more: Any) -> Document:
+    told = {"role": "user", "source": "claude-code", "workspace_hash": "unknown", "at": NOON} | more
+    return Document(text=text, session=session, position=position, **told)
+
+
+def found(index: Index, words: str, *, by: Literal["session", "message"] = "session") -> list[int]:
+    """The sessions that a query finds, best first."""
+    return [hit.session for hit in index.search(parse(words), limit=20, by=by).hits]

@@ -1,0 +1,186 @@
+"""Queries as values: what is syntax, and what are just words."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.index.query import FILTERS, Clause, Filter, Phrase, Query, Word, parse
+
+NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
+
+
+def clauses(text: str) -> tuple[Clause, ...]:
+    return parse(text, now=NOW).clauses
+
+
+def one(*terms: Word | Phrase | Filter) -> Clause:
+    return Clause(terms)
+
+
+def none(*terms: Word | Phrase | Filter) -> Clause:
+    return Clause(terms, is_negated=True)
+
+
+def day(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def test_words_are_all_wanted() -> None:
+    assert clauses("redis  cache") == (one(Word("redis")), one(Word("cache")))
+
+
+def test_what_stands_in_quotes_is_a_phrase() -> None:
+    assert clauses('"redis cache" now') == (one(Phrase("redis cache")), one(Word("now")))
+
+
+def test_a_minus_excludes() -> None:
+    assert clauses('a -b -"c d" -role:tool') == (
+        one(Word("a")),
+        none(Word("b")),
+        none(Phrase("c d")),
+        none(Filter("role", "tool")),
+    )
+
+
+def test_two_minuses_are_a_flag_of_some_command() -> None:
+    assert clauses("git --no-verify") == (one(Word("git")), one(Word("--no-verify")))
+
+
+def test_a_query_that_would_only_exclude_words_looks_for_them() -> None:
+    assert clauses("-rf") == (one(Word("rf")),)
+
+
+def test_a_query_that_only_excludes_facts_does_so() -> None:
+    assert clauses("-role:tool") == (none(Filter("role", "tool")),)
+
+
+def test_either_of_two_words() -> None:
+    assert clauses("a OR b c") == (one(Word("a"), Word("b")), one(Word("c")))
+
+
+@pytest.mark.parametrize("text", ["a OR", "OR a", "a OR OR", "a or"])
+def test_an_or_with_nothing_beside_it_is_not_one(text: str) -> None:
+    assert clauses(text)[0] == one(Word("a")) or text == "a or"
+
+
+def test_or_alone_is_a_word() -> None:
+    assert clauses("OR") == (one(Word("OR")),)
+
+
+def test_a_star_ends_a_prefix() -> None:
+    assert clauses('impo* "the imp"*') == (
+        one(Word("impo", is_prefix=True)),
+        one(Phrase("the imp", is_prefix=True)),
+    )
+
+
+def test_facts_are_filters() -> None:
+    assert clauses('source:cursor workspace:"my project" tool:Bash model:opus file:a/b.py branch:main') == (
+        one(Filter("file", "a/b.py")),
+        one(Filter("source", "cursor")),
+        one(Filter("workspace", "my project")),
+        one(Filter("tool", "Bash")),
+        one(Filter("model", "opus")),
+        one(Filter("branch", "main")),
+    )
+
+
+def test_facts_that_exclude_each_other_are_alternatives() -> None:
+    assert clauses("role:user role:Assistant") == (one(Filter("role", "user"), Filter("role", "assistant")),)
+
+
+def test_states_are_filters() -> None:
+    assert clauses("is:error is:edit has:thinking") == (
+        one(Filter("is", "error")),
+        one(Filter("is", "edit")),
+        one(Filter("has", "thinking")),
+    )
+
+
+@pytest.mark.parametrize("text", ["role:robot", "is:nice", "has:wings", "since:tomorrowish"])
+def test_a_filter_that_makes_no_sense_is_searched_for_as_words(text: str) -> None:
+    assert clauses(text) == (one(Phrase(text.replace(":", " "))),)
+
+
+@pytest.mark.parametrize("text", ["std::vector", "http://example.org/x", "12:30", "note:this", "role:"])
+def test_a_colon_is_often_just_a_colon(text: str) -> None:
+    assert clauses(text) == (one(Word(text)),)
+
+
+@pytest.mark.parametrize("text", ['5" disk', '"unclosed phrase', 'a" b"'])
+def test_a_lonely_quote_hides_no_word(text: str) -> None:
+    terms = [term for clause in clauses(text) for term in clause.any_of]
+    assert [getattr(term, "text", "").strip('"') for term in terms] == text.replace('"', "").split()
+
+
+@pytest.mark.parametrize("text", ["", "   ", "!!! ???", "*", '""', "- --", "{}[]()", '"', "->", "::"])
+def test_punctuation_alone_asks_for_nothing(text: str) -> None:
+    assert parse(text).is_empty
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("since:2026-10-03", day("2026-10-03"), None),
+        ("until:2026-10-03", None, day("2026-10-04")),
+        ("since:2026-10 until:2026-10", day("2026-10-01"), day("2026-11-01")),
+        ("until:2026-12", None, day("2027-01-01")),
+        ("since:2025 until:2025", day("2025-01-01"), day("2026-01-01")),
+        ("since:today", day("2026-11-16"), None),
+        ("since:yesterday until:yesterday", day("2026-11-15"), day("2026-11-16")),
+        ("since:7d", day("2026-11-09T12:30"), None),
+        ("since:3w", day("2026-10-26T12:30"), None),
+        ("since:12h", day("2026-11-16T00:30"), None),
+        ("since:2026-10-03T10:00", day("2026-10-03T10:00"), None),
+        ("-since:2026-10-03", None, day("2026-10-03")),
+        ("-until:2026-10-03", day("2026-10-04"), None),
+        ("since:2026-10-03 since:2026-10-05", day("2026-10-05"), None),
+    ],
+)
+def test_times_limit(text: str, since: int | None, until: int | None) -> None:
+    query = parse(text, now=NOW)
+    assert (query.since, query.until, query.clauses) == (since, until, ())
+
+
+def test_days_begin_at_midnight_where_one_is() -> None:
+    here = NOW.astimezone(tz=None).replace(tzinfo=None)
+    query = parse("since:today")
+    assert query.since is not None
+    assert datetime.fromtimestamp(query.since / 1000).time().hour == 0 or here is None  # noqa: DTZ006
+
+
+def test_more_conditions_can_be_added() -> None:
+    query = parse("redis since:2026-10", now=NOW).narrowed(
+        Filter("source", "cursor"), since=NOW - timedelta(days=400), until=NOW
+    )
+    assert query == Query(
+        (one(Word("redis")), one(Filter("source", "cursor"))),
+        since=day("2026-10-01"),
+        until=int(NOW.timestamp() * 1000),
+    )
+
+
+def test_words_of_a_question_are_told_from_what_it_asks_for() -> None:
+    query = parse("why did we drop the redis cache in the importer?")
+    kept = [clause.any_of[0] for clause in query.words if not clause.is_stop_word]
+    assert kept == [Word("drop"), Word("redis"), Word("cache"), Word("importer?")]
+
+
+SYNTAX = st.sampled_from(
+    ['"', "-", "OR", "*", ":", " ", "\n", "\ud800", "é", "中", "a", "7d", *(f"{name}:" for name in FILTERS)]
+)
+
+
+@given(st.text() | st.lists(SYNTAX).map("".join))
+def test_any_text_is_a_query(text: str) -> None:
+    query = parse(text, now=NOW)
+    assert query.is_empty is not (any(map(str.isalnum, text)) and not query.is_empty)
+    if not any(map(str.isalnum, text)):
+        assert query.is_empty
+
+
+@given(st.text(alphabet="abcé中 ", min_size=1))
+def test_plain_words_are_never_lost(text: str) -> None:
+    assert [clause.any_of[0] for clause in clauses(text)] == [Word(word) for word in text.split()]

@@ -1,0 +1,160 @@
+"""Any substring and any expression: nothing that matches is missed."""
+
+import re
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from backscroll.errors import UsageError
+from backscroll.index import Filter, Index, Pattern, Query, exact, regex
+from backscroll.index.literals import required
+from tests.index.making import DAY, NOON, message
+
+TEXTS = [
+    "const foo_bar = (baz) => baz?.qux ?? 1;",
+    "In path/to/file.py parseHTTPRequest raises E1234: --no-verify",
+    "使用redis缓存 with Café and nai\u0308ve Straße",
+    f"a key: {'QUJD' * 100}== and more",
+    "Ünïcödé ﬁne 日本語テキスト end",
+    "tabs\tand\nnew lines, \ud800 and NULs \0 too",
+]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    index = Index(tmp_path_factory.mktemp("texts"))
+    index.rebuild()
+    index.write(message(text, n, at=NOON + n) for n, text in enumerate(TEXTS))
+    return index
+
+
+def candidates(index: Index, pattern: Pattern, query: Query | None = None) -> list[int]:
+    return [hit.session for hit in index.candidates(pattern, query)]
+
+
+@given(st.data())
+@settings(max_examples=400)
+def test_every_substring_of_a_text_leads_to_it(texts: Index, data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(TEXTS) - 1))
+    text = TEXTS[number]
+    start = data.draw(st.integers(0, len(text) - 1))
+    stop = data.draw(st.integers(start + 1, len(text)))
+    found = candidates(texts, exact(text[start:stop]))
+    assert number in found
+    assert len(found) == len(set(found))
+
+
+@given(st.sampled_from(TEXTS), st.data())
+def test_every_substring_leads_there_whatever_its_case(texts: Index, text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    piece = text[start : start + 8]
+    pattern = exact(piece.swapcase(), ignores_case=True)
+    assume(pattern.is_in(text))
+    assert TEXTS.index(text) in candidates(texts, pattern)
+
+
+EXPRESSIONS = [
+    r"foo_\w+", r"ba[rz]", r"(?i)PARSEhttp", r"(foo|path)[_/]", r"E\d{4}", r"(?:qux)?\?\?", r"no-?verify",
+    r"caf.", r"缓.? with", r"(QUJD){20}", r"\btabs\b", r"new\slines", r"e{1}nd$", r"\Qbaz?.\Equx", r"日本語",
+    r"x*y*z*end", r"(a|b|)fine", r"[^a]file\.py", r"\x66oo_bar", r"\p{Lu}nïc", r"(?P<name>redis)缓",
+    r"a{0}foo", r"foo|bar|E1234", r"(foo_(bar|nothing)|E12) ?", r"(?s)tabs.*too", r"ki?e?y?: Q",
+    r"n{1,2}ot|naïve|na.+ve",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_every_match_of_an_expression_is_among_the_candidates(texts: Index, expression: str) -> None:
+    pattern = regex(expression)
+    holding = {n for n, text in enumerate(TEXTS) if pattern.is_in(text)}
+    assert holding <= set(candidates(texts, pattern))
+
+
+@pytest.mark.parametrize("expression", [r"foo_\w+", r"E12\d+", r"(?i)parsehttp\w+", r"redis|foo_bar"])
+def test_the_dictionary_narrows(texts: Index, expression: str) -> None:
+    assert regex(expression).is_narrow
+    assert len(candidates(texts, regex(expression))) < len(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("expression", "needs"),
+    [
+        ("abc", [("abc",)]),
+        ("abc.*def", [("abc",), ("def",)]),
+        ("abc|def", [("abc", "def")]),
+        ("x(abc|def)y", [("abc", "def"), ("x",), ("y",)]),
+        ("(abc)+", [("abc",)]),
+        ("(abc)?x", [("x",)]),
+        ("(abc)*", []),
+        ("abc{0,2}", [("ab",)]),
+        ("ab{2}c", [("b",), ("a",), ("c",)]),
+        ("a{b", [("a{b",)]),
+        (r"a\.b\\c", [(r"a.b\c",)]),
+        (r"\d+abc\w", [("abc",)]),
+        (r"[abc]def[^]x]", [("def",)]),
+        (r"[[:alpha:]]def", [("def",)]),
+        ("(?i)abc(?-i:d)", [("abcd",)]),
+        ("^abc$", [("abc",)]),
+        ("abc|", []),
+        (r"\Qa.b\Ec", [("a.bc",)]),
+    ],
+)
+def test_what_a_match_must_contain(expression: str, needs: list[tuple[str, ...]]) -> None:
+    assert required(expression) == needs
+
+
+@given(
+    st.from_regex(r"([ab()|?*+.\\\[\]{}1,^$-]|\\w|\\Q|abc){1,12}", fullmatch=True), st.text(alphabet="abc1{,")
+)
+@settings(max_examples=400)
+def test_a_match_contains_what_it_must(expression: str, text: str) -> None:
+    try:
+        pattern = regex(expression)
+    except UsageError:
+        return
+    needs = required(expression)
+    for start, stop in pattern.spans(text):
+        for need in needs:
+            assert any(one in text[start:stop] for one in need), (expression, text, needs)
+
+
+@pytest.mark.parametrize("pattern", [exact("ab"), exact("=> ("), regex(r"\d+"), regex("a.b.c"), regex("")])
+def test_a_pattern_without_a_telling_literal_says_so_and_gives_everything(
+    texts: Index, pattern: Pattern
+) -> None:
+    assert not pattern.is_narrow
+    assert candidates(texts, pattern) == list(range(len(TEXTS)))[::-1]
+
+
+@pytest.mark.parametrize("expression", ["(", "a**", "[z-a]", "(?=x)", r"\1"])
+def test_an_expression_that_is_none_is_a_wrong_call(expression: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(repr(expression))):
+        regex(expression)
+
+
+def test_nothing_cannot_be_looked_for() -> None:
+    with pytest.raises(UsageError):
+        exact("")
+
+
+def test_candidates_come_newest_first_and_can_be_filtered(index: Index) -> None:
+    index.write(
+        message("some words", n, at=NOON - n * DAY, role="tool" if n % 2 else "user") for n in range(6)
+    )
+    narrowed = Query().narrowed(Filter("role", "tool"))
+    assert candidates(index, exact("me wor")) == [0, 1, 2, 3, 4, 5]
+    assert candidates(index, exact("me wor"), narrowed) == [1, 3, 5]
+    assert candidates(index, exact("e"), narrowed) == [1, 3, 5]
+
+
+def test_a_literal_inside_a_word_is_found_after_those_that_begin_with_it(index: Index) -> None:
+    index.write([message("rediscover", 1, at=NOON), message("preredis", 2, at=NOON + 1)])
+    assert candidates(index, exact("redis")) == [1, 2]
+
+
+def test_spans_are_places_of_characters() -> None:
+    text = "é redis 中 Redis \ud800 redis"
+    assert [text[slice(*span)] for span in exact("redis").spans(text)] == ["redis", "redis"]
+    assert [text[slice(*span)] for span in regex("(?i)redis").spans(text)] == ["redis", "Redis", "redis"]
+    assert [text[slice(*span)] for span in exact("REDIS 中", ignores_case=True).spans(text)] == ["redis 中"]
+    assert regex("x*").spans("aaa") == []

@@ -1,0 +1,230 @@
+"""Finding messages by what was said in them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll.index import Filter, Index, parse
+from backscroll.model import workspace_hash
+from tests.index.making import DAY, NOON, found, message
+
+
+def test_a_session_is_found_by_a_word_said_in_it(index: Index) -> None:
+    index.write([message("the cache is stale", 1), message("nothing", 2)])
+    assert found(index, "Cache") == [1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "parseHTTPRequest", "parsehttprequest", "http", "Request", "snake_case_name", "snake", "case_name",
+        "path/to/file.py", "file.py", "E1234", "1234", "cafe", "CAFÉ", "café", "strasse", "naïve",
+    ],
+)  # fmt: skip
+def test_words_are_found_by_whole_and_by_part(index: Index, words: str) -> None:
+    text = "In path/to/file.py parseHTTPRequest calls snake_case_name: E1234 at the Café Straße, nai\u0308ve"
+    index.write([message(text, 1), message("something else", 2)])
+    assert found(index, words) == [1]
+
+
+@pytest.mark.parametrize("words", ["缓存", "缓", "用redis缓", "redis", "テスト", "ｷｬｯｼｭ", "캐시"])
+def test_languages_without_spaces_are_found_by_any_piece(index: Index, words: str) -> None:
+    index.write([message("使用redis缓存。テスト キャッシュ 캐시를", 1), message("别的 东西 テキスト", 2)])
+    assert found(index, words) == [1]
+
+
+def test_characters_that_do_not_stand_together_are_not_found_together(index: Index) -> None:
+    index.write([message("缓和 存在")])
+    assert found(index, "缓存") == []
+
+
+def test_a_phrase_stands_together(index: Index) -> None:
+    index.write([message("redis cache", 1), message("cache for redis", 2)])
+    assert found(index, '"redis cache"') == [1]
+
+
+def test_a_quoted_word_is_not_part_of_another(index: Index) -> None:
+    index.write([message("parseHttpRequest", 1), message("over http", 2)])
+    assert found(index, '"http"') == [2]
+    assert set(found(index, "http")) == {1, 2}
+
+
+def test_a_prefix_is_completed_in_every_way(index: Index) -> None:
+    endings = [f"impo{number:03}" for number in range(200)]
+    index.write([message(f"the {word}", number) for number, word in enumerate(endings)])
+    assert index.search(parse("impo*"), limit=1).total == 200
+    assert index.search(parse('"the impo"*'), limit=1).total == 200
+    assert index.search(parse('"a impo"*'), limit=1).total == 0
+
+
+def test_words_can_be_excluded_and_given_in_alternatives(index: Index) -> None:
+    index.write([message("red apple", 1), message("green apple", 2), message("green pear", 3)])
+    assert found(index, "apple -red") == [2]
+    assert set(found(index, "red OR pear")) == {1, 3}
+    assert set(found(index, "apple -role:tool")) == {1, 2}
+
+
+def test_a_question_typed_verbatim_finds_its_answer(index: Index) -> None:
+    index.write(
+        [
+            message("We dropped the Redis cache: the importer read stale prices.", 1, role="assistant"),
+            message("why did we do it in the end? the others were in favour", 2),
+            message("redis is up", 3, role="tool"),
+        ]
+    )
+    hits = index.search(parse("why did we drop the redis cache in the importer?"), limit=5)
+    assert hits.hits[0].session == 1
+    assert hits.is_relaxed
+
+
+def test_all_words_are_wanted_when_a_message_has_them(index: Index) -> None:
+    index.write([message("redis redis redis", 1), message("the cache of redis", 2)])
+    hits = index.search(parse("is the redis cache there"), limit=5)
+    assert [hit.session for hit in hits.hits] == [2]
+    assert not hits.is_relaxed
+
+
+def test_words_of_a_question_alone_can_be_searched_for(index: Index) -> None:
+    index.write([message("to be or not", 1), message("to be", 2)])
+    assert found(index, "not to") == [1]
+
+
+def test_what_people_said_comes_before_what_tools_put_out(index: Index) -> None:
+    text = "the importer is slow today"
+    index.write([message(text, 1, role="tool"), message(text, 2, role="user"), message(text, 3, role="tool")])
+    assert found(index, "importer")[0] == 2
+
+
+def test_of_equals_the_newer_comes_first(index: Index) -> None:
+    index.write([message("the importer", 1, at=NOON - 60 * DAY), message("the importer", 2, at=NOON)])
+    assert found(index, "importer") == [2, 1]
+
+
+def test_a_much_better_match_is_not_buried_by_its_age(index: Index) -> None:
+    long = "importer " + "and many other words " * 30
+    index.write([message("the importer", 1, at=NOON - 900 * DAY), message(long, 2, at=NOON)])
+    assert found(index, "importer") == [1, 2]
+
+
+def test_a_session_is_told_once_with_its_best_message(index: Index) -> None:
+    index.write(
+        [
+            message("about many things and among them, somewhere, the cache", 1, 0),
+            message("cache", 1, 1),
+            message("cache cache what", 2, 0),
+            message("cache", 3, 0, is_copy=True),
+        ]
+    )
+    hits = index.search(parse("cache"), limit=10)
+    assert {(hit.session, hit.position, hit.match_count) for hit in hits.hits} == {(1, 1, 2), (2, 0, 1)}
+    assert hits.total == 2
+    assert index.search(parse("cache"), limit=10, by="message").total == 3
+
+
+def test_facts_filter(index: Index) -> None:
+    index.write(
+        [
+            message("x", 1, role="tool", tool="Bash", is_error=True, paths=("/w/src/importer.py",)),
+            message("x", 2, role="assistant", model="claude-opus-4-1-20250805", branch="feature/Cache"),
+            message("x", 3, role="thinking", source="cursor", workspace_name="My Ferry"),
+            message("x", 4, role="tool", tool="mcp__github__search", is_edit=True, workspace_hash="abc"),
+            message("x", 5, workspace_hash=workspace_hash("/home/name/ferry"), kind="compaction"),
+        ]
+    )
+    for words, sessions in {
+        "role:tool": {1, 4},
+        "role:tool role:assistant": {1, 2, 4},
+        "tool:bash": {1},
+        "tool:mcp__*": {4},
+        "tool:*git*": {4},
+        "model:opus": {2},
+        "model:sonnet": set(),
+        "branch:feature/cache": {2},
+        "source:cursor": {3},
+        'workspace:"my ferry"': {3},
+        "workspace:abc": {4},
+        "workspace:/home/name/ferry": {5},
+        "is:error": {1},
+        "is:edit": {4},
+        "has:thinking": {3},
+        "file:importer.py": {1},
+        "file:src/imp*": {1},
+        "file:exporter.py": set(),
+        "-role:tool": {2, 3, 5},
+        "x role:tool -is:edit": {1},
+        "source:cursor OR is:error": {1, 3},
+    }.items():
+        assert set(found(index, words)) == sessions, words
+
+
+def test_a_filter_is_not_undone_by_another_from_outside(index: Index) -> None:
+    index.write([message("x", 1, role="tool"), message("x", 2)])
+    query = parse("role:tool").narrowed(Filter("role", "user"))
+    assert index.search(query, limit=5).total == 0
+
+
+def test_times_filter(index: Index) -> None:
+    index.write([message("x", number, at=NOON - number * DAY) for number in range(4)])
+    index.write([message("x", 9, at=None)])
+    assert found(index, "since:2026-10-24T00:00Z") == [0, 1]
+    assert found(index, "until:2026-10-23T00:00Z") == [3]
+    assert found(index, "x since:2026-10-24T00:00Z until:2026-10-25T00:00Z") == [1]
+
+
+def test_without_words_the_newest_comes_first_and_the_undated_last(index: Index) -> None:
+    index.write([message("x", n, at=at) for n, at in [(1, NOON), (2, None), (3, NOON + 1), (4, NOON - 1)]])
+    assert found(index, "role:user") == [3, 1, 4, 2]
+
+
+def test_titles_and_paths_are_searched(index: Index) -> None:
+    index.write([message("hello", 1, title="Faster timetables", paths=("docs/harbour.md",))])
+    assert found(index, "timetables") == [1]
+    assert found(index, "harbour") == [1]
+
+
+@pytest.mark.parametrize("by", ["session", "message"])
+def test_pages_fit_together(index: Index, by: str) -> None:
+    index.write(message(f"cache {'word ' * (n % 7)}", n % 300, n // 300, at=NOON - n) for n in range(3000))
+    whole = []
+    for offset in range(0, 3000, 100):
+        page = index.search(parse("cache"), limit=100, offset=offset, by=by)  # type: ignore[arg-type]
+        whole += [(hit.session, hit.position) for hit in page.hits]
+        assert page.total == (300 if by == "session" else 3000)
+    assert len(whole) == len(set(whole)) == (300 if by == "session" else 3000)
+    if by == "session":
+        assert {session for session, _ in whole} == set(range(300))
+
+
+def test_a_session_that_says_it_a_thousand_times_hides_no_other(index: Index) -> None:
+    index.write(message("cache cache", 1, n) for n in range(3000))
+    index.write([message("somewhere in a longer text there is a cache", 2)])
+    hits = index.search(parse("cache"), limit=5)
+    assert [(hit.session, hit.match_count) for hit in hits.hits] == [(1, 3000), (2, 1)]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    index = Index(tmp_path_factory.mktemp("small"))
+    index.rebuild()
+    index.write([message("a word, 中文 and é", 1), message("zz", 2)])
+    return index
+
+
+@settings(max_examples=300)
+@given(st.text() | st.text(alphabet='ab"-*:O R中é\ud800().[]{}\\|?'))
+def test_any_text_can_be_searched_for(small: Index, text: str) -> None:
+    hits = small.search(parse(text), limit=5)
+    if not any(map(str.isalnum, text)):
+        assert hits.total == 0
+
+
+@given(st.text(alphabet="!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ", max_size=12))
+def test_stray_punctuation_never_widens_a_search(small: Index, mess: str) -> None:
+    quiet = mess.replace("-", " ").replace('"', " ").replace("*", " ").replace(":", " ")
+    assert small.search(parse(f"word {quiet}"), limit=5).total == 1
+    assert small.search(parse(f"absent {mess}"), limit=5).total == 0
+
+
+def test_a_page_of_nothing_is_empty(small: Index) -> None:
+    assert small.search(parse("word"), limit=0).hits == []
+    assert small.search(parse("word"), limit=5, offset=9).hits == []

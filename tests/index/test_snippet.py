@@ -1,0 +1,133 @@
+"""The piece of a message that is shown."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.index import exact, parse, regex
+from backscroll.index.snippet import snippet
+from backscroll.index.spans import Span, fold, spans_of
+
+
+def marked(text: str, words: str) -> str:
+    """The line that is shown, with what was found in brackets."""
+    shown = snippet(text, spans_of(text, parse(words)))
+    line = shown.match
+    for start, end in reversed(shown.highlights):
+        line = f"{line[:start]}[{line[start:end]}]{line[end:]}"
+    return line
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ("the Cache is stale", "cache", "the [Cache] is stale"),
+        ("cached caches cache", "cache", "cached caches [cache]"),
+        ("parseHTTPRequest of E1234", "http 1234", "parse[HTTP]Request of E[1234]"),
+        ("a snake_case_name b", "snake_case_name", "a [snake_case_name] b"),
+        ("a snake_case_name b", "case", "a snake_[case]_name b"),
+        ("see path/to/file.py", "file.py", "see path/to/[file.py]"),
+        ("a redis, cache", '"redis cache"', "a [redis, cache]"),
+        ("Café, ŁÓDŹ", "cafe lodz", "[Café], [ŁÓDŹ]"),
+        ("le cafe\u0301 est la\u0300", "CAFÉ la", "le [cafe\u0301] est [la\u0300]"),
+        ("使用redis缓存", "redis", "使用[redis]缓存"),
+        ("使用redis缓存", "缓存", "使用redis[缓存]"),
+        ("the importers of it", "impo*", "the [importers] of it"),
+        ("  indented cache  ", "cache", "indented [cache]"),
+        ("nothing here", "cache", "nothing here"),
+        ("not the cache", "cache -not", "not the [cache]"),
+    ],
+)
+def test_what_was_found_is_marked(text: str, words: str, line: str) -> None:
+    assert marked(text, words) == line
+
+
+def test_the_line_with_most_of_the_words_is_shown() -> None:
+    assert marked("redis\n\nredis cache\ncache redis", "redis cache") == "[redis] [cache]"
+
+
+def test_lines_around_are_given() -> None:
+    text = "\n".join(f"line {number}" for number in range(1, 10))
+    shown = snippet(text, exact("line 5").spans(text))
+    assert shown.context == ["line 3", "line 4", "line 5", "line 6", "line 7"]
+    assert shown.line_number == 5
+    assert snippet(text, exact("line 1").spans(text), context=1).context == ["line 1", "line 2"]
+    assert snippet(text, exact("line 9").spans(text), context=0).context == ["line 9"]
+
+
+def test_an_expression_is_marked_where_it_matches() -> None:
+    text = "one E1234 and E99"
+    shown = snippet(text, regex(r"E\d+").spans(text))
+    assert [shown.match[start:end] for start, end in shown.highlights] == ["E1234", "E99"]
+
+
+def test_a_match_over_several_lines_is_marked_as_far_as_it_is_shown() -> None:
+    text = "first\nsecond\nthird"
+    shown = snippet(text, regex(r"(?s)econd.*hir").spans(text))
+    assert (shown.match, shown.highlights, shown.line_number) == ("second", [(1, 6)], 2)
+
+
+def test_spans_that_overlap_are_marked_as_one() -> None:
+    assert snippet("abcdef", [(0, 3), (2, 5), (5, 6)]).highlights == [(0, 6)]
+
+
+def test_a_line_of_a_megabyte_is_cut_around_the_match_quickly() -> None:
+    text = "x" * 1_000_000 + " needle " + "y" * 1_000_000
+    before = time.perf_counter()
+    shown = snippet(text, spans_of(text, parse("needle")))
+    assert time.perf_counter() - before < 0.5
+    assert len(shown.match) <= 300
+    assert [shown.match[start:end] for start, end in shown.highlights] == ["needle"]
+    assert all(len(line) <= 300 for line in shown.context)
+
+
+def test_a_word_said_ten_thousand_times_is_shown_quickly() -> None:
+    text = "é needle and thread " * 20_000
+    before = time.perf_counter()
+    assert "[needle] and [thread]" in marked(text, "needle thread")
+    assert time.perf_counter() - before < 1
+
+
+def test_a_long_line_is_not_cut_between_a_letter_and_its_accent() -> None:
+    text = "e\u0301" * 400 + " needle " + "a\u0300" * 400
+    shown = snippet(text, spans_of(text, parse("needle")))
+    assert shown.match[0] == "e"
+    assert shown.match[-1] == "\u0300"
+
+
+def test_an_empty_text_has_an_empty_snippet() -> None:
+    shown = snippet("", [])
+    assert (shown.match, shown.highlights, shown.context, shown.line_number) == ("", [], [""], 1)
+
+
+@given(st.text())
+def test_folding_moves_no_character(text: str) -> None:
+    assert len(fold(text)) == len(text)
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(0, 3)))
+
+
+@given(st.text(alphabet="ab \n\u0301é中\u200d", max_size=60), SPANS, st.integers(0, 3))
+def test_any_text_and_spans_give_a_piece_of_the_text(
+    text: str, places: list[tuple[int, int, int]], context: int
+) -> None:
+    spans = [
+        Span(start, start + length, term) for start, length, term in places if start + length <= len(text)
+    ]
+    shown = snippet(text, spans, context=context)
+    assert shown.match in text
+    assert shown.match in shown.context
+    assert len(shown.context) <= 2 * context + 1
+    assert shown.match.strip() in text.split("\n")[shown.line_number - 1]
+    ends = [0, *(place for pair in shown.highlights for place in pair)]
+    assert ends == sorted(ends)
+    assert ends[-1] <= len(shown.match)
+
+
+@given(st.text(alphabet="abAB é中_1-\u0301"), st.text(alphabet='abé中_1 "*-'))
+def test_spans_stand_where_they_say(text: str, words: str) -> None:
+    for span in spans_of(text, parse(words)):
+        assert 0 <= span.start < span.end <= len(text)

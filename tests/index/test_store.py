@@ -1,0 +1,238 @@
+"""The index as a view that can be lost at any moment."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from backscroll.index import Index, IndexDamagedError, parse
+from backscroll.index.writing import Writer
+from tests.index.making import found, message
+
+WRITE_FOREVER = """
+import sys
+from itertools import count
+from pathlib import Path
+from backscroll.index import Document, Index
+index = Index(Path(sys.argv[1]))
+for batch in count():
+    texts = [f"batch{batch} steady" for _ in range(20)]
+    assert index.write(
+        (Document(session=batch, position=n, role="user", source="s", workspace_hash="h", text=text)
+         for n, text in enumerate(texts)),
+        forget=[batch - 50] if batch >= 50 else [], watermark=str(batch),
+    )
+    print(batch, flush=True)
+"""
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys\nprint(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_and_making_one_loads_no_engine(tmp_path: Path) -> None:
+    code = f"from backscroll.index import *\nIndex({str(tmp_path)!r}); parse('a')"
+    assert not {"tantivy", "re2"} & modules_after(code)
+
+
+def test_an_index_that_was_never_made_is_not_usable(tmp_path: Path) -> None:
+    index = Index(tmp_path / "none")
+    assert not index.is_usable()
+    assert index.watermark is None
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(IndexDamagedError):
+        index.search(parse("x"), limit=1)
+
+
+def test_a_new_index_is_empty_and_usable(index: Index) -> None:
+    assert index.is_usable()
+    assert index.watermark is None
+    assert index.search(parse("role:user OR -role:tool"), limit=5).total == 0
+
+
+def test_only_its_owner_can_look_into_it(index: Index) -> None:
+    if os.name == "posix":
+        assert index.folder.stat().st_mode & 0o077 == 0
+
+
+def test_what_was_written_can_be_found_at_once_by_everybody(index: Index) -> None:
+    other = Index(index.folder)
+    assert found(other, "cache") == []
+    index.write([message("cache")])
+    assert found(index, "cache") == found(other, "cache") == [1]
+
+
+def test_a_session_can_be_forgotten_and_written_anew_in_one_step(index: Index) -> None:
+    index.write([message("old cache", 1), message("cache", 2)])
+    index.write([message("new cache", 1)], forget=[1])
+    assert sorted(found(index, "cache")) == [1, 2]
+    assert found(index, "old") == []
+
+
+def test_forgetting_reaches_every_message(index: Index) -> None:
+    index.write(message("cache", session, n) for session in range(40) for n in range(10))
+    index.write([], forget=range(39))
+    assert index.search(parse("cache"), limit=1, by="message").total == 10
+
+
+def test_the_watermark_is_what_was_last_committed(index: Index) -> None:
+    index.write([message("a")], watermark="first")
+    index.write([message("b")])
+    assert Index(index.folder).watermark == "first"
+    index.write([], watermark="second")
+    assert Index(index.folder).watermark == "second"
+
+
+def test_a_second_writer_is_turned_away_at_once(index: Index) -> None:
+    other = Index(index.folder)
+    with index.writer() as writer:
+        assert writer is not None
+        before = time.perf_counter()
+        assert other.write([message("cache")]) is False
+        assert time.perf_counter() - before < 1
+    assert other.write([message("cache")]) is True
+
+
+def test_several_commits_under_one_hold(index: Index) -> None:
+    with index.writer() as writer:
+        assert writer is not None
+        writer.add([message("one", 1)])
+        writer.commit("1")
+        assert found(index, "one") == [1]
+        writer.add([message("two", 2)])
+        writer.commit("2")
+    assert found(index, "two") == [2]
+
+
+def test_what_was_not_committed_is_dropped(index: Index) -> None:
+    def documents() -> object:
+        yield message("cache")
+        raise KeyError("the archive went away")
+
+    with pytest.raises(KeyError):
+        index.write(documents())  # type: ignore[arg-type]
+    assert found(index, "cache") == []
+    assert index.write([message("cache")])
+
+
+def test_many_small_commits_do_not_leave_the_index_in_pieces(index: Index) -> None:
+    for number in range(40):
+        index.write([message("cache", number)])
+    pieces = list(next(path for path in index.folder.iterdir() if path.is_dir()).glob("*.term"))
+    assert len(pieces) < 20
+    assert index.search(parse("cache"), limit=1).total == 40
+
+
+def test_half_characters_anywhere_do_no_harm(index: Index) -> None:
+    half = "a\ud800b"
+    more = {
+        "tool": half,
+        "model": half,
+        "branch": half,
+        "workspace_name": half,
+        "paths": (half,),
+        "title": half,
+    }
+    assert index.write([message(f"cache {half}", **more)])
+    assert found(index, f'cache "{half}" tool:{half}') == [1]
+
+
+def test_rebuilding_starts_empty_and_leaves_readers_alone(index: Index) -> None:
+    index.write([message("cache")], watermark="7")
+    other = Index(index.folder)
+    assert found(other, "cache") == [1]
+    index.rebuild()
+    assert index.is_usable()
+    assert index.watermark is None
+    assert found(other, "cache") == []
+    assert len([path for path in index.folder.iterdir() if path.is_dir()]) == 1
+
+
+def test_an_index_of_another_version_is_not_used(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.write([message("cache")])
+    monkeypatch.setattr("backscroll.index.fields.VERSION", 99)
+    assert not Index(index.folder).is_usable()
+
+
+def files(index: Index) -> list[Path]:
+    return sorted(path for path in index.folder.rglob("*") if path.is_file() and path.name[0] != ".")
+
+
+def damaged(index: Index, path: Path, how: str) -> None:
+    match how:
+        case "gone":
+            path.unlink()
+        case "empty":
+            path.write_bytes(b"")
+        case "cut":
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        case "noise":
+            path.write_bytes(random.Random(1).randbytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "cut", "noise"])
+def test_any_damaged_file_is_noticed_and_can_be_rebuilt(tmp_path: Path, how: str) -> None:
+    first = Index(tmp_path / "index")
+    first.rebuild()
+    for number in range(len(files(first)) + 12):
+        first.rebuild()
+        first.write([message("the cache of E1234", n, paths=("a/b.py",)) for n in range(30)])
+        paths = files(first)
+        if number >= len(paths):
+            break
+        first.close()
+        damaged(first, paths[number], how)
+        second = Index(tmp_path / "index")
+        try:
+            is_whole = second.is_usable() and second.search(parse("cache"), limit=50).total == 30
+        except IndexDamagedError:
+            is_whole = False
+        second.rebuild()
+        assert second.is_usable()
+        assert is_whole or second.search(parse("cache"), limit=5).total == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
+def test_a_writer_killed_at_any_moment_leaves_the_last_commit(index: Index) -> None:
+    rng = random.Random(5)
+    for _ in range(4):
+        index.rebuild()
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITE_FOREVER, str(index.folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.random() * 0.4)
+        process.kill()
+        said = process.stdout.read().split()
+        process.wait()
+        process.stdout.close()
+        after = Index(index.folder)
+        assert after.is_usable()
+        last = int(after.watermark or -1)
+        assert last >= int(said[-1] if said else 0)
+        kept = range(max(0, last - 49), last + 1)
+        assert after.search(parse("steady"), limit=1).total == len(kept)
+        assert after.search(parse(f"batch{last}"), limit=1, by="message").total == 20
+        assert after.write([message("cache")]), "the lock of a dead process holds nobody up"
+
+
+def test_a_disk_that_cannot_be_written_is_said_plainly(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def commit(self) -> None:
+            raise ValueError("No space left on device")
+
+        def __getattr__(self, name: str) -> object:
+            return lambda *_: None
+
+    writer = Writer.__new__(Writer)
+    monkeypatch.setattr(writer, "_writer", Full(), raising=False)
+    with pytest.raises(OSError, match="No space left"):
+        writer.commit("1")

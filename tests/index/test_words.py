@@ -1,0 +1,79 @@
+"""What a text is found by."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.index.words import analyse, bigrams, split
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("parseHTTPRequest", "HTTP Request parse"),
+        ("useEffect", "Effect use"),
+        ("HTTPServer", "HTTP Server"),
+        ("getURLs", "URLs get"),
+        ("E1234", "1234"),
+        ("test123", "123 test"),
+        ("iPhone12Pro", "12 Phone Pro"),
+        ("caféLatte", "Latte café"),
+        ("plain", ""),
+        ("IDs", ""),
+        ("CONSTANT", ""),
+        ("snake_case_name", ""),  # falls apart where the index cuts words
+        ("3f2a9b4c8d1e", ""),
+        ("aGVsbG8gd29ybGQhIHRoaXMgaXMgYmFzZTY0", ""),
+    ],
+)
+def test_compound_identifiers_are_found_by_their_parts(identifier: str, parts: str) -> None:
+    assert analyse(f"({identifier}, x)").parts == parts
+
+
+def test_a_part_is_told_once() -> None:
+    assert analyse("getName setName getName").parts == "Name get set"
+
+
+def test_chinese_japanese_and_korean_are_cut_out_and_paired() -> None:
+    found = analyse("使用redis缓存。テスト")
+    assert (found.words, found.pairs) == (" redis 。 ", "使用 用 缓存 存 テス スト ト")
+
+
+def test_a_text_of_plain_words_is_left_alone() -> None:
+    text = "nothing — to «see» here"
+    assert analyse(text).words is text
+
+
+def test_accents_are_joined_to_their_letters() -> None:
+    found = analyse("re\u0301sume\u0301")
+    assert found.words == "résumé"
+    assert found.is_odd
+
+
+def test_half_characters_do_no_harm() -> None:
+    assert analyse("left \ud800 right").words == "left ? right"
+
+
+@pytest.mark.parametrize(("length", "is_odd"), [(150, False), (256, True), (5000, True)])
+def test_a_text_with_a_word_too_long_for_the_dictionary_is_marked(length: int, is_odd: bool) -> None:
+    assert analyse(f"short {'x' * length} short").is_odd is is_odd
+
+
+def test_a_long_text_of_short_words_is_not_odd() -> None:
+    assert not analyse("word " * 10_000).is_odd
+
+
+@given(st.text(min_size=1))
+def test_every_character_of_a_run_begins_a_pair(run: str) -> None:
+    assert [pair[0] for pair in bigrams(run)] == list(run)
+
+
+@given(st.text())
+def test_any_text_can_be_analysed(text: str) -> None:
+    found = analyse(text)
+    "".join((found.words, found.parts, found.pairs)).encode()
+
+
+@given(st.from_regex(r"[A-Za-z0-9é]{1,64}", fullmatch=True))
+def test_parts_are_parts(compound: str) -> None:
+    assert all(part in compound for part in split(compound.encode()))

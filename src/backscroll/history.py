@@ -1,20 +1,23 @@
 """The library: everything a face can do is a method here."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import sources
 from backscroll.config import Machine, NamedRoot, archive_home, this_machine
 from backscroll.errors import DataNotFoundError, SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
-from backscroll.model import PaginatedResult, Pagination, Session, SessionSummary
+from backscroll.model import PaginatedResult, Pagination, SearchResult, Session, SessionSummary
 from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, Filter, Status
+    from backscroll.index import Index
+    from backscroll.ingest.finding import By
     from backscroll.ingest.sync import Synced
     from backscroll.testing.demo import Demo
 
@@ -78,7 +81,58 @@ class History:
         from backscroll.ingest.sync import sync
 
         with self._archive.patience(None if wait else 0.0) as archive:
-            return sync(archive, self.roots(), progress) if archive is not None else None
+            if archive is None:
+                return None
+            report = sync(archive, self.roots(), progress)
+        if report.sessions or not self._index.is_usable():
+            self._update_index()
+        return report
+
+    @cached_property
+    def _index(self) -> "Index":
+        from backscroll.index import Index
+
+        return Index(self.archive_path.with_name("index"))
+
+    def _update_index(self) -> None:
+        from backscroll.ingest.indexing import update
+
+        update(self._archive, self._index)
+
+    def search_sessions(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+        by: "By" = "session",
+        context: int = 2,
+        pattern: Literal["words", "exact", "regex"] = "words",
+        filters: Mapping[str, str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> SearchResult:
+        """Find what was said: words in the query syntax, an exact substring, or a regular expression.
+
+        ``filters`` are those of the query syntax, by name: source, workspace, role, tool, model, branch …
+        """
+        from backscroll.index import Filter, Query, exact, parse, regex
+        from backscroll.ingest.finding import find_pattern, find_words
+
+        _check_page(limit, offset)
+        if not self._index.is_usable():
+            self._update_index()
+        asked = parse(query) if pattern == "words" else Query()
+        conditions = [Filter(name, value) for name, value in (filters or {}).items()]
+        asked = asked.narrowed(*conditions, since=since, until=until)
+        if pattern == "words":
+            return find_words(
+                self._archive, self._index, asked, limit=limit, offset=offset, by=by, context=context
+            )
+        looked_for = exact(query) if pattern == "exact" else regex(query)
+        return find_pattern(
+            self._archive, self._index, looked_for, asked, limit=limit, offset=offset, by=by, context=context
+        )
 
     def list_sessions(
         self, wanted: "Filter | None" = None, *, limit: int = 20, offset: int = 0

@@ -156,6 +156,30 @@ class Archive:
         """What does not agree with itself, a sentence each; nothing when the archive is whole."""
         return verify(self._db)
 
+    # --- the index ----------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> str:
+        """What tells this archive from every other."""
+        return str(self._db.execute("select id from identity").fetchone()[0])
+
+    def unindexed(self, limit: int) -> list[int]:
+        """Sessions and subagents whose words the index does not have."""
+        return [number for (number,) in self._db.execute("select number from unindexed limit ?", [limit])]
+
+    def mark_indexed(self, numbers: Iterable[int]) -> None:
+        """The index has these now."""
+        with transaction(self._db):
+            self._db.executemany("delete from unindexed where number = ?", [(number,) for number in numbers])
+
+    def mark_unindexed(self) -> None:
+        """The index has nothing."""
+        with transaction(self._db):
+            self._db.execute(
+                "insert or ignore into unindexed select number from conversations"
+                " union select number from subagent"
+            )
+
     # --- reading ------------------------------------------------------------------------------------------
 
     def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
@@ -169,6 +193,18 @@ class Archive:
     def find(self, id_: str) -> list[SessionSummary]:
         """Sessions and subagents whose id begins so."""
         return reading.find(self._db, id_)
+
+    def by_number(self, number: int) -> SessionSummary | None:
+        """The session or subagent that has this number in the archive."""
+        return reading.by_number(self._db, number)
+
+    def message_at(self, summary: SessionSummary, position: int) -> Message | None:
+        """One message of a session."""
+        return reading.message_at(self._db, summary, position)
+
+    def index_of(self, summary: SessionSummary) -> int:
+        """A session's place in the whole list, from 1."""
+        return reading.index_of(self._db, summary)
 
     def messages_of(self, summary: SessionSummary) -> list[Message]:
         """Every message of a session, in order."""

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from backscroll.model import Message
+from backscroll.model import Message, is_universal, record_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -37,7 +37,9 @@ def unpack(body: bytes) -> list[Message]:
     return _decoder.decode(decompress(body))
 
 
-def record_number(id_: str) -> int:
-    """A message's record as a number: its id without the part that counts messages of one record."""
-    digest = blake2b(id_.partition(".")[0].encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def record_number(id_: str, session_id: str = "") -> int:
+    """A message's record as a number: the same in every session that holds it, if it is the same anywhere."""
+    record = record_of(id_)
+    name = record if is_universal(record) else f"{session_id} {record}"
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

@@ -13,7 +13,16 @@ from backscroll.archive.bodies import unpack
 from backscroll.archive.derive import Session
 from backscroll.model import Message, SessionSummary, TokenUsage
 
-__all__ = ["Filter", "count", "find", "messages_of", "summaries"]
+__all__ = [
+    "Filter",
+    "by_number",
+    "count",
+    "find",
+    "index_of",
+    "message_at",
+    "messages_of",
+    "summaries",
+]
 
 _COLUMNS = (
     "external_id, source, platform, title, workspace_path, workspace_name, message_count, started_at,"
@@ -25,7 +34,7 @@ _AGENTS = (
     " message_count, started_at, updated_at, prompt as first_message_preview, null as git_branch,"
     " iif(model is null, '[]', json_array(model)) as models, null as version, '[]' as agent_ids,"
     " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"
-    " is_gone, parent_id, 0 as number from subagent where visibility in ('listed', 'archived')"
+    " is_gone, parent_id, number from subagent where visibility in ('listed', 'archived')"
 )
 
 
@@ -101,10 +110,10 @@ def count(db: sqlite3.Connection, wanted: Filter) -> int:
 def summaries(db: sqlite3.Connection, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
     """One page, newest first."""
     _, values = wanted.condition()
+    query = f"select * from ({_source_table(wanted)})"  # noqa: S608
+    order = " order by updated_at desc, parent_id is not null, number desc, external_id"
     rows = db.execute(
-        f"select * from ({_source_table(wanted)}) order by updated_at desc, number desc, external_id"  # noqa: S608
-        " limit :limit offset :offset",
-        {**values, "limit": limit, "offset": offset},
+        f"{query} {order} limit :limit offset :offset", {**values, "limit": limit, "offset": offset}
     )
     return [_summary(row, offset + place) for place, row in enumerate(rows, start=1)]
 
@@ -156,6 +165,45 @@ def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSu
             [id_, upper, limit],
         ).fetchall()
     return [_summary(row, None) for row in exact]
+
+
+def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
+    """The session or subagent that has this number."""
+    row = db.execute(
+        f"select {_COLUMNS}, null as parent_id, number from conversations where number = :number"  # noqa: S608
+        f" union all {_AGENTS} and number = :number",
+        {"number": number},
+    ).fetchone()
+    return _summary(row, None) if row is not None else None
+
+
+def message_at(db: sqlite3.Connection, summary: SessionSummary, position: int) -> Message | None:
+    """One message, without reading the rest where that can be avoided."""
+    accounts, agent_id = _accounts(db, summary)
+    if agent_id is not None or len(accounts) != 1:
+        messages = messages_of(db, summary)
+        return messages[position] if position < len(messages) else None
+    number = accounts[0].number
+    row = db.execute(
+        "select 0, body from amendment where account = :account and position = :position union all"
+        " select :position - position, body from (select position, body from chunk where account = :account"
+        " and position <= :position order by position desc limit 1)",
+        {"account": number, "position": position},
+    ).fetchone()
+    messages = unpack(row[1]) if row is not None else []
+    return messages[row[0]] if row is not None and row[0] < len(messages) else None
+
+
+def index_of(db: sqlite3.Connection, summary: SessionSummary) -> int:
+    """A session's place in the whole list, from 1."""
+    return int(
+        db.execute(
+            "select count(*) + 1 from conversations c, (select updated_at, number from conversations"
+            " where external_id = ? and platform = ?) one where c.visibility in ('listed', 'archived')"
+            " and (c.updated_at, c.number) > (one.updated_at, one.number)",
+            [summary.id, summary.platform],
+        ).fetchone()[0]
+    )
 
 
 def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> list[Message]:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -25,11 +26,22 @@ def conversation_id(platform: str, id_: str) -> str:
     return str(uuid5(_NAMESPACE, f"{platform}:{id_}"))
 
 
+def subagent_number(session: Session, agent_id: str) -> int:
+    """A subagent's number, the same each time its row is made, and no session's."""
+    digest = blake2b(f"{session.platform} {session.id} {agent_id}".encode(), digest_size=8).digest()
+    return 1 << 60 | int.from_bytes(digest, "big") >> 8
+
+
 def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     """Make a session's rows anew from its accounts."""
     accounts = accounts_of(db, session)
     if not accounts:
         key = [session.id, session.platform]
+        db.execute(
+            "insert or ignore into unindexed select number from conversations where external_id = ?"
+            " and platform = ? union select number from subagent where parent_id = ? and platform = ?",
+            key * 2,
+        )
         db.execute("delete from conversations where external_id = ? and platform = ?", key)
         db.execute("delete from subagent where parent_id = ? and platform = ?", key)
         return
@@ -92,6 +104,7 @@ def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> No
         "is_gone": all(one.is_gone for one in told),
     }
     _replace(db, "conversations", values)
+    db.execute("insert or ignore into unindexed values (?)", [values["number"]])
     _write_agents(db, session, agents, told, inlined)
 
 
@@ -247,7 +260,9 @@ def _insert_agent(
     db: sqlite3.Connection, session: Session, agent_id: str, source: str, values: dict[str, Any]
 ) -> None:
     key = {"platform": session.platform, "agent_id": agent_id, "parent_id": session.id, "source": source}
-    _replace(db, "subagent", key | values)
+    number = subagent_number(session, agent_id)
+    _replace(db, "subagent", {"number": number} | key | values)
+    db.execute("insert or ignore into unindexed values (?)", [number])
 
 
 def _count_inlined(db: sqlite3.Connection, told: list[Account], agent_id: str) -> int:

@@ -229,6 +229,13 @@ create table subagent (
     unique (platform, parent_id, agent_id)
 );
 
+-- sessions and subagents whose words the index does not have yet, or has otherwise
+create table unindexed (number integer primary key);
+
+-- who this archive is, so that an index can tell whether it is its own
+create table identity (id text not null);
+insert into identity values (lower(hex(randomblob(16))));
+
 create table ledger (
     number integer primary key,
     unit integer not null references unit(number) on delete cascade,

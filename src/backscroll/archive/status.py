@@ -57,12 +57,14 @@ def verify(db: sqlite3.Connection) -> list[str]:
     for unit, offset, digest, body in db.execute("select unit, offset, sha256, body from raw"):
         if sha256(decompress(body)).digest() != digest:
             found.append(f"the original of unit {unit} is damaged at byte {offset}")
-    for account, count in db.execute("select number, messages from account where not is_former").fetchall():
-        found += _verify_account(db, account, count)
+    for account, count, id_ in db.execute(
+        "select number, messages, id from account where not is_former"
+    ).fetchall():
+        found += _verify_account(db, account, count, id_)
     return found
 
 
-def _verify_account(db: sqlite3.Connection, account: int, count: int) -> list[str]:
+def _verify_account(db: sqlite3.Connection, account: int, count: int, id_: str) -> list[str]:
     """Whether an account's messages are all there, and are the ones its rows speak of."""
     records = dict(db.execute("select position, record from message where account = ?", [account]).fetchall())
     if len(records) != count:
@@ -76,7 +78,7 @@ def _verify_account(db: sqlite3.Connection, account: int, count: int) -> list[st
         if first != place:
             return [f"account {account} lacks the messages from {place} to {first}"]
         for message in unpack(body):
-            if place not in amended and records.get(place) != record_number(message.id):
+            if place not in amended and records.get(place) != record_number(message.id, id_):
                 return [f"message {place} of account {account} is not the one its row speaks of"]
             place += 1
     return [] if place == count else [f"account {account} ends at message {place} of {count}"]

@@ -182,7 +182,7 @@ class _Account:
             return place
         rows = self.db.execute(
             "select position from message where account = ? and record = ? order by position",
-            [self.number, record_number(id_)],
+            [self.number, record_number(id_, self.opening.id)],
         ).fetchall()
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
         return rows[order][0] if order < len(rows) else None
@@ -270,7 +270,7 @@ class _Account:
                 (
                     self.number,
                     place,
-                    record_number(message.id),
+                    record_number(message.id, self.opening.id),
                     _milliseconds(message),
                     message.role,
                     message.kind,
@@ -328,7 +328,7 @@ class _Account:
                 (
                     self.number,
                     response,
-                    record_number(message.id) if message is not None else 0,
+                    record_number(message.id, self.opening.id) if message is not None else 0,
                     _milliseconds(message) if message is not None else None,
                     self.opening.agent_id is not None or (message is not None and message.is_sidechain),
                     message.model if message is not None else None,

@@ -21,6 +21,7 @@ _COMMANDS = {
     "archive": ("backscroll.cli.archive", "Look after the file that everything is kept in."),
     "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
     "list": ("backscroll.cli.list", "List sessions, newest first."),
+    "search": ("backscroll.cli.search", "Find the sessions where something was said."),
     "show": ("backscroll.cli.show", "Show a session."),
     "sync": ("backscroll.cli.sync", "Read what changed into the archive."),
     "doctor": ("backscroll.cli.doctor", "Say what history there is, and whether all of it was understood."),

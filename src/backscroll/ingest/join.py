@@ -12,7 +12,18 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.model import STORES, Closing, Link, Message, Opening, Reading, TokenUsage, Told
+from backscroll.model import (
+    STORES,
+    Closing,
+    Link,
+    Message,
+    Opening,
+    Reading,
+    TokenUsage,
+    Told,
+    is_universal,
+    record_of,
+)
 
 __all__ = ["Key", "Session", "join"]
 
@@ -102,9 +113,10 @@ def _completed(closing: Closing, other: Closing) -> Closing:
     )
 
 
-def _record(message: Message) -> str:
-    """The id of the record a message is from."""
-    return message.id.partition(".")[0]
+def _record(key: Key, message: Message) -> str:
+    """The record a message is from, by a name that is the same in every session that holds it."""
+    record = record_of(message.id)
+    return f"{key[0]} {record}" if is_universal(record) else f"{key} {record}"
 
 
 def _owners(sessions: dict[Key, Session]) -> dict[str, Key]:
@@ -117,7 +129,7 @@ def _owners(sessions: dict[Key, Session]) -> dict[str, Key]:
     for key, session in sessions.items():
         for message in session.messages:
             rank = (message.copied_from is not None, message.timestamp or _LATEST)
-            held = holders.setdefault(f"{key[0]} {_record(message)}", {})
+            held = holders.setdefault(_record(key, message), {})
             held[key] = min(rank, held.get(key, rank))
     owners: dict[str, Key] = {}
     for record, held in holders.items():
@@ -139,7 +151,7 @@ def _with_copies(key: Key, session: Session, owners: dict[str, Key]) -> Session:
         return session
     messages = []
     for message in session.messages:
-        owner = owners.get(f"{key[0]} {_record(message)}", key)
+        owner = owners.get(_record(key, message), key)
         copied = owner[1] if owner != key else None
         messages.append(message if copied is None else replace(message, copied_from=copied))
     return replace(session, messages=tuple(messages))
@@ -152,7 +164,7 @@ def _with_titles(
     homes: dict[str, tuple[Key, datetime]] = {}
     for key, session in sessions.items():
         for message in session.messages:
-            record = f"{key[0]} {_record(message)}"
+            record = _record(key, message)
             if owners.get(record, key) == key:
                 homes[record] = (key, message.timestamp or _LATEST)
     best: dict[Key, tuple[datetime, str]] = {}

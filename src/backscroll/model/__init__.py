@@ -13,7 +13,10 @@ from backscroll.model.message import (
     TimeSource,
     TokenUsage,
     ToolCall,
+    is_universal,
+    record_of,
 )
+from backscroll.model.search import SearchMatch, SearchResult
 from backscroll.model.stream import (
     STORES,
     Agent,
@@ -58,6 +61,8 @@ __all__ = [
     "Problem",
     "Reading",
     "Role",
+    "SearchMatch",
+    "SearchResult",
     "Session",
     "SessionSummary",
     "Spent",
@@ -74,7 +79,9 @@ __all__ = [
     "answered",
     "fold",
     "is_same_response",
+    "is_universal",
     "normalised",
+    "record_of",
     "with_answer",
     "without_call",
     "workspace_hash",

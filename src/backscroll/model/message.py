@@ -4,6 +4,7 @@ Everything here is a value: frozen, comparable, and free of ids that only the
 archive needs.
 """
 
+import re
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +22,8 @@ __all__ = [
     "TimeSource",
     "TokenUsage",
     "ToolCall",
+    "is_universal",
+    "record_of",
 ]
 
 Role = Literal["user", "assistant", "thinking", "tool", "error", "system"]
@@ -146,6 +149,19 @@ class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def is_error(self) -> bool:
         return self.status == "failed"
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def record_of(id_: str) -> str:
+    """The id of the record that a message is from."""
+    return id_.partition(".")[0]
+
+
+def is_universal(record: str) -> bool:
+    """Whether a record's id means the same record in any session; hashes and line numbers do not."""
+    return _UUID.fullmatch(record) is not None
 
 
 class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

@@ -6,9 +6,16 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Message, PaginatedResult, Session, SessionSummary
+from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
 
-__all__ = ["encoded", "message_document", "page_document", "session_document", "summary_document"]
+__all__ = [
+    "encoded",
+    "message_document",
+    "page_document",
+    "search_document",
+    "session_document",
+    "summary_document",
+]
 
 
 def encoded(document: Any) -> bytes:
@@ -35,6 +42,26 @@ def page_document(page: PaginatedResult[SessionSummary]) -> dict[str, Any]:
     return {
         "data": [summary_document(summary) for summary in page.data],
         "pagination": msgspec.structs.asdict(page.pagination),
+    }
+
+
+def search_document(found: SearchResult) -> dict[str, Any]:
+    """A page of what a search found."""
+    page: dict[str, Any] = {
+        "total": found.total,
+        "limit": found.limit,
+        "offset": found.offset,
+        "has_more": found.has_more,
+    }
+    if found.total is None:
+        page["total_at_least"] = found.total_at_least
+    return {
+        "data": [
+            msgspec.structs.asdict(match) | {"timestamp": _iso(match.timestamp)} for match in found.data
+        ],
+        "pagination": page,
+        "took_ms": found.took_ms,
+        "is_relaxed": found.is_relaxed,
     }
 
 

@@ -1,14 +1,14 @@
 """Sessions as lines of text, safe for any terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import msgspec
 
-from backscroll.model import Message, PaginatedResult, Session, SessionSummary, ToolCall
+from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary, ToolCall
 
-__all__ = ["inert", "session_lines", "transcript_lines"]
+__all__ = ["inert", "match_lines", "session_lines", "transcript_lines"]
 
 # Everything a terminal could obey, and everything that hides or reorders what is shown.
 _HOSTILE = re.compile(
@@ -63,6 +63,35 @@ def session_lines(page: PaginatedResult[SessionSummary], now: datetime | None = 
     shown = page.pagination
     if shown.has_more or shown.offset:
         yield f"{shown.offset + 1} to {shown.offset + len(page.data)} of {shown.total:,}"
+
+
+def match_lines(found: SearchResult, *, is_coloured: bool, now: datetime | None = None) -> Iterator[str]:
+    """What a search found: the session, and the place in it with its surroundings."""
+    now = now or datetime.now(UTC)
+    for match in found.data:
+        more = f" · {match.match_count:,} matches" if match.match_count > 1 else ""
+        index = f"{match.session_index:>4}" if match.session_index is not None else "    "
+        yield f"{index}  {_one_line(match.title or match.session_ref, 90)}"
+        yield (
+            f"      {_ago(match.timestamp, now)} · {match.source} · {match.workspace_name or 'no workspace'}"
+            f" · {match.role} · {match.session_id[:8]}{more}"
+        )
+        marked = _marked(match.match, match.highlights) if is_coloured else inert(match.match)
+        for line in match.context:
+            yield f"      │ {marked if line == match.match else inert(line)[:_WIDTH]}"
+        yield ""
+    if found.data:
+        total = f"{found.total:,}" if found.total is not None else f"at least {found.total_at_least:,}"
+        yield f"{found.offset + 1} to {found.offset + len(found.data)} of {total}, {found.took_ms:.0f} ms"
+
+
+def _marked(text: str, highlights: Iterable[tuple[int, int]]) -> str:
+    """The text with what was found in bold."""
+    out, at = [], 0
+    for start, end in highlights:
+        out += [inert(text[at:start]), "\x1b[1;33m", inert(text[start:end]), "\x1b[0m"]
+        at = end
+    return "".join([*out, inert(text[at:])])
 
 
 def transcript_lines(session: Session, *, everything: bool = False, full: bool = False) -> Iterator[str]:

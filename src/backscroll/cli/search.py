@@ -1,0 +1,89 @@
+"""``backscroll search``: find the sessions where something was said."""
+
+import sys
+from datetime import datetime
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.options import Day, bring_up_to_date, reading
+from backscroll.render.documents import encoded, search_document
+from backscroll.render.text import match_lines
+
+__all__ = ["command"]
+
+
+@click.command("search", context_settings={"ignore_unknown_options": True})  # -word is a word not wanted
+@click.argument("words", nargs=-1, required=True)
+@click.option("--exact", is_flag=True, help="The words are a substring, punctuation included.")
+@click.option("--regex", is_flag=True, help="The words are a regular expression.")
+@click.option("--by", type=click.Choice(["session", "message"]), default="session", show_default=True)
+@click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
+@click.option("--offset", default=0, show_default=True, help="How many to pass over.")
+@click.option("--context", default=2, show_default=True, help="Lines to show around a match.")
+@click.option("--source", help="Only sessions of this source.")
+@click.option("--workspace", help="Only of this workspace.")
+@click.option("--branch", help="Only on this git branch.")
+@click.option("--model", help="Only of this model.")
+@click.option("--since", type=Day(), help="Only on or after this day.")
+@click.option("--until", type=Day(), help="Only before this day.")
+@reading
+@click.pass_obj
+def command(
+    setup: Setup,
+    /,
+    words: tuple[str, ...],
+    exact: bool,
+    regex: bool,
+    by: str,
+    limit: int,
+    offset: int,
+    context: int,
+    source: str | None,
+    workspace: str | None,
+    branch: str | None,
+    model: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    as_json: bool,
+    no_sync: bool,
+) -> None:
+    """Find the sessions where something was said.
+
+    Words, "phrases", -not, OR, prefix*, and role: source: workspace: tool: model: file: branch: since: until:
+    is:error is:edit has:thinking.
+
+    Example:
+
+        backscroll search flaky test since:2026-10
+    """
+    if unknown := [word for word in words if word.startswith("--")]:
+        raise click.NoSuchOption(unknown[0])
+    if exact and regex:
+        raise click.UsageError("--exact and --regex are two different things; give one of them")
+    named = {"source": source, "workspace": workspace, "branch": branch, "model": model}
+    with setup.history() as history:
+        if not no_sync:
+            bring_up_to_date(history)
+        found = history.search_sessions(
+            " ".join(words),
+            limit=limit,
+            offset=offset,
+            by="message" if by == "message" else "session",
+            context=max(context, 0),
+            pattern="exact" if exact else "regex" if regex else "words",
+            filters={name: value for name, value in named.items() if value is not None},
+            since=since,
+            until=until,
+        )
+    if as_json:
+        sys.stdout.buffer.write(encoded(search_document(found)))
+        return
+    if not found.data:
+        click.echo("Nothing was found.")
+    if found.is_relaxed:
+        click.echo("No message has all of these words; these have the most.", err=True)
+    for line in match_lines(found, is_coloured=sys.stdout.isatty()):
+        click.echo(line)
+    if found.is_cut_short:
+        click.echo("Time ran out before all was looked at; a longer pattern is found faster.", err=True)

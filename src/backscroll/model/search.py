@@ -1,0 +1,44 @@
+"""What a search finds."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from backscroll.model.message import Role
+
+__all__ = ["SearchMatch", "SearchResult"]
+
+
+class SearchMatch(Struct, frozen=True, kw_only=True):
+    """A message that was found, and the place in it."""
+
+    session_ref: str
+    session_id: str
+    session_index: int | None
+    source: str
+    title: str | None
+    workspace_name: str | None
+    message_id: str
+    message_index: int  # its position in the session, from 0
+    role: Role
+    timestamp: datetime | None
+    match: str
+    highlights: tuple[tuple[int, int], ...]  # in the match
+    context: tuple[str, ...]  # the lines around it, itself among them
+    line_number: int
+    score: float
+    match_count: int  # messages of the session that fit
+
+
+class SearchResult(Struct, frozen=True, kw_only=True):
+    """One page of matches."""
+
+    data: tuple[SearchMatch, ...]
+    total: int | None  # None where counting would cost too much
+    total_at_least: int | None = None
+    limit: int
+    offset: int
+    has_more: bool
+    took_ms: float
+    is_relaxed: bool = False  # no message has every word; these have the most
+    is_cut_short: bool = False  # time ran out before everything was looked at

@@ -1,0 +1,116 @@
+"""``backscroll search`` from the file on disk to the words on the screen."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll.testing.claude_code import Transcript, calls, resume
+from tests.cli.running import backscroll
+from tests.cli.test_sessions import Shell
+
+MATCH = {
+    "session_ref", "session_id", "session_index", "source", "title", "workspace_name", "message_id",
+    "message_index", "role", "timestamp", "match", "highlights", "context", "line_number", "score",
+    "match_count",
+}  # fmt: skip
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    shell = Shell(tmp_path)
+    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    one.user("Why is parseHTTPRequest so flaky?").run(calls.bash("pytest -q", "E1234 in tests/test_http.py"))
+    one.assistant("It depended on the clock.").write(shell.root)
+    two = Transcript("20000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/web")
+    two.user("Make the header green").assistant("Now it is green, not flaky.").write(shell.root)
+    return shell
+
+
+def ids(found: Any) -> list[str]:
+    return [match["session_id"][:1] for match in found["data"]]
+
+
+def test_a_session_is_found_by_a_word_said_in_it(shell: Shell) -> None:
+    found = shell.json("search", "clock")
+    assert ids(found) == ["1"]
+    (match,) = found["data"]
+    assert set(match) >= MATCH
+    assert found["pagination"]["total"] == 1
+    start, end = match["highlights"][0]
+    assert match["match"][start:end] == "clock"
+
+
+@pytest.mark.parametrize("words", ["http", "parseHTTPRequest", "E1234", "test_http.py", "request"])
+def test_code_is_found_by_whole_and_by_part(shell: Shell, words: str) -> None:
+    assert "1" in ids(shell.json("search", words))
+
+
+def test_filters_narrow_a_search(shell: Shell) -> None:
+    assert sorted(ids(shell.json("search", "flaky"))) == ["1", "2"]
+    assert ids(shell.json("search", "flaky", "role:user")) == ["1"]
+    assert ids(shell.json("search", "flaky", "--workspace", "web")) == ["2"]
+    assert ids(shell.json("search", "flaky", "--source", "cursor")) == []
+    assert ids(shell.json("search", "flaky", "-green")) == ["1"]
+
+
+def test_any_substring_and_any_expression_is_found(shell: Shell) -> None:
+    exact = shell.json("search", "--exact", "E1234 in tests/")
+    assert ids(exact) == ["1"]
+    assert exact["pagination"]["total"] is None
+    assert exact["pagination"]["total_at_least"] == 1
+    assert ids(shell.json("search", "--regex", r"E\d{4} in")) == ["1"]
+    assert ids(shell.json("search", "--exact", "e1234")) == []
+
+
+def test_an_expression_that_makes_no_sense_is_wrong_usage(shell: Shell) -> None:
+    ran = shell.run("search", "--regex", "(")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
+def test_what_was_added_is_found_at_once_and_what_vanished_still(shell: Shell) -> None:
+    assert ids(shell.json("search", "lighthouse")) == []
+    path = next(shell.root.rglob("2000*.jsonl"))
+    more = Transcript("20000000-0000-4000-8000-000000000000", seed=5, cwd="/home/zoe/web")
+    line = json.dumps(more.user("and a lighthouse").records[-1])
+    with path.open("a") as file:
+        file.write(line + "\n")
+    assert ids(shell.json("search", "lighthouse")) == ["2"]
+    path.unlink()
+    assert ids(shell.json("search", "lighthouse")) == ["2"]
+
+
+def test_a_message_repeated_by_a_resume_is_found_once(shell: Shell) -> None:
+    first = Transcript(version="1.0.98", seed=8).user("a walrus").assistant("indeed")
+    first.write(shell.root)
+    resume(first).user("go on").assistant("ok").write(shell.root)
+    found = shell.json("search", "indeed", "--by", "message")
+    assert [match["session_id"] for match in found["data"]] == [first.session_id]
+
+
+def test_an_index_that_was_lost_or_damaged_is_made_again(shell: Shell) -> None:
+    assert ids(shell.json("search", "clock")) == ["1"]
+    shutil.rmtree(shell.home / "index")
+    assert ids(shell.json("search", "clock", "--no-sync")) == ["1"]
+    for path in (shell.home / "index").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"nonsense")
+    assert ids(shell.json("search", "clock")) == ["1"]
+
+
+@pytest.mark.parametrize("words", ["'", '"', "-", "::", "role:", "(", "*", "\x00", "OR", "日本", "a" * 5000])
+def test_any_text_can_be_searched_for(shell: Shell, words: str) -> None:
+    if "\x00" in words:
+        words = words.replace("\x00", "\x01")  # no command line can hold a NUL
+    ran = shell.run("search", "--json", "--", words)
+    assert ran.code == 0, ran.err
+    assert ran.err == ""
+
+
+def test_a_search_reads_well(shell: Shell) -> None:
+    ran = shell.run("search", "clock")
+    assert "It depended on the clock." in ran.out
+    assert backscroll("--home", shell.home, "search").code == 2

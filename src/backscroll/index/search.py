@@ -7,7 +7,9 @@ other: blocks are always cut at the same places, so that pages fit together.
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from threading import Thread
 from typing import Literal
 
 import tantivy
@@ -26,7 +28,7 @@ _MOST_SESSIONS = 1 << 24
 _RECENT_BONUS = 0.25
 _HALF_LIFE_DAYS = 90.0
 _DAY = 86_400_000
-_KEPT_COUNTS = 16
+_KEPT_COUNTS = 4  # for the next pages of the same query
 
 
 class Hit(Struct, frozen=True, gc=False):
@@ -61,18 +63,19 @@ class Snapshot:
             return Hits([], 0)
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
         wanted, is_relaxed = matching.strict(), False
-        first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
+        with self._counting(matching.query, wanted, by) as counts:
+            first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
         if not first.hits and matching.can_relax:
+            is_relaxed = True
             for wanted in matching.relaxations():
-                first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
+                with self._counting(matching.query, wanted, by) as counts:
+                    first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
                 if first.hits:
-                    is_relaxed = True
                     break
         blocks = self._blocks(wanted, first, is_ranked=matching.is_ranked, today=today)
         if by == "message":
             return Hits(_page(blocks, limit=limit, offset=offset), first.count, is_relaxed)
         hits = _page(_grouped(blocks), limit=limit, offset=offset)
-        counts = self._session_counts(matching.query, wanted, first)
         counted = [Hit(hit.session, hit.position, hit.score, counts[hit.session]) for hit in hits]
         return Hits(counted, len(counts), is_relaxed)
 
@@ -113,20 +116,38 @@ class Snapshot:
                 return
             block = self._block(wanted, offset, size, is_ranked)
 
-    def _session_counts(self, query: Query, wanted: tantivy.Query, first: "_Block") -> dict[int, int]:
-        if first.count <= len(first.hits):
-            counts: dict[int, int] = {}
-            for row in first.hits:
-                counts[row.session] = counts.get(row.session, 0) + 1
-            return counts
-        if query not in self._counts:
-            terms = {"field": "session", "size": _MOST_SESSIONS}
-            found = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})
-            while len(self._counts) >= _KEPT_COUNTS:
-                self._counts.pop(next(iter(self._counts)))
-            buckets = found["sessions"]["buckets"]
-            self._counts[query] = {int(bucket["key"]): bucket["doc_count"] for bucket in buckets}
-        return self._counts[query]
+    @contextmanager
+    def _counting(self, query: Query, wanted: tantivy.Query, by: By) -> Iterator[dict[int, int]]:
+        """How many messages of each session are found, counted while something else is done."""
+        if by == "message" or query in self._counts:
+            yield self._counts.get(query, {})
+            return
+        counts: dict[int, int] = {}
+        failures: list[ValueError] = []
+
+        def count() -> None:
+            terms = {"field": "session", "size": _MOST_SESSIONS, "order": {"_key": "asc"}}
+            try:
+                buckets = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})["sessions"][
+                    "buckets"
+                ]
+            except ValueError as error:
+                failures.append(error)
+                return
+            counts.update((int(bucket["key"]), bucket["doc_count"]) for bucket in buckets)
+
+        other = Thread(target=count)
+        other.start()
+        try:
+            yield counts
+        finally:
+            other.join()
+        if failures:
+            raise failures[0]
+        if counts:  # nothing found: looser wishes of the same query are tried next, and theirs are kept
+            self._counts[query] = counts
+        while len(self._counts) > _KEPT_COUNTS:
+            self._counts.pop(next(iter(self._counts)))
 
 
 class _Row(Struct, frozen=True, gc=False):

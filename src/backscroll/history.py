@@ -1,7 +1,7 @@
 """The library: everything a face can do is a method here."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -10,7 +10,7 @@ from backscroll import sources
 from backscroll.config import Machine, NamedRoot, archive_home, this_machine
 from backscroll.errors import DataNotFoundError, SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
-from backscroll.model import PaginatedResult, Pagination, SearchResult, Session, SessionSummary
+from backscroll.model import PaginatedResult, Pagination, Retention, SearchResult, Session, SessionSummary
 from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
@@ -206,6 +206,12 @@ class History:
             named = [root.path for root in self._named if root.source == name]
             for path in named or source.roots(self._machine):
                 yield source, path
+
+    def retentions(self, now: datetime | None = None) -> list[Retention]:
+        """What the tools themselves will delete within a week. What was synced is kept here."""
+        now = now or datetime.now(UTC)
+        found = [source.retention(root, now) for source, root in self.roots() if root.is_dir()]
+        return [one for one in found if one is not None]
 
     def survey(self, progress: Progress | None = None) -> Survey:
         """What there is, and whether all of it was understood."""

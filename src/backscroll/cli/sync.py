@@ -8,6 +8,7 @@ import msgspec
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
 from backscroll.render.documents import encoded
+from backscroll.render.text import expiry_lines
 
 __all__ = ["command"]
 
@@ -28,9 +29,13 @@ def command(setup: Setup, as_json: bool) -> None:
     with setup.history() as history, Bar("Reading") as bar:
         report = history.sync(bar.step)
         path = history.archive_path
+        retentions = history.retentions()
     assert report is not None
     if as_json:
-        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(report) | {"archive": str(path)}))
+        expiring = [msgspec.structs.asdict(one) for one in retentions]
+        sys.stdout.buffer.write(
+            encoded(msgspec.structs.asdict(report) | {"archive": str(path), "retention": expiring})
+        )
     elif not report.roots:
         click.echo("No history was found. backscroll doctor says which places were looked at.")
     else:
@@ -48,4 +53,6 @@ def command(setup: Setup, as_json: bool) -> None:
         click.echo(f"{report.units:,} units: {', '.join(told) or 'nothing new'}.")
         if report.problems:
             click.echo(f"{report.problems:,} problems; backscroll doctor names them.")
+        for one in retentions:
+            click.echo("\n".join(expiry_lines(one)))
     sys.exit(3 if report.problems else 0)

@@ -6,9 +6,17 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary, ToolCall
+from backscroll.model import (
+    Message,
+    PaginatedResult,
+    Retention,
+    SearchResult,
+    Session,
+    SessionSummary,
+    ToolCall,
+)
 
-__all__ = ["inert", "match_lines", "session_lines", "transcript_lines"]
+__all__ = ["expiry_lines", "inert", "match_lines", "session_lines", "transcript_lines"]
 
 # Everything a terminal could obey, and everything that hides or reorders what is shown.
 _HOSTILE = re.compile(
@@ -92,6 +100,17 @@ def _marked(text: str, highlights: Iterable[tuple[int, int]]) -> str:
         out += [inert(text[at:start]), "\x1b[1;33m", inert(text[start:end]), "\x1b[0m"]
         at = end
     return "".join([*out, inert(text[at:])])
+
+
+def expiry_lines(retention: Retention) -> Iterator[str]:
+    """What a tool is about to delete, and the change that would keep it from doing so."""
+    number = len(retention.expiring)
+    set_by = "its default" if retention.is_default else "its settings"
+    yield ""
+    yield f"{number:,} of these the tool itself will delete within 7 days: {set_by} say"
+    yield f"so after {retention.days} days without change. They are kept here. To keep them there as well:"
+    yield ""
+    yield from inert(retention.diff).splitlines()
 
 
 def transcript_lines(session: Session, *, everything: bool = False, full: bool = False) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """What every source can do. Adding one is a room like its neighbours and a line in the registry."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from backscroll.config import Machine
-from backscroll.model import Item, Mark, Unit
+from backscroll.model import Item, Mark, Retention, Unit
 
 __all__ = ["Source"]
 
@@ -32,6 +33,9 @@ class Source(Protocol):
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """The raw records, decoded, by kind, to look at their outline; never one that holds secrets."""
+
+    def retention(self, root: Path, now: datetime) -> Retention | None:
+        """What the tool itself will delete within a week, if it does such things."""
 
     def close(self) -> None:
         """Let go of whatever stayed open between two readings."""

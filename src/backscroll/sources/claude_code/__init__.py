@@ -4,16 +4,18 @@ docs/formats/claude-code.md describes the format and the versions seen.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from backscroll.config import Machine
-from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
+from backscroll.model import Item, Mark, Origin, Problem, Retention, Tally, Unit
 from backscroll.readers import jsonl
 from backscroll.sources.claude_code import places, prompts
 from backscroll.sources.claude_code.lines import STARTS
+from backscroll.sources.claude_code.retention import retention
 from backscroll.sources.claude_code.transcript import Transcript
 
 __all__ = ["ClaudeCode"]
@@ -56,6 +58,9 @@ class ClaudeCode:
                     yield _kind(record, unit.kind), record
         except OSError:
             return
+
+    def retention(self, root: Path, now: datetime) -> Retention | None:
+        return retention(root, now)
 
     def close(self) -> None:
         """Nothing stays open."""

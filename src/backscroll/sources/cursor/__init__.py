@@ -5,6 +5,7 @@ docs/formats/cursor.md describes the stores and the versions met.
 
 import sqlite3
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,9 @@ class Cursor:
                 yield from document.rows(library, path, unit.key)
         except (BackscrollError, sqlite3.Error):
             return
+
+    def retention(self, root: Path, now: datetime) -> None:
+        """Nothing is deleted by itself."""
 
     def close(self) -> None:
         """Close all databases and forget what was fetched ahead."""

@@ -4,6 +4,7 @@ docs/formats/cursor-cli.md describes the format and the versions seen.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ class CursorCli:
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         return documents_of(Path(unit.path))
+
+    def retention(self, root: Path, now: datetime) -> None:
+        """Nothing is deleted by itself."""
 
     def close(self) -> None:
         """Forget the folders learned from other sessions."""

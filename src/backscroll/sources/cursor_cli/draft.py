@@ -44,6 +44,7 @@ def read_draft(path: Path) -> Iterator[Item]:
         created_at_source="stored" if created else "file" if written else None,
         updated_at=times.from_value(sidecar.fields.get("updatedAtMs")) or written,
         visibility="draft",
+        metadata={"window": f"cli:{folder.parent.name}"},
     )
     yield tally
 

@@ -154,6 +154,7 @@ class Head(Struct, frozen=True):
 
     def _metadata(self, conversation: Conversation) -> dict[str, Any]:
         facts: dict[str, Any] = {
+            "window": f"cli:{self.path.parent.parent.name}",
             "cli_mode": self.meta.text("mode"),
             "approval_mode": self.meta.text("approvalMode"),
             "runs_everything": self.meta.fields.get("isRunEverything") is True,

@@ -113,7 +113,7 @@ def _tell(path: Path, layout: Layout, known: Known, rivals: list[Path], tally: T
         prompt=prompt,
         started_at=first,
     )
-    metadata: dict[str, Any] = {"project": layout.project}
+    metadata: dict[str, Any] = {"project": layout.project, "window": f"cli:{layout.project}"}
     if len(rivals) > 1:
         metadata["ambiguous_transcripts"] = [str(rival) for rival in rivals]
     yield Closing(

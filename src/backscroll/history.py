@@ -84,15 +84,19 @@ class History:
             if archive is None:
                 return None
             report = sync(archive, self.roots(), progress)
-        if report.sessions or not self._index.is_usable():
+        if self._archive.unindexed(1) or not self._index_folder.exists():
             self._update_index()
         return report
+
+    @property
+    def _index_folder(self) -> Path:
+        return self.archive_path.with_name("index")
 
     @cached_property
     def _index(self) -> "Index":
         from backscroll.index import Index
 
-        return Index(self.archive_path.with_name("index"))
+        return Index(self._index_folder)
 
     def _update_index(self) -> None:
         from backscroll.ingest.indexing import update

@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.model import Unit
 from backscroll.sources import named
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Batch", "batches", "keeps_file", "read_batches"]
 
@@ -57,6 +58,12 @@ def batches(units: list[Unit]) -> list[Batch]:
 
 def read_batches(work: list[Batch]) -> Iterator[tuple[Batch, Path]]:
     """Read batches side by side; each comes back as the archive that holds it, gone after the next step."""
+    if not work:
+        return
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from multiprocessing import get_context
+    from tempfile import TemporaryDirectory
+
     cores = os.cpu_count() or 1
     with (
         TemporaryDirectory(prefix="backscroll-") as folder,

@@ -63,64 +63,66 @@ def _desktop_roots(machine: Machine) -> list[Path]:
 
 def units(root: Path) -> Iterator[Unit]:
     """Every transcript below the root, and the log of prompts. Links to folders are not followed."""
-    projects = root / "projects"
-    for project in _folders(projects):
-        for entry in _entries(project):
-            if entry.is_dir(follow_symlinks=False):
-                if _UUID.fullmatch(entry.name):
-                    yield from _below_session(root, Path(entry.path), entry.name)
-            elif entry.name.endswith(".jsonl"):
-                unit = _transcript(root, entry)
+    base = str(root)
+    for project in _entries(os.path.join(base, "projects")):  # noqa: PTH118 - ten thousand times a second
+        if not project.is_dir(follow_symlinks=False):
+            continue
+        for entry in _entries(project.path):
+            name = entry.name
+            if name.endswith(".jsonl"):
+                unit = _transcript(base, entry)
                 if unit is not None:
                     yield unit
+            elif _UUID.fullmatch(name) and entry.is_dir(follow_symlinks=False):
+                yield from _below_session(base, entry.path, name)
     history = root / "history.jsonl"
     if (status := _status(history)) is not None:
-        yield _unit(root, history, status, "prompts", None)
+        yield _unit(base, str(history), status, "prompts", None)
 
 
-def _transcript(root: Path, entry: os.DirEntry[str]) -> Unit | None:
-    status = _status(Path(entry.path))
+def _transcript(root: str, entry: os.DirEntry[str]) -> Unit | None:
+    status = _status(entry)
     if status is None:
         return None
     stem = entry.name.removesuffix(".jsonl")
     if _UUID.fullmatch(stem):
-        return _unit(root, Path(entry.path), status, "session", stem)
+        return _unit(root, entry.path, status, "session", stem)
     kind = "agent" if entry.name.startswith("agent-") else "other"
-    return _unit(root, Path(entry.path), status, kind, None)
+    return _unit(root, entry.path, status, kind, None)
 
 
-def _below_session(root: Path, folder: Path, session_id: str) -> Iterator[Unit]:
+def _below_session(root: str, folder: str, session_id: str) -> Iterator[Unit]:
     """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
-    top = folder / "subagents"
-    waiting = [] if top.is_symlink() else [top]
+    top = Path(folder, "subagents")
+    waiting = [] if top.is_symlink() else [str(top)]
     while waiting:
         here = waiting.pop()
         parent = _parent(here) or session_id
         for entry in _entries(here):
-            path = Path(entry.path)
             if entry.is_dir(follow_symlinks=False):
-                waiting.append(path)
-            elif entry.name.endswith(".jsonl") and (status := _status(path)) is not None:
+                waiting.append(entry.path)
+            elif entry.name.endswith(".jsonl") and (status := _status(entry)) is not None:
                 kind = "agent" if entry.name.startswith("agent-") else "journal"
-                yield _unit(root, path, status, kind, parent)
+                yield _unit(root, entry.path, status, kind, parent)
 
 
-def _parent(folder: Path) -> str | None:
-    parts = folder.parts
+def _parent(folder: str) -> str | None:
+    parts = Path(folder).parts
     for at in range(len(parts) - 1, 0, -1):
         if parts[at] == "subagents":
             return parts[at - 1] if _UUID.fullmatch(parts[at - 1]) else None
     return None
 
 
-def _unit(root: Path, path: Path, status: os.stat_result, kind: str, session_id: str | None) -> Unit:
+def _unit(root: str, path: str, status: os.stat_result, kind: str, session_id: str | None) -> Unit:
     fingerprint = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
-    if kind == "agent" and (beside := _status(path.with_name(f"{path.stem}.meta.json"))) is not None:
-        fingerprint += f"-{beside.st_mtime_ns}"
-    return Unit(NAME, str(root), str(path), "", fingerprint, status.st_size, kind, session_id)
+    if kind == "agent":
+        beside = _status(Path(f"{path.removesuffix('.jsonl')}.meta.json"))
+        fingerprint += f"-{beside.st_mtime_ns}" if beside is not None else ""
+    return Unit(NAME, root, path, "", fingerprint, status.st_size, kind, session_id)
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _status(path: Path | os.DirEntry[str]) -> os.stat_result | None:
     """A regular file's status; a link to one is followed, a file that vanished is silence."""
     try:
         status = path.stat()
@@ -129,11 +131,7 @@ def _status(path: Path) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-def _folders(folder: Path) -> list[Path]:
-    return [Path(entry.path) for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return sorted(found, key=lambda entry: entry.name)

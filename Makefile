@@ -42,7 +42,7 @@ bench: $(VENV)/.tested
 	@$(BIN)/python -m benchmarks
 
 fuzz: $(VENV)/.tested
-	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index
 
 # Needs uv; the lock files name versions and hashes, and no place to get them from.
 lock:

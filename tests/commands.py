@@ -13,24 +13,44 @@ import click
 
 from backscroll.cli.app import app
 
-__all__ = ["expected", "fits", "run", "shown", "write_reference"]
+__all__ = ["Shell", "fits", "settled", "shown", "subcommands", "write_reference"]
 
 _MAIN = "import sys; sys.argv[0] = 'backscroll'; from backscroll.cli import main; main()"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CUT = "…"
-_ALL = (
-    "backscroll --root claude-code=~/demo/.claude --root cursor=~/demo/.config/Cursor"
-    " --root cursor-cli=~/demo/.cursor doctor"
+
+# What another day, another machine or a longer path makes different: ages, sizes, durations, tokens.
+_VARIES = re.compile(
+    r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|[\d,]+(?= tokens)"
+    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="score": )[\d.]+',
+    re.MULTILINE,
 )
 
-# Every command with what to show of it: a line to type, and how much of its output.
+# What every example of the reference begins with.
+_SET_UP = (
+    "backscroll demo ~/demo",
+    "export BACKSCROLL_HOME=~/demo/archive",
+    "export BACKSCROLL_ROOTS="
+    "claude-code=~/demo/.claude:cursor=~/demo/.config/Cursor:cursor-cli=~/demo/.cursor",
+    "backscroll sync",
+)
+
+# Every command with what to show of it: a remark, a line to type, and how much of its output.
 _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
-    "demo": [
-        ("", "backscroll demo ~/demo", 100),
-        ("A folder that has something in it is left alone:", "backscroll demo ~/demo", 100),
+    "archive path": [("", "backscroll archive path", 100)],
+    "archive status": [("", "backscroll archive status", 100)],
+    "archive verify": [("", "backscroll archive verify", 100)],
+    "archive extract": [
+        ("", "backscroll archive extract ed6cfe7f --output ~/back", 100),
+        (
+            "Of a session that lies in a database there is no file to write:",
+            "backscroll archive extract 92d12695 --output ~/back",
+            100,
+        ),
     ],
+    "demo": [("A folder that has something in it is left alone:", "backscroll demo ~/demo", 100)],
     "doctor": [
-        ("", _ALL, 100),
+        ("", "backscroll doctor", 100),
         (
             "A history written by a newer version of the tool, with a line that a crash cut short:",
             "backscroll --root claude-code=~/newer/.claude doctor",
@@ -41,43 +61,89 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
             "backscroll --root claude-code=~/newer/.claude doctor --json",
             100,
         ),
-        ("What records look like:", "backscroll --root claude-code=~/demo/.claude doctor --shape", 24),
+        ("What records look like:", "backscroll doctor --shape", 24),
     ],
+    "list": [
+        ("", "backscroll list --limit 5", 100),
+        (
+            "Only what fits all of these:",
+            "backscroll list --workspace tideline --since 2026-10-01 --has-edits",
+            100,
+        ),
+        ("As JSON:", "backscroll list --limit 1 --json", 100),
+    ],
+    "search": [
+        ("", "backscroll search remind me clocks", 100),
+        ("Newest first, and only this spelling:", "backscroll search --exact 'fold=0)' --limit 1", 100),
+        ("As JSON:", "backscroll search remind me clocks --json", 100),
+    ],
+    "show": [
+        ("", "backscroll show ed6cfe7f", 100),
+        ("As JSON, with every message:", "backscroll show 92d12695 --json", 60),
+        ("A place in the list is a ref too:", "backscroll show 5", 3),
+        ("What fits no session, or several, is said:", "backscroll show zzz", 100),
+        ("", "backscroll show claude-code:5", 100),
+    ],
+    "sync": [("", "backscroll sync", 100), ("", "backscroll sync --json", 100)],
 }
 
 _INTRODUCTION = """\
 # The command line
 
 Written by `pytest tests/test_docs.py --update-golden` and checked by the tests: every output on this page
-is what the command prints.
+is what the command prints, ages and sizes aside.
 
-What is asked for goes to standard output, messages go to standard error. Exit codes:
+What is asked for goes to standard output, messages go to standard error. `list`, `search` and `show` bring
+the archive up to date before they answer, unless `--no-sync` is given; while another process is doing that,
+they answer from what is there and say so. Exit codes:
 
 | code | means |
 |---|---|
 | 0 | done |
 | 1 | could not be done; the message says why |
 | 2 | wrong usage |
-| 3 | done, and something was not understood (`doctor`) |
+| 3 | done, and something was not understood (`doctor`) or does not agree (`archive verify`) |
 | 130 | stopped with Ctrl-C |
+
+The examples look at the made-up history that `backscroll demo` writes:
 """
 
 
-def run(line: str, home: Path) -> tuple[str, int]:
-    """What a command prints and its exit code, with that home; the home's path is shown as ``~``."""
-    words = [f"{home}{word[1:]}" if word.startswith("~/") else word for word in shlex.split(line)]
-    assert words[0] == "backscroll", line
-    done = subprocess.run(
-        [sys.executable, "-c", _MAIN, *words[1:]],
-        cwd=home,
-        env=os.environ
-        | {"HOME": str(home), "USERPROFILE": str(home), "COLUMNS": "80", "PYTHONUTF8": "1", "TZ": "UTC"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
-    return done.stdout.replace(str(home), "~").rstrip("\n"), done.returncode
+class Shell:
+    """A shell in somebody's home folder; the folder's path is shown as ``~``."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.resolve()
+        self._environ: dict[str, str] = {}
+
+    def run(self, line: str) -> tuple[str, int]:
+        """What a command prints and its exit code. ``export`` sets a variable for the commands after it."""
+        first, *words = shlex.split(line)
+        if first == "export":
+            (assignment,) = words
+            name, _, value = assignment.partition("=")
+            self._environ[name] = self._expanded(value)
+            return "", 0
+        assert first == "backscroll", line
+        done = subprocess.run(
+            [sys.executable, "-c", _MAIN, *map(self._expanded, words)],
+            cwd=self.home,
+            env=os.environ
+            | {"HOME": str(self.home), "USERPROFILE": str(self.home), "COLUMNS": "80"}
+            | {"PYTHONUTF8": "1", "TZ": "UTC"}
+            | self._environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
+        match words:
+            case ["demo", folder] if folder.startswith("~/") and not done.returncode:
+                _keep_forever(Path(self._expanded(folder)))
+        return done.stdout.replace(str(self.home), "~").rstrip("\n"), done.returncode
+
+    def _expanded(self, word: str) -> str:
+        return f"{self.home}{word[1:]}" if word.startswith("~/") else word
 
 
 def shown(page: str) -> Iterator[tuple[str, str]]:
@@ -88,36 +154,57 @@ def shown(page: str) -> Iterator[tuple[str, str]]:
             yield line, output.rstrip("\n")
 
 
+def settled(text: str) -> str:
+    """A text without what is different on another day or machine."""
+    return _VARIES.sub("*", text)
+
+
 def fits(said: str, printed: str) -> bool:
-    """Whether a page says what was printed; a line with nothing but ``…`` stands for any lines."""
-    return re.fullmatch(expected(said), printed) is not None
+    """Whether a page says what was printed; a line with nothing but ``…`` stands for any lines, or none."""
+    lines = [r"(?:.*\n)*" if line == _CUT else re.escape(f"{line}\n") for line in settled(said).split("\n")]
+    return re.fullmatch("".join(lines), f"{settled(printed)}\n") is not None
 
 
-def expected(said: str) -> str:
-    """A pattern for an output as a page shows it."""
-    pieces = re.split(rf"^{_CUT}$", said, flags=re.MULTILINE)
-    return r"(?s:.*)".join(map(re.escape, pieces))
+def subcommands() -> Iterator[tuple[str, ...]]:
+    """Every command as the words to type after ``backscroll``, groups before their members."""
+    context = click.Context(app, info_name="backscroll")
+    for name in app.list_commands(context):
+        yield (name,)
+        command = app.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from ((name, member) for member in command.commands)
 
 
 def write_reference(home: Path) -> str:
     """The whole page. The home must be empty; the demo and a damaged history are written into it."""
     _write_newer(home)
-    context = click.Context(app, info_name="backscroll")
-    parts = [_INTRODUCTION, "## backscroll\n", _console("backscroll --help", home), ""]
-    for name in app.list_commands(context):
-        parts += [f"## backscroll {name}\n", _console(f"backscroll {name} --help", home), ""]
-        for remark, line, most in _EXAMPLES[name]:
+    shell = Shell(home)
+    parts = [_INTRODUCTION, _console(shell, *_SET_UP), ""]
+    parts += ["## backscroll\n", _console(shell, "backscroll --help"), ""]
+    for words in subcommands():
+        name = " ".join(words)
+        parts += [f"{'#' * (1 + len(words))} backscroll {name}\n"]
+        parts += [_console(shell, f"backscroll {name} --help"), ""]
+        for remark, line, most in _EXAMPLES.get(name, []):
             parts += [f"{remark}\n"] if remark else []
-            parts += [_console(line, home, most), ""]
+            parts += [_console(shell, line, most=most), ""]
     return "\n".join(parts)
 
 
-def _console(line: str, home: Path, most: int = 100) -> str:
-    output, code = run(line, home)
-    lines = output.split("\n")
-    told = lines if len(lines) <= most else [*lines[:most], _CUT]
-    status = ["$ echo $?", str(code)] if code else []
-    return "\n".join(["```console", f"$ {line}", *told, *status, "```"])
+def _console(shell: Shell, *typed: str, most: int = 100) -> str:
+    told = ["```console"]
+    for line in typed:
+        output, code = shell.run(line)
+        lines = output.split("\n") if output else []
+        told += [f"$ {line}", *(lines if len(lines) <= most else [*lines[:most], _CUT])]
+        told += ["$ echo $?", str(code)] if code else []
+    return "\n".join([*told, "```"])
+
+
+def _keep_forever(demo: Path) -> None:
+    """Let the demo's tool delete nothing, or one day a sync would begin to warn of it."""
+    settings = demo / ".claude" / "settings.json"
+    settings.write_text('{"cleanupPeriodDays": 36500}', encoding="utf-8")
 
 
 def _write_newer(home: Path) -> None:

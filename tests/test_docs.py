@@ -8,23 +8,29 @@ import ast
 import io
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
-import click
 import pytest
 
 from backscroll import errors, model, sources
-from backscroll.cli.app import app
+from backscroll.archive import Filter
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.index.query import FILTERS
 from backscroll.model import STORES, Completeness, Decision, Role, Status, TimeSource, Visibility
-from tests.commands import fits, run, shown, write_reference
+from tests.commands import Shell, fits, settled, shown, subcommands, write_reference
+from tests.test_public_api import METHODS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 REFERENCE = DOCS / "reference" / "cli.md"
+SCHEMA = DOCS / "reference" / "schema.md"
 PACKAGE = Path(model.__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
@@ -32,6 +38,8 @@ LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ABSOLUTE = re.compile(r"(?<![\w.…~%*<>\\/:-])/(\w+)/")
 NOBODYS = {"tmp", "home", "mnt", "name"}  # what absolute paths on a page may begin with
+
+DEMO = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the demo's commits need git")
@@ -41,7 +49,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the demo's c
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the demo in ``~/demo``."""
     home = tmp_path_factory.mktemp("docs").resolve()
-    assert run("backscroll demo ~/demo", home)[1] == 0
+    assert Shell(home).run("backscroll demo ~/demo")[1] == 0
     return home
 
 
@@ -104,16 +112,16 @@ def test_no_page_speaks_of_somebodys_own_machine(page: Path) -> None:
 
 def test_every_command_is_in_the_reference() -> None:
     reference = REFERENCE.read_text(encoding="utf-8")
-    for name in app.list_commands(click.Context(app)):
-        assert f"\n## backscroll {name}\n" in reference
+    for words in subcommands():
+        assert f"# backscroll {' '.join(words)}\n" in reference
 
 
 @needs_git
 def test_the_command_reference_shows_what_commands_print(tmp_path: Path, update_golden: bool) -> None:
     written = write_reference(tmp_path.resolve())
-    if update_golden:
+    if update_golden and settled(REFERENCE.read_text(encoding="utf-8")) != settled(written):
         REFERENCE.write_text(written, encoding="utf-8")
-    assert REFERENCE.read_text(encoding="utf-8") == written
+    assert settled(REFERENCE.read_text(encoding="utf-8")) == settled(written)
 
 
 @needs_git
@@ -121,8 +129,9 @@ def test_the_command_reference_shows_what_commands_print(tmp_path: Path, update_
 def test_commands_on_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
     commands = list(shown(page.read_text(encoding="utf-8")))
     assert commands
+    shell = Shell(tmp_path)
     for line, said in commands:
-        printed, _ = run(line, tmp_path.resolve())
+        printed, _ = shell.run(line)
         assert fits(said, printed), f"$ {line}\n{printed}"
 
 
@@ -171,8 +180,21 @@ def test_every_field_of_a_value_is_in_the_python_reference() -> None:
         "Agent",
         "Unit",
         "Tally",
+        "Retention",
+        "SessionSummary",
+        "Session",
+        "SearchMatch",
+        "SearchResult",
+        "Pagination",
+        "PaginatedResult",
     ):
         assert set(getattr(model, name).__struct_fields__) <= fields[name], name
+
+
+def test_everything_a_history_can_do_is_in_the_python_reference() -> None:
+    known = words(DOCS / "reference" / "python.md")
+    assert {"archive_path", *METHODS} <= {word.partition("(")[0] for word in known}
+    assert set(Filter.__struct_fields__) <= known
 
 
 def test_names_of_other_libraries_lead_to_names_that_exist() -> None:
@@ -184,6 +206,51 @@ def test_names_of_other_libraries_lead_to_names_that_exist() -> None:
             assert attribute in vars(getattr(errors, owner)("said", "x"))
         else:
             assert hasattr(getattr(model, owner), attribute), f"{owner}.{attribute}"
+
+
+# --- the archive and search ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def archive(home: Path) -> Iterator[sqlite3.Connection]:
+    """An archive of the demo."""
+    roots = [NamedRoot(name, home / "demo" / folder) for name, folder in DEMO.items()]
+    with History(roots=roots, home=home / "archive") as history:
+        history.sync()
+        db = sqlite3.connect(history.archive_path)
+    yield db
+    db.close()
+
+
+def test_every_table_and_column_is_in_the_schema(archive: sqlite3.Connection) -> None:
+    sections = re.split(r"^#{2,3} (\w+)$", prose(SCHEMA), flags=re.MULTILINE)
+    described = {name: set(re.findall(r"`(\w+)`", text)) for name, text in pairwise(sections)}
+    tables = archive.execute("select name from sqlite_master where type = 'table'").fetchall()
+    assert ("conversations",) in tables
+    assert ("cursor_sessions",) in tables
+    for (table,) in tables:
+        columns = {name for _, name, *_ in archive.execute(f"pragma table_info({table})")}
+        assert columns <= described.get(table, set()), table
+
+
+def test_the_schema_says_which_version_it_is_of(archive: sqlite3.Connection) -> None:
+    (version,) = archive.execute("pragma user_version").fetchone()
+    assert f"`pragma user_version` is the version of the schema, today {version};" in " ".join(
+        prose(SCHEMA).split()
+    )
+
+
+def test_the_questions_of_the_schema_can_be_asked(archive: sqlite3.Connection) -> None:
+    asked, invalid = (block[2] for block in FENCED.finditer(SCHEMA.read_text("utf-8")) if block[1] == "sql")
+    for query in filter(str.strip, asked.split(";")):
+        archive.execute(query, ["x"] * query.count("?")).fetchall()
+    for query in filter(str.strip, invalid.split(";")):
+        assert archive.execute(query).fetchall() == [], query
+
+
+def test_every_filter_is_in_the_query_syntax() -> None:
+    named = {word.partition(":")[0] for word in words(DOCS / "reference" / "query-syntax.md") if ":" in word}
+    assert set(FILTERS) <= named
 
 
 # --- everything else that has a page ------------------------------------------------------------------------

@@ -5,16 +5,18 @@ import inspect
 import pytest
 
 import backscroll
-from backscroll import config, errors, history, model, sources
+from backscroll import archive, config, errors, history, model, sources
 from backscroll.errors import BackscrollError
 from backscroll.ingest import join
 from backscroll.sources.base import Source
 
 MODEL = {
     "STORES", "UNKNOWN_WORKSPACE", "Agent", "Answer", "Attachment", "Closing", "Completeness", "Decision",
-    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Opening", "Origin", "Problem", "Reading",
-    "Role", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall", "TrackedFile", "Unit",
-    "Visibility", "Workspace", "fold", "normalised", "workspace_hash",
+    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Opening", "Origin", "PaginatedResult",
+    "Pagination", "Problem", "Reading", "Retention", "Role", "SearchMatch", "SearchResult", "Session",
+    "SessionSummary", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall",
+    "TrackedFile", "Unit", "Visibility", "Workspace", "answered", "fold", "is_same_response", "normalised",
+    "with_answer", "without_call", "workspace_hash",
 }  # fmt: skip
 
 # Every error, what it is a kind of, and the attribute that says what it is about.
@@ -80,7 +82,7 @@ def test_sources_are_had_by_name() -> None:
 @pytest.mark.parametrize("name", sources.NAMES)
 def test_a_source_can_be_called_as_the_protocol_says(name: str) -> None:
     source = sources.named(name)
-    for method in ("roots", "units", "read", "documents", "close"):
+    for method in ("roots", "units", "read", "documents", "retention", "close"):
         promised = list(inspect.signature(getattr(Source, method)).parameters)[1:]
         assert list(inspect.signature(getattr(source, method)).parameters) == promised, method
 
@@ -93,17 +95,55 @@ def test_a_source_that_does_not_exist_is_a_wrong_call() -> None:
 @pytest.mark.parametrize(
     ("module", "names"),
     [
+        (archive, {"Filter"}),
         (history, {"History"}),
         (join, {"Key", "Session", "join"}),
         (config, {"Machine", "NamedRoot", "named_roots", "this_machine"}),
     ],
-    ids=["history", "join", "config"],
+    ids=["archive", "history", "join", "config"],
 )
 def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
     assert names <= set(getattr(module, "__all__", ()))
     assert all(hasattr(module, name) for name in names)
 
 
-def test_the_library_keeps_its_methods() -> None:
-    offered = {name for name in vars(history.History) if not name.startswith("_")}
-    assert {"roots", "survey", "outlines", "write_demo"} <= offered
+# Every method of the library with the names of its parameters.
+METHODS = {
+    "archive_status": [],
+    "close": [],
+    "extract": ["ref", "folder"],
+    "find": ["ref", "wanted"],
+    "get_session": ["ref", "wanted"],
+    "list_sessions": ["wanted", "limit", "offset"],
+    "outlines": [],
+    "retentions": ["now"],
+    "roots": [],
+    "search_sessions": [
+        "query", "limit", "offset", "by", "context", "pattern", "filters", "since", "until",
+    ],
+    "survey": ["progress"],
+    "sync": ["progress", "wait"],
+    "verify_archive": [],
+    "write_demo": ["folder"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_library_keeps_its_methods(name: str) -> None:
+    offered = list(inspect.signature(getattr(history.History, name)).parameters)[1:]
+    assert set(METHODS[name]) <= set(offered)
+
+
+def test_the_library_can_be_set_up_for_any_place() -> None:
+    assert {"roots", "home", "machine"} <= set(inspect.signature(history.History).parameters)
+    assert isinstance(history.History.archive_path, property)
+
+
+def test_a_summary_keeps_its_fields() -> None:
+    assert set(model.SessionSummary.__struct_fields__) >= {
+        "ref", "id", "index", "source", "platform", "title", "workspace_path", "workspace_name",
+        "message_count", "created_at", "updated_at", "first_message_preview", "git_branch", "models",
+        "version", "agent_ids", "parent_ref", "interaction_count", "acceptance_rate", "total_tokens",
+        "total_changes", "completeness", "is_gone",
+    }  # fmt: skip
+    assert set(model.Session.__struct_fields__) >= {"summary", "messages"}

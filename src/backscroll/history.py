@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import sources
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from backscroll.archive import Archive, Filter, Status
     from backscroll.index import Index
     from backscroll.ingest.finding import By
+    from backscroll.ingest.follow import Said
     from backscroll.ingest.sync import Synced
+    from backscroll.ingest.watch import Change, Watcher
     from backscroll.testing.demo import Demo
 
 __all__ = ["History"]
@@ -97,6 +100,35 @@ class History:
         from backscroll.index import Index
 
         return Index(self._index_folder)
+
+    def watch(self, stop: Event | None = None) -> "Iterator[Change]":
+        """Keep the archive up to date until told to stop, and tell what becomes of sessions meanwhile.
+
+        `sync` first: else all that is new since the last time is told as well.
+        """
+        return self._watcher().changes(stop or Event())
+
+    def follow(
+        self, ref: str | None = None, *, last: int = 10, everything: bool = False, stop: Event | None = None
+    ) -> "Iterator[Said]":
+        """A session's last messages, then every one that comes, until told to stop.
+
+        Without a ref it is the session with the newest activity. ``everything`` tells abandoned branches and
+        injected text as well.
+        """
+        from backscroll.archive import Filter
+        from backscroll.ingest.follow import follow
+
+        if ref is None and self._archive.count(Filter()) == 0:
+            raise SessionNotFoundError("there is no session to follow yet", "")
+        summary = self.find("1" if ref is None else ref)
+        touched = self._watcher().touched(stop or Event())
+        return follow(self._archive, summary, touched, last=last, everything=everything)
+
+    def _watcher(self) -> "Watcher":
+        from backscroll.ingest.watch import Watcher
+
+        return Watcher(self._archive, self._index, self.roots)
 
     def _update_index(self) -> None:
         from backscroll.ingest.indexing import update

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import IntegrityError
 
-from backscroll.archive import raw, reading, units
+from backscroll.archive import changes, raw, reading, units
 from backscroll.archive.accounts import accounts_of
+from backscroll.archive.changes import Key, Standing
 from backscroll.archive.connection import connect, transaction
 from backscroll.archive.derive import affected, mark_copies
 from backscroll.archive.merging import merge
@@ -19,7 +20,7 @@ from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, SessionSummary, Unit
 
-__all__ = ["Archive", "Filter", "IntegrityError", "Known", "Status"]
+__all__ = ["Archive", "Filter", "IntegrityError", "Key", "Known", "Standing", "Status"]
 
 
 class _UnreadError(Exception):
@@ -179,6 +180,20 @@ class Archive:
                 "insert or ignore into unindexed select number from conversations"
                 " union select number from subagent"
             )
+
+    # --- what happened ------------------------------------------------------------------------------------
+
+    def moment(self) -> int:
+        """Now, as the ledger counts it."""
+        return changes.moment(self._db)
+
+    def touched(self, since: int) -> set[Key]:
+        """The sessions that something was read about since a moment, by whichever process."""
+        return changes.touched(self._db, since)
+
+    def standings(self, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
+        """How far these sessions have come, or all that a list shows."""
+        return changes.standings(self._db, keys)
 
     # --- reading ------------------------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ _COMMANDS = {
     "list": ("backscroll.cli.list", "List sessions, newest first."),
     "search": ("backscroll.cli.search", "Find the sessions where something was said."),
     "show": ("backscroll.cli.show", "Show a session."),
+    "tail": ("backscroll.cli.tail", "Follow a session while it is being held."),
+    "watch": ("backscroll.cli.watch", "Keep the archive up to date while the tools write."),
     "sync": ("backscroll.cli.sync", "Read what changed into the archive."),
     "doctor": ("backscroll.cli.doctor", "Say what history there is, and whether all of it was understood."),
 }

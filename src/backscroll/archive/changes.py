@@ -1,0 +1,56 @@
+"""Which sessions something happened to, by the ledger; other processes' work is in it too."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+__all__ = ["Key", "Standing", "moment", "standings", "touched"]
+
+Key = tuple[str, str]  # a session's platform and id
+
+_STANDINGS = (
+    "select c.platform, c.external_id, c.number, c.message_count + coalesce((select sum(s.message_count)"
+    " from subagent s where s.platform = c.platform and s.parent_id = c.external_id), 0),"
+    " c.updated_at, c.title, c.total_tokens, c.is_gone from conversations c"
+    " where c.visibility in ('listed', 'archived')"
+)
+
+
+class Standing(Struct, frozen=True):
+    """How far a session has come; two that are equal show the same in a list."""
+
+    number: int
+    messages: int  # its subagents' included
+    updated_at: str | None
+    title: str | None
+    total_tokens: int | None
+    is_gone: bool
+
+
+def moment(db: sqlite3.Connection) -> int:
+    """Where the ledger ends for now."""
+    return int(db.execute("select coalesce(max(number), 0) from ledger").fetchone()[0])
+
+
+def touched(db: sqlite3.Connection, since: int) -> set[Key]:
+    """The sessions that units read or vanished since a moment tell of, a subagent's as the one above it."""
+    rows = db.execute(
+        "select distinct k.platform, k.session from ledger l join kin k on k.unit = l.unit"
+        " where l.number > ?",
+        [since],
+    )
+    return {(platform, id_) for platform, id_ in rows}
+
+
+def standings(db: sqlite3.Connection, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
+    """How far these sessions have come, or all; those that no list shows are left out."""
+    if keys is None:
+        rows = db.execute(_STANDINGS).fetchall()
+    else:
+        one = f"{_STANDINGS} and c.platform = ? and c.external_id = ?"
+        rows = [row for key in keys for row in db.execute(one, key)]
+    return {
+        (platform, id_): Standing(number, messages, updated, title, tokens, bool(gone))
+        for platform, id_, number, messages, updated, title, tokens, gone in rows
+    }

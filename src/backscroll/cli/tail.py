@@ -1,0 +1,83 @@
+"""``backscroll tail``: a session while it is being held."""
+
+import sys
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from backscroll.cli.app import Setup
+from backscroll.cli.options import bring_up_to_date
+from backscroll.ingest.follow import Said
+from backscroll.model import ToolCall
+from backscroll.render.documents import message_document
+from backscroll.render.text import inert
+
+__all__ = ["command"]
+
+_WIDTH = 160
+
+
+@click.command("tail")
+@click.argument("ref", required=False)
+@click.option(
+    "--lines",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many of the last messages to begin with.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, for every message.")
+@click.pass_obj
+def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
+    """Follow a session while it is being held.
+
+    Without REF it is the one with the newest activity. A tool call is a line, and another when its answer
+    comes. Ctrl-C ends it.
+
+    Example:
+
+        backscroll tail
+    """
+    try:
+        with setup.history() as history:
+            bring_up_to_date(history)
+            for said in history.follow(ref, last=lines, everything=as_json):
+                if as_json:
+                    document = message_document(said.message, said.position)
+                    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+                else:
+                    for line in _told(said):
+                        click.echo(line)
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        return  # the way it is meant to end
+
+
+def _told(said: Said) -> Iterator[str]:
+    message, before = said.message, said.before
+    time = (
+        message.timestamp.astimezone().strftime("%H:%M:%S") if message.timestamp is not None else "--:--:--"
+    )
+    if message.tool is not None:
+        yield f"{time} {_call(message.tool, is_answer=before is not None)}"
+        return
+    if before is not None and message.content.startswith(before.content):
+        yield from inert(message.content[len(before.content) :]).splitlines()
+        return
+    yield f"{time} ── {message.role}{f' ({message.kind})' if message.kind else ''}"
+    yield from inert(message.content).splitlines()
+    for attachment in message.attachments:
+        yield inert(f"[{attachment.kind}{f' {attachment.name}' if attachment.name else ''}]")
+
+
+def _call(tool: ToolCall, *, is_answer: bool) -> str:
+    """A call on one line: what was asked for, or what came of it once the question has been shown."""
+    asked = ", ".join(
+        f"{name}={value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+        for name, value in tool.params.items()
+    )
+    told = (tool.result or "") if is_answer else asked
+    line = " ".join(inert(told[: _WIDTH * 4]).split())
+    cut = line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1].rstrip()}…"
+    return f"── {inert(tool.name)} · {tool.status}{' → ' if is_answer else '  '}{cut}".rstrip()

@@ -1,0 +1,188 @@
+"""Notice what the tools write while they write it, and read it at once."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from backscroll.archive import Archive, IntegrityError, Key, Standing
+from backscroll.index import Index
+from backscroll.ingest.indexing import update
+from backscroll.ingest.sync import sync
+from backscroll.model import SessionSummary
+from backscroll.sources import Source
+
+if TYPE_CHECKING:
+    from watchfiles import Change as Kind
+
+__all__ = ["Change", "Watcher"]
+
+Roots = Callable[[], Iterable[tuple[Source, Path]]]
+
+# Where a tool writes history below its root. A root as a whole holds caches and extensions by the thousand.
+_PLACES = (
+    "projects",
+    "history.jsonl",
+    "User/globalStorage",
+    "User/workspaceStorage",
+    "chats",
+    "acp-sessions",
+    "prompt_history.json",
+)
+_ENDINGS = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
+_DEBOUNCE = 100  # ms
+_STEP = 50  # ms of quiet that end a burst
+_BEAT = 1.0  # seconds, after which places that appeared are noticed
+_POLL = 2.0  # seconds between two looks where nothing tells of changes
+_ROUND = 60.0  # seconds, after which everything is looked at, should a change have gone unnoticed
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """Something happened to a session."""
+
+    at: datetime  # when it was noticed
+    session: SessionSummary
+    added: int  # messages, its subagents' included; below 0 when the tool took some back
+    is_new: bool  # a session that was not listed before
+    has_vanished: bool  # from the tool's own store; it is kept
+
+
+class Watcher:
+    """Keeps an archive and its index up to date as long as somebody asks for changes."""
+
+    def __init__(self, archive: Archive, index: Index, roots: Roots) -> None:
+        self._archive = archive
+        self._index = index
+        self._roots = roots
+        self._moment = archive.moment()
+        self._is_behind = True  # something is still to be read or indexed
+        self._rounded = 0.0
+
+    def changes(self, stop: Event) -> Iterator[Change]:
+        """What becomes of sessions from now on, whichever process reads it first."""
+        known = self._archive.standings()
+        unclear: set[Key] = set()
+        for keys in self.touched(stop):
+            for key, now in self._archive.standings(keys | unclear).items():
+                if now != known.get(key) and (change := self._change(known.get(key), now)) is not None:
+                    yield change
+                    keys.discard(key)
+                known[key] = now
+            # Another process has read these, and may only now be about to tell what that changes.
+            unclear = keys
+
+    def touched(self, stop: Event) -> Iterator[set[Key]]:
+        """The sessions that something was read about, time and again; often none."""
+        for paths in _noticed(self._roots, stop):
+            self._look(paths)
+            moment = self._archive.moment()
+            keys = self._archive.touched(self._moment) if moment > self._moment else set()
+            self._moment = moment
+            yield keys
+
+    def _change(self, before: Standing | None, now: Standing) -> Change | None:
+        summary = self._archive.by_number(now.number)
+        if summary is None:
+            return None
+        return Change(
+            at=datetime.now(UTC),
+            session=summary,
+            added=now.messages - (before.messages if before is not None else 0),
+            is_new=before is None,
+            has_vanished=now.is_gone and not (before is not None and before.is_gone),
+        )
+
+    def _look(self, paths: set[str] | None) -> None:
+        """Read what changed at these paths, or anywhere when it is not known where."""
+        now = time.monotonic()
+        if paths is None or self._is_behind or now - self._rounded > _ROUND:
+            self._rounded = now
+            self._is_behind = not self._read(list(self._roots()))
+        elif paths:
+            # In a new folder files may have been written before anybody watched it.
+            is_doubtful = any(Path(path).is_dir() for path in paths)
+            self._is_behind = not self._read(_affected(self._roots(), paths)) or is_doubtful
+
+    def _read(self, roots: Iterable[tuple[Source, Path]]) -> bool:
+        """Whether archive and index are up to date now; not while another process holds one of them."""
+        with self._archive.patience(0.0) as archive:
+            if archive is None:
+                return False
+            try:
+                sync(archive, roots)
+            except IntegrityError:
+                return False
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
+                return False
+        return not self._archive.unindexed(1) or update(self._archive, self._index)
+
+
+def _affected(roots: Iterable[tuple[Source, Path]], paths: set[str]) -> list[tuple[Source, Path]]:
+    """The roots that the paths are below; all when the system spells paths in another way than the user."""
+    every = list(roots)
+    found = [
+        (source, root) for source, root in every if any(Path(path).is_relative_to(root) for path in paths)
+    ]
+    return found or every
+
+
+def _existing(roots: Roots) -> dict[Path, int]:
+    """The places to watch, and which file or folder each is at the moment."""
+    found: dict[Path, int] = {}
+    for _, root in roots():
+        for place in _PLACES:
+            with suppress(OSError):
+                found[root / place] = (root / place).stat().st_ino
+    return found
+
+
+def _noticed(roots: Roots, stop: Event) -> Iterator[set[str] | None]:
+    """The paths that changed, again and again: none when nothing did for a while, None when it may be any."""
+    while not stop.is_set():
+        places = _existing(roots)
+        checked = time.monotonic()
+        is_first = True
+        for paths in _reported(places, stop):
+            # What was written before the watch began is not reported.
+            yield None if is_first else paths
+            is_first = False
+            if time.monotonic() - checked >= _BEAT:
+                checked = time.monotonic()
+                if _existing(roots) != places:
+                    break
+
+
+def _reported(places: Iterable[Path], stop: Event) -> Iterator[set[str] | None]:
+    """What the system tells of changes below these places; where it cannot, any path after a while."""
+    from watchfiles import watch  # loaded by nobody who does not watch
+
+    watched = list(places)
+    if watched:
+        with suppress(OSError, RuntimeError):  # for example more folders than the system lets a user watch
+            for found in watch(
+                *watched,
+                watch_filter=_is_history,
+                debounce=_DEBOUNCE,
+                step=_STEP,
+                stop_event=stop,
+                rust_timeout=int(_BEAT * 1000),
+                yield_on_timeout=True,
+                ignore_permission_denied=True,
+            ):
+                yield {path for _, path in found}
+            return
+    while not stop.wait(_POLL if watched else _BEAT):
+        yield None if watched else set()
+
+
+def _is_history(kind: "Kind", path: str) -> bool:
+    """Whether a change may be one of history; a new folder may have some in it."""
+    return path.endswith(_ENDINGS) or (kind.name == "added" and not path.endswith("-shm"))

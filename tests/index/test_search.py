@@ -225,6 +225,11 @@ def test_stray_punctuation_never_widens_a_search(small: Index, mess: str) -> Non
     assert small.search(parse(f"absent {mess}"), limit=5).total == 0
 
 
+@pytest.mark.parametrize("words", ["role:user " + "x" * 400, 'role:user file:"./"', 'file:"./"', "y" * 400])
+def test_what_cannot_be_looked_up_finds_nothing(small: Index, words: str) -> None:
+    assert small.search(parse(words), limit=5).total == 0
+
+
 def test_a_page_of_nothing_is_empty(small: Index) -> None:
     assert small.search(parse("word"), limit=0).hits == []
     assert small.search(parse("word"), limit=5, offset=9).hits == []

@@ -25,18 +25,13 @@ class Matching:
     def __init__(self, query: Query) -> None:
         self.query = query
         self._filters = [tantivy.Query.const_score_query(one, 0.0) for one in _conditions(query)]
-        self._excluded = [
-            one
-            for clause in query.clauses
-            if clause.is_negated and (one := _either(clause.any_of)) is not None
-        ]
-        plain = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
-        found = [(clause, one) for clause in query.words if (one := _either(clause.any_of)) is not None]
-        self._required = [one for clause, one in found if clause in plain]
-        self._welcome = [one for clause, one in found if clause not in plain]
+        self._excluded = [_either(clause.any_of) for clause in query.clauses if clause.is_negated]
+        plain = [clause for clause in query.words if not clause.is_stop_word] or query.words
+        self._required = [_either(clause.any_of) for clause in plain]
+        self._welcome = [_welcome(clause.any_of) for clause in query.words if clause not in plain]
         self.is_empty = not (self._required or self._filters or self._excluded)
         # A prefix weighs the same wherever it is found: the newest is then the best.
-        self.is_ranked = any(_is_weighed(term) for clause, _ in found for term in clause.any_of)
+        self.is_ranked = any(_is_weighed(term) for clause in plain for term in clause.any_of)
 
     @property
     def can_relax(self) -> bool:
@@ -85,8 +80,8 @@ def any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 
 def _conditions(query: Query) -> Iterable[tantivy.Query]:
     for clause in query.clauses:
-        if clause.is_filter and not clause.is_negated and (one := _either(clause.any_of)) is not None:
-            yield one
+        if clause.is_filter and not clause.is_negated:
+            yield _either(clause.any_of)
     if query.since is not None or query.until is not None:
         yield tantivy.Query.range_query(
             schema(),
@@ -97,16 +92,22 @@ def _conditions(query: Query) -> Iterable[tantivy.Query]:
         )
 
 
-def _either(terms: Iterable[Term]) -> tantivy.Query | None:
-    found = [one for term in terms if (one := _query(term)) is not None]
-    return any_of(found) if found else None
+def _either(terms: Iterable[Term]) -> tantivy.Query:
+    return any_of([_query(term) for term in terms])
+
+
+def _welcome(terms: Iterable[Term]) -> tantivy.Query:
+    """Small words, only where people and assistants said them: elsewhere they tell nothing and cost much."""
+    found = [_term("said", token) for term in terms if isinstance(term, Word) for token in _tokens(term.text)]
+    return any_of(found)
 
 
 def _is_weighed(term: Term) -> bool:
     return isinstance(term, Word | Phrase) and not (term.is_prefix and len(_tokens(term.text)) == 1)
 
 
-def _query(term: Term) -> tantivy.Query | None:
+def _query(term: Term) -> tantivy.Query:
+    """What a term finds; one that is not in any dictionary, a word of a thousand letters, finds nothing."""
     match term:
         case Filter():
             return _filter(term)
@@ -114,7 +115,7 @@ def _query(term: Term) -> tantivy.Query | None:
             found = _spelled(text, is_prefix=is_prefix, with_parts=True)
         case Phrase(text, is_prefix):
             found = _spelled(text, is_prefix=is_prefix)
-    return all_of(found) if found else None
+    return all_of(found) if found else tantivy.Query.empty_query()
 
 
 def _spelled(text: str, *, is_prefix: bool = False, with_parts: bool = False) -> list[tantivy.Query]:
@@ -174,10 +175,12 @@ def _prefix(field: str, beginning: str) -> tantivy.Query:
     return tantivy.Query.regex_query(schema(), field, f"{escaped(beginning)}.*")
 
 
-def _filter(one: Filter) -> tantivy.Query | None:
+def _filter(one: Filter) -> tantivy.Query:
     if one.name == "file":
         tokens = _tokens(one.value)
-        return adjacent("files", tokens, is_prefix=one.value.endswith("*")) if tokens else None
+        if not tokens:
+            return tantivy.Query.empty_query()
+        return adjacent("files", tokens, is_prefix=one.value.endswith("*"))
     alias = _ALIASES.get((one.name, one.value))
     if alias is not None:
         return _term("tags", alias)

@@ -85,6 +85,8 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("", "backscroll show claude-code:5", 100),
     ],
     "sync": [("", "backscroll sync", 100), ("", "backscroll sync --json", 100)],
+    "tail": [],  # these two go on until they are stopped
+    "watch": [],
 }
 
 _INTRODUCTION = """\

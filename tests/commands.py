@@ -86,7 +86,6 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
     ],
     "sync": [("", "backscroll sync", 100), ("", "backscroll sync --json", 100)],
     "tail": [],  # these two go on until they are stopped
-    "watch": [],
 }
 
 _INTRODUCTION = """\
@@ -97,7 +96,7 @@ is what the command prints, ages and sizes aside.
 
 What is asked for goes to standard output, messages go to standard error. `list`, `search` and `show` bring
 the archive up to date before they answer, unless `--no-sync` is given; while another process is doing that,
-they answer from what is there and say so. Exit codes:
+they answer from what is there and say so. `watch` and `tail` run until Ctrl-C. Exit codes:
 
 | code | means |
 |---|---|

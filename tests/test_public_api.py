@@ -113,6 +113,7 @@ METHODS = {
     "close": [],
     "extract": ["ref", "folder"],
     "find": ["ref", "wanted"],
+    "follow": ["ref", "last", "everything", "stop"],
     "get_session": ["ref", "wanted"],
     "list_sessions": ["wanted", "limit", "offset"],
     "outlines": [],
@@ -124,6 +125,7 @@ METHODS = {
     "survey": ["progress"],
     "sync": ["progress", "wait"],
     "verify_archive": [],
+    "watch": ["stop"],
     "write_demo": ["folder"],
 }  # fmt: skip
 

@@ -6,10 +6,10 @@ other: blocks are always cut at the same places, so that pages fit together.
 """
 
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from threading import Thread
 from typing import Literal
 
 import tantivy
@@ -53,7 +53,7 @@ class Snapshot:
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
-        self._counts: dict[Query, dict[int, int]] = {}
+        self._counts: dict[Query, _Counts] = {}
 
     def search(
         self, matching: Matching, *, limit: int, offset: int, by: By, now: datetime | None = None
@@ -63,21 +63,20 @@ class Snapshot:
             return Hits([], 0)
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
         wanted, is_relaxed = matching.strict(), False
-        with self._counting(matching.query, wanted, by) as counts:
-            first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
+        first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
         if not first.hits and matching.can_relax:
             is_relaxed = True
             for wanted in matching.relaxations():
-                with self._counting(matching.query, wanted, by) as counts:
-                    first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
+                first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
                 if first.hits:
                     break
         blocks = self._blocks(wanted, first, is_ranked=matching.is_ranked, today=today)
         if by == "message":
             return Hits(_page(blocks, limit=limit, offset=offset), first.count, is_relaxed)
         hits = _page(_grouped(blocks), limit=limit, offset=offset)
-        counted = [Hit(hit.session, hit.position, hit.score, counts[hit.session]) for hit in hits]
-        return Hits(counted, len(counts), is_relaxed)
+        counts = self._counted(matching.query, wanted, first)
+        counted = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in hits]
+        return Hits(counted, len(counts.buckets), is_relaxed)
 
     def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
         """Every message that the engine finds, newest first, those without a time last."""
@@ -116,38 +115,28 @@ class Snapshot:
                 return
             block = self._block(wanted, offset, size, is_ranked)
 
-    @contextmanager
-    def _counting(self, query: Query, wanted: tantivy.Query, by: By) -> Iterator[dict[int, int]]:
-        """How many messages of each session are found, counted while something else is done."""
-        if by == "message" or query in self._counts:
-            yield self._counts.get(query, {})
-            return
-        counts: dict[int, int] = {}
-        failures: list[ValueError] = []
-
-        def count() -> None:
+    def _counted(self, query: Query, wanted: tantivy.Query, first: "_Block") -> "_Counts":
+        """How many messages of each session are found."""
+        if first.count <= len(first.hits):
+            found = Counter(row.session for row in first.hits)
+            return _Counts([{"key": key, "doc_count": found[key]} for key in sorted(found)])
+        if query not in self._counts:
             terms = {"field": "session", "size": _MOST_SESSIONS, "order": {"_key": "asc"}}
-            try:
-                buckets = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})["sessions"][
-                    "buckets"
-                ]
-            except ValueError as error:
-                failures.append(error)
-                return
-            counts.update((int(bucket["key"]), bucket["doc_count"]) for bucket in buckets)
+            buckets = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})["sessions"]["buckets"]
+            while len(self._counts) >= _KEPT_COUNTS:
+                self._counts.pop(next(iter(self._counts)))
+            self._counts[query] = _Counts(buckets)
+        return self._counts[query]
 
-        other = Thread(target=count)
-        other.start()
-        try:
-            yield counts
-        finally:
-            other.join()
-        if failures:
-            raise failures[0]
-        if counts:  # nothing found: looser wishes of the same query are tried next, and theirs are kept
-            self._counts[query] = counts
-        while len(self._counts) > _KEPT_COUNTS:
-            self._counts.pop(next(iter(self._counts)))
+
+class _Counts(Struct, frozen=True):
+    """Messages by session, as the engine gives them: sorted, and left as they are, for there are many."""
+
+    buckets: list[dict[str, int]]
+
+    def of(self, session: int) -> int:
+        place = bisect_left(self.buckets, session, key=lambda bucket: bucket["key"])
+        return self.buckets[place]["doc_count"]
 
 
 class _Row(Struct, frozen=True, gc=False):

@@ -164,6 +164,12 @@ class Archive:
         """What tells this archive from every other."""
         return str(self._db.execute("select id from identity").fetchone()[0])
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Meanwhile nobody writes the archive, so that one process at a time does what is to be done once."""
+        with transaction(self._db):
+            yield
+
     def unindexed(self, limit: int) -> list[int]:
         """Sessions and subagents whose words the index does not have."""
         return [number for (number,) in self._db.execute("select number from unindexed limit ?", [limit])]

@@ -29,9 +29,13 @@ def _spelled(value: object) -> str:
 
 def update(archive: Archive, index: Index) -> bool:
     """Bring the index up to the archive. False when another process is writing it."""
-    if not index.is_usable() or index.watermark != archive.identity:
-        index.rebuild()
+    if not _belongs(index, archive):
         archive.mark_unindexed()
+        with archive.alone():
+            # Whoever waited for this finds it done, and throws away nothing that others are writing.
+            if not _belongs(index, archive):
+                index.rebuild()
+                index.write((), watermark=archive.identity)
     while numbers := archive.unindexed(_BATCH):
         with index.writer(is_small=len(numbers) < 3) as writer:
             if writer is None:
@@ -44,6 +48,10 @@ def update(archive: Archive, index: Index) -> bool:
                 archive.mark_indexed(numbers)
                 numbers = archive.unindexed(_BATCH)
     return True
+
+
+def _belongs(index: Index, archive: Archive) -> bool:
+    return index.is_usable() and index.watermark == archive.identity
 
 
 def _documents(archive: Archive, number: int) -> Iterator[Document]:

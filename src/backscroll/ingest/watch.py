@@ -39,6 +39,7 @@ _ENDINGS = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
 _DEBOUNCE = 100  # ms
 _STEP = 50  # ms of quiet that end a burst
 _BEAT = 1.0  # seconds, after which places that appeared are noticed
+_PATIENCE = 0.25  # seconds to wait for another process that is reading the same change
 _POLL = 2.0  # seconds between two looks where nothing tells of changes
 _ROUND = 60.0  # seconds, after which everything is looked at, should a change have gone unnoticed
 
@@ -111,7 +112,7 @@ class Watcher:
 
     def _read(self, roots: Iterable[tuple[Source, Path]]) -> bool:
         """Whether archive and index are up to date now; not while another process holds one of them."""
-        with self._archive.patience(0.0) as archive:
+        with self._archive.patience(_PATIENCE) as archive:
             if archive is None:
                 return False
             try:

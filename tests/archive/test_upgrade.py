@@ -1,0 +1,501 @@
+"""Databases in the old schema, brought to today's."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from backscroll.archive import Archive, old_schema, safety_copy
+from backscroll.archive import upgrade as module
+from backscroll.archive.old_schema import Plan
+from backscroll.archive.upgrade import Upgraded, upgrade
+from backscroll.errors import (
+    DatabaseLockedError,
+    DatabaseNotFoundError,
+    DatabaseUnreadableError,
+    DestinationError,
+    UsageError,
+)
+from tests.archive.old_databases import claude, contents, conversation, many, query, write_old
+
+VALUES = (
+    "platform, workspace_hash, workspace_name, started_at, ended_at, context, metadata, tool_sequence,"
+    " acceptance_decisions, interaction_count, acceptance_rate, total_tokens, total_changes"
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "telemetry.db"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
+
+
+def backups(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{path.name}.backup-*"))
+
+
+def problem(report: Upgraded, kind: str) -> tuple[str, ...]:
+    (found,) = (one for one in report.problems if one.kind == kind)
+    assert not found.stops
+    return found.rows
+
+
+# --- what comes out -----------------------------------------------------------------------------------------
+
+
+def test_every_value_is_kept_and_ids_find_their_new_places(path: Path) -> None:
+    write_old(path, [conversation(1), conversation(2), claude(3)])
+    before = query(path, f"select id, {VALUES} from conversations order by id")  # noqa: S608
+    report = upgrade(path)
+    assert query(path, f"select id, {VALUES} from conversations order by id") == before  # noqa: S608
+    assert (report.is_changed, report.rows, report.windows, report.problems) == (
+        True,
+        {"claude_code": 1, "cursor": 2},
+        1,
+        (),
+    )
+    ((window,),) = query(path, "select id from cursor_sessions")
+    assert query(path, "select external_id, session_id from conversations order by id") == [
+        ("composer-1", window),
+        ("composer-2", window),
+        ("claude-3", None),
+    ]
+
+
+def test_a_window_begins_with_its_first_conversation_and_ends_with_its_last(path: Path) -> None:
+    write_old(
+        path,
+        [
+            conversation(2, started_at="2026-03-02 10:00:00", ended_at="2026-03-02 12:30:00"),
+            conversation(1, started_at="2026-03-01T10:00:00Z", ended_at="2026-03-01T11:00:00Z"),
+        ],
+    )
+    upgrade(path)
+    assert query(
+        path,
+        "select external_session_id, workspace_hash, workspace_name, workspace_path, started_at, ended_at,"
+        " metadata from cursor_sessions",
+    ) == [
+        ("curs_1", "hash-a", "ferry", "/home/zoe/ferry", "2026-03-01T10:00:00Z", "2026-03-02 12:30:00", "{}")
+    ]
+
+
+def test_a_window_with_an_open_conversation_is_open(path: Path) -> None:
+    write_old(path, [conversation(1), conversation(2, ended_at=None)])
+    upgrade(path)
+    assert query(path, "select ended_at from cursor_sessions") == [(None,)]
+
+
+class Form(NamedTuple):
+    """What a table is, as SQLite sees it."""
+
+    columns: list[Any]
+    keys: list[Any]
+    indexes: dict[str, Any]
+    partial: set[Any]
+
+
+def form(db: sqlite3.Connection, table: str) -> Form:
+    indexes = db.execute('select name, "unique", partial from pragma_index_list(?)', [table]).fetchall()
+    return Form(
+        db.execute(
+            'select name, lower(type), "notnull", dflt_value, pk from pragma_table_info(?)', [table]
+        ).fetchall(),
+        db.execute(f"pragma foreign_key_list({table})").fetchall(),
+        {
+            name: (unique, db.execute('select name, "desc" from pragma_index_xinfo(?)', [name]).fetchall())
+            for name, unique, _ in indexes
+        },
+        {
+            (name, " ".join(sql.split()).lower())
+            for name, sql in db.execute(
+                "select name, sql from sqlite_master where tbl_name = ? and sql like '% where %'", [table]
+            )
+            if name != table
+        },
+    )
+
+
+def test_the_tables_are_those_of_the_archive(path: Path, tmp_path: Path) -> None:
+    write_old(path, [conversation()])
+    upgrade(path)
+    Archive(tmp_path / "archive.db").close()
+    ours, theirs = sqlite3.connect(tmp_path / "archive.db"), sqlite3.connect(path)
+    assert form(theirs, "cursor_sessions") == form(ours, "cursor_sessions")
+    expected, found = form(ours, "conversations"), form(theirs, "conversations")
+    assert found.columns == expected.columns[: len(found.columns)]
+    assert len(found.columns) == 16
+    assert (found.keys, found.partial) == (expected.keys, expected.partial)
+    named = {name: one for name, one in expected.indexes.items() if name.startswith("idx_")}
+    del named["idx_conversations_updated"]
+    assert {name: one for name, one in found.indexes.items() if name.startswith("idx_")} == named
+    theirs.execute("pragma foreign_keys = on")
+    for values in (
+        "'cursor', null, 'x'",
+        "'claude_code', 'w', 'x'",
+        "'cursor', 'w', 'x'",
+        "'cobol', null, 'x'",
+    ):
+        with pytest.raises(sqlite3.IntegrityError):
+            theirs.execute(
+                "insert into conversations (platform, session_id, external_id, started_at)"  # noqa: S608
+                f" values ({values}, '2026-01-01')"
+            )
+    ours.close()
+    theirs.close()
+
+
+def test_what_only_this_database_has_is_kept(path: Path) -> None:
+    write_old(
+        path,
+        [conversation(1, mood="calm", **{"odd name": 7}), conversation(2, mood="tense")],
+        more=", mood text not null default 'none', \"odd name\" integer",
+        script="create index by_mood on conversations(mood);"
+        "create index by_external on conversations(external_session_id);"
+        "create index idx_conversations_workspace on conversations(workspace_name);"
+        "create table note (id integer primary key, conversation text references conversations(id));"
+        "insert into note values (1, 'id-2');"
+        "create view moods as select mood, count(*) as number from conversations group by 1;"
+        "create trigger calm after update on conversations begin update note set id = id; end;"
+        "create trigger cold after insert on conversations when new.external_session_id = ''"
+        " begin delete from note; end;",
+    )
+    report = upgrade(path)
+    assert query(path, 'select mood, "odd name" from conversations order by id') == [
+        ("calm", 7),
+        ("tense", None),
+    ]
+    assert query(path, "select * from moods order by 1") == [("calm", 1), ("tense", 1)]
+    assert query(path, "select * from note") == [(1, "id-2")]
+    names = {
+        name for (name,) in query(path, "select name from sqlite_master where type in ('index', 'trigger')")
+    }
+    assert {"by_mood", "calm"} <= names
+    assert not {"by_external", "cold"} & names
+    assert ("workspace_hash",) in query(
+        path, "select name from pragma_index_info('idx_conversations_workspace')"
+    )
+    assert sorted(one.kind for one in report.problems) == ["index", "trigger"]
+    assert query(path, "pragma foreign_key_check") == []
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_the_backup_is_the_database_as_it_was(path: Path, journal: str) -> None:
+    write_old(path, many(40), journal=journal)
+    before = contents(path)
+    report = upgrade(path)
+    assert report.backup is not None
+    assert backups(path) == [Path(report.backup)]
+    assert contents(Path(report.backup)) == before
+    assert contents(path) != before
+
+
+def test_a_second_upgrade_changes_nothing(path: Path) -> None:
+    write_old(path, many(10))
+    upgrade(path)
+    before, made = path.read_bytes(), backups(path)
+    again = upgrade(path)
+    assert (again.is_changed, again.backup) == (False, None)
+    assert (path.read_bytes(), backups(path)) == (before, made)
+
+
+def test_two_backups_of_one_second_both_stay(path: Path) -> None:
+    write_old(path, [conversation()])
+    assert safety_copy.copy_beside(path) != safety_copy.copy_beside(path)
+    assert len(backups(path)) == 2
+
+
+def test_fifty_thousand_conversations_take_seconds(path: Path) -> None:
+    write_old(path, many(50_000))
+    began = time.perf_counter()
+    report = upgrade(path)
+    assert time.perf_counter() - began < 20
+    assert sum(report.rows.values()) == 50_000
+    assert query(path, "select count(*) from conversations") == [(50_000,)]
+
+
+# --- rows that are not as they should be --------------------------------------------------------------------
+
+
+def test_of_two_with_one_external_id_the_earlier_keeps_it(path: Path) -> None:
+    write_old(
+        path,
+        [
+            conversation(2, external_session_id="same"),
+            conversation(1, external_session_id="same"),
+            claude(3, external_session_id="same"),
+        ],
+    )
+    assert problem(upgrade(path), "duplicate") == ("id-2",)
+    assert query(path, "select id, external_id from conversations order by id") == [
+        ("id-1", "same"),
+        ("id-2", "same#id-2"),
+        ("id-3", "same"),
+    ]
+
+
+def test_one_session_id_in_two_workspaces_gives_two_windows(path: Path) -> None:
+    write_old(path, [conversation(1), conversation(2, workspace_hash="hash-b", workspace_name="shop")])
+    report = upgrade(path)
+    assert (report.windows, problem(report, "several workspaces")) == (2, ("id-1", "id-2"))
+    assert query(
+        path,
+        "select c.id, s.external_session_id, s.workspace_name, s.metadata from conversations c"
+        " join cursor_sessions s on s.id = c.session_id order by c.id",
+    ) == [("id-1", "curs_1", "ferry", "{}"), ("id-2", "curs_1@hash-b", "shop", '{"session_id":"curs_1"}')]
+
+
+def test_a_conversation_of_no_workspace_is_in_the_first_window_of_its_session(path: Path) -> None:
+    write_old(path, [conversation(1, workspace_hash=None), conversation(2)])
+    report = upgrade(path)
+    assert (report.windows, problem(report, "orphan")) == (1, ("id-1",))
+    assert query(path, "select workspace_hash from conversations order by id") == [(None,), ("hash-a",)]
+    assert query(path, "select workspace_hash from cursor_sessions") == [("hash-a",)]
+
+
+def test_a_conversation_of_no_session_is_in_the_window_of_its_workspace(path: Path) -> None:
+    write_old(path, [conversation(1, session_id="")])
+    assert problem(upgrade(path), "orphan") == ("id-1",)
+    assert query(path, "select external_session_id from cursor_sessions") == [("workspace:hash-a",)]
+
+
+def test_rows_that_name_others_which_are_not_there_are_told_and_kept(path: Path) -> None:
+    note = (
+        "create table note (conversation text references conversations(id)); insert into note values ('x');"
+    )
+    write_old(path, [conversation()], script=note)
+    assert problem(upgrade(path), "orphan") == ("note row 1",)
+    assert query(path, "select * from note") == [("x",)]
+
+
+@pytest.mark.parametrize("column", ["context", "metadata", "tool_sequence", "acceptance_decisions"])
+def test_what_is_no_json_is_told_and_kept(path: Path, column: str) -> None:
+    write_old(path, [conversation(1, **{column: "{cut"}), conversation(2), conversation(3, **{column: None})])
+    assert problem(upgrade(path), "malformed JSON") == ("id-1",)
+    assert query(path, f"select {column} from conversations where id = 'id-1'") == [("{cut",)]  # noqa: S608
+
+
+@pytest.mark.parametrize(
+    ("changed", "column", "value"),
+    [
+        ({"started_at": None}, "started_at", "2026-03-02T11:00:00Z"),
+        ({"external_session_id": None}, "external_id", "id-1"),
+        ({"id": None}, "external_id", "composer-1"),
+    ],
+)
+def test_what_is_null_is_taken_from_where_it_is_known(
+    path: Path, changed: dict[str, Any], column: str, value: str
+) -> None:
+    write_old(path, [conversation(1, **changed)], is_strict=False)
+    assert len(problem(upgrade(path), "null")) == 1
+    assert query(path, f"select {column}, id is null from conversations") == [(value, 0)]  # noqa: S608
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"platform": "windsurf"}, r"'windsurf' is not one of .*\(id-1\)"),
+        ({"platform": None}, r"None is not one of"),
+        ({"started_at": None, "ended_at": None}, r"neither started_at nor ended_at \(id-1\)"),
+        ({"id": None, "external_session_id": None}, r"neither id nor external_session_id \(row 1\)"),
+    ],
+)
+def test_a_row_that_no_rule_can_save_stops_the_upgrade(
+    path: Path, changed: dict[str, Any], said: str
+) -> None:
+    write_old(path, [conversation(1, **changed), conversation(2)], is_strict=False)
+    before = path.read_bytes()
+    with pytest.raises(DatabaseUnreadableError, match=said) as caught:
+        upgrade(path)
+    assert path.read_bytes() == before
+    assert str(backups(path)[0]) in str(caught.value)
+
+
+# --- what is refused ----------------------------------------------------------------------------------------
+
+
+def refused(path: Path, error: type[Exception], said: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(error, match=said):
+        upgrade(path)
+    assert path.read_bytes() == before
+    assert backups(path) == []
+
+
+def test_a_file_that_is_not_there_is_said(path: Path) -> None:
+    with pytest.raises(DatabaseNotFoundError, match="there is no database"):
+        upgrade(path)
+    assert not path.exists()
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.write_text("conversations " * 500)
+    refused(path, DatabaseUnreadableError, "not a database")
+
+
+def test_a_database_of_something_else_is_refused(path: Path) -> None:
+    sqlite3.connect(path).executescript("create table birds (name);").connection.close()
+    refused(path, DatabaseUnreadableError, "no table conversations")
+
+
+def test_conversations_of_another_kind_are_refused(path: Path) -> None:
+    sqlite3.connect(path).executescript("create table conversations (id, platform);").connection.close()
+    refused(path, DatabaseUnreadableError, "no external_session_id, session_id, started_at")
+
+
+def test_a_database_upgraded_half_way_is_refused(path: Path) -> None:
+    write_old(path, [conversation()], script="create table cursor_sessions (id text primary key);")
+    refused(path, DatabaseUnreadableError, "partly upgraded")
+
+
+def test_our_own_archive_is_refused(path: Path) -> None:
+    Archive(path).close()
+    refused(path, UsageError, "an archive of Backscroll")
+
+
+# --- what goes wrong on the way -----------------------------------------------------------------------------
+
+
+def test_a_database_that_another_program_writes_is_left_alone(path: Path) -> None:
+    write_old(path, [conversation()])
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("begin immediate")
+    refused(path, DatabaseLockedError, "in use by another program.*holds what it held before")
+    other.execute("rollback")
+    other.execute("begin exclusive")
+    refused(path, DatabaseLockedError, "in use by another program")
+    other.close()
+    assert upgrade(path).is_changed
+
+
+def test_a_read_only_database_is_left_alone(path: Path) -> None:
+    write_old(path, [conversation()])
+    path.chmod(0o444)
+    refused(path, DestinationError, "read-only")
+
+
+def test_without_room_for_a_backup_nothing_is_begun(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_old(path, [conversation()])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))  # type: ignore[attr-defined]
+    refused(path, DestinationError, "0.0 MB are free. Nothing was changed")
+
+
+def test_a_damaged_database_is_left_alone(path: Path) -> None:
+    write_old(path, many(300))
+    whole = path.read_bytes()
+    middle = len(whole) // 2 // 4096 * 4096
+    path.write_bytes(whole[:middle] + b"\xff" * 4096 + whole[middle + 4096 :])
+    refused(path, DatabaseUnreadableError, "damaged|malformed")
+
+
+def test_a_disk_that_fills_up_leaves_the_database_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_old(path, many(2000))
+    before = path.read_bytes()
+
+    def small(path: Path, **options: Any) -> sqlite3.Connection:
+        db = safety_copy.open_existing(path, **options)
+        pages = db.execute("pragma page_count").fetchone()[0]
+        db.execute(f"pragma max_page_count = {pages + 40}")
+        return db
+
+    monkeypatch.setattr(module, "open_existing", small)
+    with pytest.raises(DestinationError, match=r"full\. It holds what it held before; a copy of it is "):
+        upgrade(path)
+    assert path.read_bytes() == before
+    assert contents(backups(path)[0]) == contents(path)
+
+
+def _lose_a_row(db: sqlite3.Connection, _: Plan) -> None:
+    db.execute("delete from conversations_upgraded where id = 'id-1'")
+
+
+def _lose_a_window(db: sqlite3.Connection, _: Plan) -> None:
+    db.execute("delete from cursor_sessions")
+
+
+def _spoil_a_key(db: sqlite3.Connection, _: Plan) -> None:
+    db.execute("update conversations_upgraded set id = 'elsewhere' where id = 'id-1'")
+
+
+@pytest.mark.parametrize("spoil", [_lose_a_row, _lose_a_window, _spoil_a_key])
+def test_a_result_that_is_not_right_is_taken_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[sqlite3.Connection, Plan], None]
+) -> None:
+    note = "create table note (of text references conversations(id)); insert into note values ('id-1');"
+    write_old(path, [conversation(1), conversation(2)], script=note)
+    before = contents(path)
+    replace = module._replace
+
+    def spoiled(db: sqlite3.Connection, plan: Plan) -> None:
+        spoil(db, plan)
+        replace(db, plan)
+
+    monkeypatch.setattr(module, "_replace", spoiled)
+    with pytest.raises(DatabaseUnreadableError, match=r"would (not )?have.*It holds what it held before"):
+        upgrade(path)
+    assert contents(path) == before
+
+
+def test_a_row_that_would_be_missing_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_old(path, [conversation(1), conversation(2)])
+    before = contents(path)
+    plan = old_schema.plan
+
+    def short(db: sqlite3.Connection) -> Plan:
+        planned = plan(db)
+        planned.places.pop()
+        return planned
+
+    monkeypatch.setattr(old_schema, "plan", short)
+    with pytest.raises(DatabaseUnreadableError, match="1 rows would not have come out as they went in"):
+        upgrade(path)
+    assert contents(path) == before
+
+
+_HANGING = """
+import sys, time
+from pathlib import Path
+from backscroll.archive import upgrade as module
+
+def hang(*_):
+    print("here", flush=True)
+    time.sleep(60)
+
+setattr(module, sys.argv[2], hang)
+module.upgrade(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("step", ["copy_beside", "_replace", "_verify"])
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_kill_in_the_middle_leaves_the_database_as_it_was(path: Path, step: str, journal: str) -> None:
+    write_old(path, many(8000), journal=journal)
+    before = contents(path)
+    size = path.stat().st_size if journal == "delete" else 0
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HANGING, path, step], stdout=subprocess.PIPE, env={**os.environ}
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
+        process.send_signal(signal.SIGKILL)
+    if step != "copy_beside":  # the database is half written by then
+        written = {"wal": Path(f"{path}-wal"), "delete": path}[journal]
+        assert written.stat().st_size > size + 1_000_000
+    assert contents(path) == before
+    assert upgrade(path).is_changed
+    assert query(path, "select count(*) from conversations") == [(8000,)]

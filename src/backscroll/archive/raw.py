@@ -20,7 +20,14 @@ def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool) ->
     ).fetchall()
     kept = sum(size for size, _ in segments)
     with path.open("rb") as file:
-        if not is_appended and any(sha256(file.read(size)).digest() != digest for size, digest in segments):
+        if is_appended and segments:
+            # The last line may have been torn when it was kept, and be another one now.
+            size, digest = segments[-1]
+            file.seek(kept - size)
+            if sha256(file.read(size)).digest() != digest:
+                kept -= size
+                db.execute("delete from raw where unit = ? and state = ? and offset = ?", [unit, state, kept])
+        elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
             state, kept = state + 1, 0
         file.seek(kept)
         while data := file.read(_SEGMENT):

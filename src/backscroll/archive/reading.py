@@ -98,7 +98,12 @@ def _spelled(at: datetime) -> str:
 def _source_table(wanted: Filter) -> str:
     condition, _ = wanted.condition()
     own = f"select {_COLUMNS}, null as parent_id, number from conversations where {condition}"  # noqa: S608
-    return f"{own} union all {_AGENTS}" if wanted.with_subagents else own
+    if not wanted.with_subagents:
+        return own
+    return (
+        f"{own} union all {_AGENTS} and exists (select 1 from conversations c where c.external_id ="  # noqa: S608
+        f" subagent.parent_id and c.platform = subagent.platform and {condition})"
+    )
 
 
 def count(db: sqlite3.Connection, wanted: Filter) -> int:

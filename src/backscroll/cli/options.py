@@ -9,6 +9,7 @@ import click
 from backscroll.archive import Filter
 from backscroll.cli.progress import Bar
 from backscroll.history import History
+from backscroll.sources import NAMES
 
 __all__ = ["Day", "as_filter", "bring_up_to_date", "filters", "reading"]
 
@@ -34,7 +35,7 @@ def filters(command: F) -> F:
     """Which sessions are wanted."""
     for option in reversed(
         [
-            click.option("--source", help="Only sessions of this source."),
+            click.option("--source", type=click.Choice(NAMES), help="Only sessions of this source."),
             click.option("--workspace", help="Only of this workspace: its path, name or path's end."),
             click.option("--since", type=Day(), help="Only with activity on or after this day."),
             click.option("--until", type=Day(), help="Only begun before this day."),

@@ -9,6 +9,7 @@ from backscroll.cli.app import Setup
 from backscroll.cli.options import Day, bring_up_to_date, reading
 from backscroll.render.documents import encoded, search_document
 from backscroll.render.text import match_lines
+from backscroll.sources import NAMES
 
 __all__ = ["command"]
 
@@ -21,7 +22,7 @@ __all__ = ["command"]
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
 @click.option("--offset", default=0, show_default=True, help="How many to pass over.")
 @click.option("--context", default=2, show_default=True, help="Lines to show around a match.")
-@click.option("--source", help="Only sessions of this source.")
+@click.option("--source", type=click.Choice(NAMES), help="Only sessions of this source.")
 @click.option("--workspace", help="Only of this workspace.")
 @click.option("--branch", help="Only on this git branch.")
 @click.option("--model", help="Only of this model.")
@@ -81,7 +82,7 @@ def command(
         return
     if not found.data:
         click.echo("Nothing was found.")
-    if found.is_relaxed:
+    if found.is_relaxed and found.data:
         click.echo("No message has all of these words; these have the most.", err=True)
     for line in match_lines(found, is_coloured=sys.stdout.isatty()):
         click.echo(line)

@@ -1,11 +1,8 @@
 """Claude Code deletes transcripts that nobody touched for thirty days, unless its settings say otherwise."""
 
 from datetime import UTC, datetime, timedelta
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from backscroll.model import Retention
 from backscroll.readers import lenient
@@ -29,16 +26,12 @@ def retention(root: Path, now: datetime) -> Retention | None:
     expiring = [unit for unit in units(root) if unit.kind == "session" and _modified(unit.path) < limit]
     if not expiring:
         return None
-    after = _changed(before)
-    diff = unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), str(path), str(path), n=2
-    )
     return Retention(
         days=days if days is not None else _DEFAULT_DAYS,
         is_default=days is None,
         settings=str(path),
         expiring=tuple(unit.session_id or unit.path for unit in expiring),
-        diff="".join(line if line.endswith("\n") else f"{line}\n" for line in diff),
+        diff=_change(path, days),
     )
 
 
@@ -64,7 +57,10 @@ def _settings(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _changed(before: str) -> str:
-    """The settings with a long period, everything else as it was."""
-    settings = _settings(before) | {_KEY: _LONG}
-    return msgspec.json.format(msgspec.json.encode(settings), indent=2).decode() + "\n"
+def _change(path: Path, days: int | None) -> str:
+    """The one line to change. The rest of the file is nobody's business: it may hold keys."""
+    lines = [f"--- {path}", f"+++ {path}"]
+    if days is not None:
+        lines.append(f'-  "{_KEY}": {days},')
+    lines.append(f'+  "{_KEY}": {_LONG},')
+    return "\n".join(lines) + "\n"

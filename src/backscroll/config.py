@@ -1,4 +1,4 @@
-"""Where things live: flag, then environment, then default."""
+"""Where things live: flag, then environment, then file, then default."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from backscroll.errors import UsageError
 
-__all__ = ["Machine", "NamedRoot", "archive_home", "named_roots", "this_machine"]
+__all__ = ["Machine", "NamedRoot", "Settings", "archive_home", "named_roots", "settings", "this_machine"]
 
 
 class Machine(Struct, frozen=True):
@@ -48,6 +48,34 @@ def archive_home(flag: Path | None, machine: Machine) -> Path:
     return user_data_path("backscroll", appauthor=False)
 
 
+class Settings(Struct, frozen=True):
+    """What the file ``config.toml`` in the archive's folder says."""
+
+    exclude: tuple[str, ...] = ()  # patterns of workspaces that are not to be kept
+    unknown: tuple[str, ...] = ()  # keys that nobody here knows
+
+
+def settings(home: Path, machine: Machine) -> Settings:
+    """The settings of an archive; none when it has no file. One that cannot be understood is a wrong call."""
+    path = home / "config.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    import tomllib  # only those who have a file need it
+
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+    exclude = said.pop("exclude", [])
+    if not isinstance(exclude, list) or not all(isinstance(one, str) and one for one in exclude):
+        raise UsageError(f'{path}: exclude is a list of patterns, for example exclude = ["~/private/**"]')
+    return Settings(tuple(str(machine.expanded(one)) for one in exclude), tuple(sorted(said)))
+
+
 class NamedRoot(Struct, frozen=True):
     """A folder that was named as a source's root."""
 
@@ -63,5 +91,5 @@ def named_roots(flags: Iterable[str], machine: Machine) -> list[NamedRoot]:
         source, equals, path = item.partition("=")
         if not equals or not source or not path:
             raise UsageError(f"a root is written SOURCE=DIR, for example claude-code=~/.claude; got {item!r}")
-        roots.append(NamedRoot(source, machine.expanded(path)))
+        roots.append(NamedRoot(source, machine.expanded(path).absolute()))
     return roots

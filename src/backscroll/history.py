@@ -8,7 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import sources
-from backscroll.config import Machine, NamedRoot, archive_home, this_machine
+from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings, this_machine
 from backscroll.errors import DataNotFoundError, SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
 from backscroll.model import PaginatedResult, Pagination, Retention, SearchResult, Session, SessionSummary
@@ -16,11 +16,14 @@ from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, Filter, Status
+    from backscroll.archive import Archive, Compacted, Filter, Forgotten, Status
+    from backscroll.archive.adopting import Adopted
+    from backscroll.archive.upgrade import Upgraded
     from backscroll.index import Index
     from backscroll.ingest.finding import By
     from backscroll.ingest.follow import Said
     from backscroll.ingest.sync import Synced
+    from backscroll.ingest.upkeep import Rebuilt
     from backscroll.ingest.watch import Change, Watcher
     from backscroll.testing.demo import Demo
 
@@ -63,9 +66,14 @@ class History:
 
     @cached_property
     def _archive(self) -> "Archive":
-        from backscroll.archive import Archive  # the database is loaded only by those who need it
+        from backscroll.archive import Archive, Barrier  # the database is loaded only by those who need it
 
-        return Archive(self.archive_path)
+        return Archive(self.archive_path, barrier=Barrier(patterns=self.settings.exclude))
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the archive's settings file says. Raises `UsageError` when it cannot be understood."""
+        return settings(self.archive_path.parent, self._machine)
 
     def close(self) -> None:
         """Close the archive, if it was opened."""
@@ -215,6 +223,50 @@ class History:
     def verify_archive(self) -> list[str]:
         """What in the archive does not agree with itself, a sentence each."""
         return self._archive.verify()
+
+    def upgrade_database(self, path: Path) -> "Upgraded":
+        """Bring another program's database from the old unified schema to today's, after a backup.
+
+        Raises `DatabaseNotFoundError`, `DatabaseUnreadableError`, `DatabaseLockedError` or
+        `DestinationError`; then the database holds what it held before.
+        """
+        from backscroll.archive.upgrade import upgrade
+
+        return upgrade(path)
+
+    def adopt_database(self, path: Path) -> "Adopted":
+        """Take the conversations of an upgraded database into the archive, where it has none of that id."""
+        from backscroll.archive.adopting import adopt
+
+        return adopt(self.archive_path, path)
+
+    def forget_session(self, ref: str) -> "Forgotten":
+        """Erase a session and its subagents from archive and index for good, and keep them from coming back.
+
+        The tool's own files are not touched. Messages that another session repeats stay in that one.
+        """
+        from backscroll.ingest.upkeep import forget
+
+        summary = self.find(ref)
+        if summary.parent_ref is not None:
+            raise UsageError(
+                f"{summary.ref} is a subagent and is forgotten with the session that started it:"
+                f" {summary.parent_ref}"
+            )
+        return forget(self._archive, self._index, summary)
+
+    def rebuild_archive(self, progress: Progress | None = None) -> "Rebuilt":
+        """Make sessions and index anew from the original files that are kept.
+
+        What was read from databases stays as it was read.
+        """
+        from backscroll.ingest.upkeep import rebuild
+
+        return rebuild(self._archive, self._index, progress)
+
+    def compact_archive(self) -> "Compacted":
+        """Make the archive's file as small as it can be."""
+        return self._archive.compact()
 
     def extract(self, ref: str, folder: Path) -> list[Path]:
         """Write a session's original files into a folder, byte for byte, and its subagents' too.

@@ -7,20 +7,36 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import IntegrityError
 
-from backscroll.archive import changes, raw, reading, units
+from backscroll.archive import changes, forgetting, raw, reading, retelling, units
 from backscroll.archive.accounts import accounts_of
+from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
+from backscroll.archive.compacting import Compacted, compact, vacuum
 from backscroll.archive.connection import connect, transaction
-from backscroll.archive.derive import affected, mark_copies
+from backscroll.archive.derive import Session, affected, mark_copies
+from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.merging import merge
 from backscroll.archive.reading import Filter
+from backscroll.archive.retelling import Original
 from backscroll.archive.rows import write_session
 from backscroll.archive.status import Status, status, verify
 from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, SessionSummary, Unit
 
-__all__ = ["Archive", "Filter", "IntegrityError", "Key", "Known", "Standing", "Status"]
+__all__ = [
+    "Archive",
+    "Barrier",
+    "Compacted",
+    "Filter",
+    "Forgotten",
+    "IntegrityError",
+    "Key",
+    "Known",
+    "Original",
+    "Standing",
+    "Status",
+]
 
 
 class _UnreadError(Exception):
@@ -30,9 +46,10 @@ class _UnreadError(Exception):
 class Archive:
     """Everything ever read, in one file."""
 
-    def __init__(self, path: Path, *, is_shard: bool = False) -> None:
+    def __init__(self, path: Path, *, barrier: Barrier | None = None, is_shard: bool = False) -> None:
         self.path = path
         self._db = connect(path, is_shard=is_shard)
+        self._barrier = barrier or Barrier()
 
     def close(self) -> None:
         self._db.close()
@@ -60,6 +77,23 @@ class Archive:
         """Every unit ever read below a root, by path and key."""
         return units.known_units(self._db, source, str(root))
 
+    @property
+    def barrier(self) -> Barrier:
+        """What is not to be written: what was forgotten, here or where this is a shard of, or is excluded."""
+        forgotten = forgetting.forgotten(self._db)
+        return Barrier(self._barrier.forgotten | forgotten, self._barrier.patterns)
+
+    def needs_reading(self, unit: Unit, known: Known | None) -> bool:
+        """Whether a unit may say something that is not known, and not to be kept out."""
+        if known is None:
+            return not forgetting.is_forgotten(self._db, unit.path, unit.key)
+        if known.excluded_by is not None:
+            if known.excluded_by != self._barrier.digest:
+                return True
+            if unit.kind in ALONE:
+                return False
+        return not known.is_current(unit.fingerprint)
+
     def mark_of(self, known: Known) -> Mark | None:
         """How far a unit was read."""
         return units.mark_of(self._db, known.number)
@@ -84,17 +118,24 @@ class Archive:
         """Record a unit and all that was read from it, or none of it."""
         try:
             with transaction(self._db):
+                if forgetting.is_forgotten(self._db, unit.path, unit.key):
+                    return
                 number = units.register(self._db, unit, platform)
                 if not is_appended:
                     units.set_aside(self._db, number)
-                writer = UnitWriter(self._db, number, platform, is_appended=is_appended)
+                writer = UnitWriter(self._db, number, platform, is_appended=is_appended, barrier=self.barrier)
                 writer.write(items)
                 if not writer.was_read:
                     raise _UnreadError
+                if writer.was_forgotten and forgetting.forget_rest(self._db, number, unit.kind):
+                    return
                 if not is_appended and units.settle_former(self._db, number):
                     event = "rewritten, and what it no longer tells was kept"
-                if keeps_file:
+                if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                     raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
+                if writer.was_excluded:
+                    writer.tally.mark = None  # when it is not excluded any more, it is read from the start
+                units.exclude(self._db, number, self._barrier.digest if writer.was_excluded else None)
                 units.record(self._db, number, unit, writer.tally, event=event)
         except _UnreadError:
             # Locked or unreadable for now: what it told before stands, and it is tried again.
@@ -148,6 +189,44 @@ class Archive:
             raw.written_back(self._db, number, target)
             written.append(target)
         return written
+
+    def write_original(self, original: Original, target: Path) -> None:
+        """Write one kept file, byte for byte."""
+        raw.written_back(self._db, original.number, target)
+
+    # --- upkeep -------------------------------------------------------------------------------------------
+
+    def forget(self, summary: SessionSummary) -> Forgotten:
+        """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
+        with transaction(self._db):
+            forgotten = forgetting.forget(self._db, Session(summary.platform, summary.id))
+        self.derive()
+        return forgotten
+
+    def originals(self) -> list[Original]:
+        """Every unit of which the file is kept."""
+        return retelling.originals(self._db)
+
+    def is_same(self, original: Original, file: Path) -> bool:
+        """Whether a file is, byte for byte, the kept one."""
+        return retelling.is_same(self._db, original.number, file)
+
+    def retell(self, original: Original, items: Iterable[Item], file: Path, *, may_lack: bool) -> bool:
+        """Put what an original tells today in the place of what it told; see `retelling.retell`."""
+        return retelling.retell(self._db, original, items, file, may_lack=may_lack)
+
+    def unsettle(self) -> None:
+        """Have every session derived anew."""
+        with transaction(self._db):
+            self._db.execute("update account set is_settled = 0")
+
+    def compact(self) -> Compacted:
+        """Make the file as small as it can be."""
+        return compact(self._db, self.path)
+
+    def vacuum(self) -> bool:
+        """Leave nothing in the file of what was deleted. False when a reader keeps some of it for now."""
+        return vacuum(self._db)
 
     def status(self) -> Status:
         """What there is, in numbers."""

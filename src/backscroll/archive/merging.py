@@ -10,19 +10,26 @@ from pathlib import Path
 
 __all__ = ["merge"]
 
-_BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw")
+_BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded")
+_FORGOTTEN = (
+    "select 1 from main.forgotten f join shard.account a on a.platform = f.platform"
+    " and f.id = coalesce(a.parent_id, a.id) limit 1"
+)
 _BY_ACCOUNT = ("message", "chunk", "amendment", "response", "edit", "child")
 
 
 def merge(db: sqlite3.Connection, shard: Path) -> None:
     """Take a shard in, all of it or nothing.
 
-    Raises `sqlite3.IntegrityError` when a unit of it was read by somebody else in the meantime.
+    Raises `sqlite3.IntegrityError` when in the meantime a unit of it was read, or a session of it forgotten,
+    by somebody else.
     """
     db.execute("attach database ? as shard", [str(shard)])
     try:
         db.execute("begin immediate")
         try:
+            if db.execute(_FORGOTTEN).fetchone() is not None:
+                raise sqlite3.IntegrityError("a session was forgotten while it was read")
             _copy(db)
         except BaseException:
             db.execute("rollback")

@@ -258,4 +258,26 @@ create table raw (
 );
 """
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("the first archive", _UNIFIED + _ACCOUNTS + _RAW),)
+# What is not to be kept, without a word of it.
+_KEPT_OUT = """
+-- sessions that were forgotten, so that they do not come back
+create table forgotten (
+    platform text not null,
+    id text not null,
+    primary key (platform, id)
+) without rowid;
+
+-- units that told of nothing else, by a digest of path and key, so that they are not read again
+create table forgotten_unit (digest blob primary key) without rowid;
+
+-- units in which a workspace was passed over, and a digest of the patterns that said so
+create table excluded (
+    unit integer primary key references unit(number) on delete cascade,
+    patterns blob not null
+);
+"""
+
+MIGRATIONS: tuple[tuple[str, str], ...] = (
+    ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
+    ("what is kept out", _KEPT_OUT),
+)

@@ -14,11 +14,13 @@ from backscroll.model import Mark, Problem, Tally, Unit
 __all__ = [
     "Known",
     "events",
+    "exclude",
     "known_units",
     "mark_gone",
     "mark_of",
     "prefix_of",
     "record",
+    "record_again",
     "register",
     "retry",
     "set_aside",
@@ -35,6 +37,7 @@ class Known(msgspec.Struct):
     is_gone: bool
     is_retried: bool  # it could not be read, and is tried again whatever its fingerprint says
     prefix: bytes  # a digest of what was read, to notice a rewrite
+    excluded_by: bytes | None = None  # a digest of the patterns for which something in it was passed over
 
     def is_current(self, fingerprint: str) -> bool:
         """Whether there is nothing new."""
@@ -44,13 +47,13 @@ class Known(msgspec.Struct):
 def known_units(db: sqlite3.Connection, source: str, root: str) -> dict[tuple[str, str], Known]:
     """Every unit ever read below a root, by path and key; marks are loaded only when needed."""
     rows = db.execute(
-        "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x'')"
-        " from unit where source = ? and root = ?",
+        "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x''),"
+        " patterns from unit left join excluded on unit = number where source = ? and root = ?",
         [source, root],
     )
     return {
-        (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix)
-        for path, key, number, fingerprint, size, gone, retried, prefix in rows
+        (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
+        for path, key, number, fingerprint, size, gone, retried, prefix, patterns in rows
     }
 
 
@@ -76,6 +79,13 @@ def register(db: sqlite3.Connection, unit: Unit, platform: str) -> int:
     )
     assert cursor.lastrowid is not None
     return cursor.lastrowid
+
+
+def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None:
+    """Note for which patterns something in a unit was passed over; None when nothing was."""
+    db.execute("delete from excluded where unit = ?", [number])
+    if patterns is not None:
+        db.execute("insert into excluded values (?, ?)", [number, patterns])
 
 
 def set_aside(db: sqlite3.Connection, number: int) -> None:
@@ -134,14 +144,6 @@ def record(db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, eve
         modified = None
     mark = tally.mark
     prefix = prefix_of(Path(unit.path), mark.offset) if mark is not None else None
-    counts = {
-        "records": tally.records,
-        "understood": tally.understood,
-        "silent": tally.silent,
-        "problems": tally.problems,
-        "kinds": tally.kinds,
-        "unknown": tally.unknown,
-    }
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " is_retried = 0, mark_offset = ?, mark_line = ?, mark_state = ?,"
@@ -156,11 +158,42 @@ def record(db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, eve
             mark.line if mark else None,
             compress(mark.state) if mark else None,
             prefix,
-            msgspec.json.encode(counts).decode(),
+            _counts(tally),
             number,
         ],
     )
     db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
+
+
+def record_again(db: sqlite3.Connection, number: int, tally: Tally, file: Path) -> None:
+    """Note that a unit's original was read once more; of the unit itself nothing new is known."""
+    mark = tally.mark
+    db.execute(
+        "update unit set mark_offset = ?, mark_line = ?, mark_state = ?, prefix_hash = ?, tally = ?"
+        " where number = ?",
+        [
+            mark.offset if mark else None,
+            mark.line if mark else None,
+            compress(mark.state) if mark else None,
+            prefix_of(file, mark.offset) if mark else None,
+            _counts(tally),
+            number,
+        ],
+    )
+    now = datetime.now(UTC).isoformat()
+    db.execute("insert into ledger (unit, at, event) values (?, ?, 'rebuilt')", [number, now])
+
+
+def _counts(tally: Tally) -> str:
+    counts = {
+        "records": tally.records,
+        "understood": tally.understood,
+        "silent": tally.silent,
+        "problems": tally.problems,
+        "kinds": tally.kinds,
+        "unknown": tally.unknown,
+    }
+    return msgspec.json.encode(counts).decode()
 
 
 def prefix_of(path: Path, offset: int) -> bytes:

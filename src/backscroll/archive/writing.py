@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from backscroll.archive.barrier import Barrier
 from backscroll.archive.bodies import compress, pack, record_number, unpack
 from backscroll.model import (
     Answer,
@@ -47,7 +48,13 @@ class UnitWriter:
     """Puts what a unit tells into the archive; the caller has a transaction open."""
 
     def __init__(
-        self, db: sqlite3.Connection, unit: int, platform: str, *, is_appended: bool = False
+        self,
+        db: sqlite3.Connection,
+        unit: int,
+        platform: str,
+        *,
+        is_appended: bool = False,
+        barrier: Barrier | None = None,
     ) -> None:
         self.db = db
         self.unit = unit
@@ -57,6 +64,10 @@ class UnitWriter:
         self._sessions = 0
         self.tally = Tally()
         self._account: _Account | None = None
+        self.barrier = barrier or Barrier()
+        self._is_outside = False  # within a session that was forgotten
+        self.was_forgotten = False  # something in the unit
+        self.was_excluded = False
 
     @property
     def was_read(self) -> bool:
@@ -75,13 +86,15 @@ class UnitWriter:
                 case Answer() if self._account is not None:
                     self._account.answer(item)
                 case Opening():
-                    self._account = _Account(self, item)
+                    self._open(item)
                 case Spent() if self._account is not None:
                     self._account.spend(item.response_id, item.usage, None)
                 case Closing() if self._account is not None:
-                    self._account.close(item)
-                    self._account = None
-                    self._sessions += 1
+                    self._close(self._account, item)
+                case Closing():
+                    self._is_outside = False
+                case Naming() | Link() | Problem() if self._is_outside:
+                    pass
                 case Naming(message_id, title):
                     db.execute(
                         "insert into naming values (?, ?, ?)", [self.unit, record_number(message_id), title]
@@ -89,13 +102,39 @@ class UnitWriter:
                 case Link():
                     row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength]
                     db.execute("insert into link values (?, ?, ?, ?, ?)", row)
-                case Problem(origin, reason):
+                case Problem(origin, reason) if not self.barrier.names(f"{origin.path} {origin.place}"):
                     if len(self.problems) < _MOST_PROBLEMS:
                         self.problems.append(item)
                     row = [self.unit, origin.path, origin.place, reason]
                     db.execute("insert into problem values (?, ?, ?, ?)", row)
                 case Tally():
                     self.tally = item
+
+    def _open(self, opening: Opening) -> None:
+        if self.barrier.is_forgotten(self.platform, opening):
+            self._is_outside = self.was_forgotten = True
+            self._sessions += 1
+            return
+        if self.barrier.patterns:
+            self.db.execute("savepoint session")
+        self._account = _Account(self, opening)
+
+    def _close(self, account: "_Account", closing: Closing) -> None:
+        account.close(closing)
+        self._account = None
+        self._sessions += 1
+        if not self.barrier.patterns:
+            return
+        if self.barrier.is_excluded(closing.workspace):
+            # The workspace is known only now. What was kept before it was excluded stays as it was.
+            self.was_excluded = True
+            self.db.execute("rollback to session")
+            self.db.execute(
+                "update account set is_former = 0 where number = (select max(number) from account"
+                " where unit = ? and id = ? and parent_id is ?)",
+                [self.unit, account.opening.id, account.opening.parent_id],
+            )
+        self.db.execute("release session")
 
 
 class _Account:
@@ -266,6 +305,7 @@ class _Account:
         edits: list[_Row] = []
         for place, message in placed:
             tool = message.tool
+            forked = self.writer.barrier.remembered(self.writer.platform, message.copied_from)
             rows.append(
                 (
                     self.number,
@@ -281,8 +321,8 @@ class _Account:
                     message.model,
                     message.agent_id,
                     message.is_active,
-                    message.copied_from,
-                    message.copied_from,
+                    forked,
+                    forked,
                 )
             )
             if tool is not None and tool.edits:

@@ -43,7 +43,11 @@ class Setup:
         from backscroll.history import History
 
         machine = this_machine()
-        return History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
+        history = History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
+        for name in history.settings.unknown:
+            file = history.archive_path.with_name("config.toml")
+            click.echo(f"{file}: nothing here is called {name!r}", err=True)
+        return history
 
 
 class _Lazy(click.Group):
@@ -69,8 +73,7 @@ class _Lazy(click.Group):
 @click.option(
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
-    envvar="BACKSCROLL_HOME",
-    help="The archive's folder.",
+    help="The archive's folder; also BACKSCROLL_HOME.",
 )
 @click.option(
     "--root",
@@ -95,7 +98,7 @@ def run() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped. Nothing was changed.", err=True)
+        click.echo("Stopped. What was done so far is whole.", err=True)
         sys.exit(130)
     except UsageError as error:
         click.echo(str(error), err=True)

@@ -2,12 +2,19 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from backscroll.cli.app import Setup
+from backscroll.cli.progress import Bar
+from backscroll.errors import UsageError
 from backscroll.render.documents import encoded
+from backscroll.render.text import inert
+
+if TYPE_CHECKING:
+    from backscroll.archive.upgrade import Upgraded
 
 __all__ = ["command"]
 
@@ -81,3 +88,112 @@ def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
         return
     for file in written:
         click.echo(file)
+
+
+@command.command("forget")
+@click.argument("ref")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
+    """Erase a session from the archive and the search index for good, and keep it from coming back.
+
+    Its subagents and original files go with it. The tool's own files are not touched.
+    """
+    with setup.history() as history:
+        summary = history.find(ref)
+        name = f"{summary.ref} ({summary.title})" if summary.title else summary.ref
+        if not yes:
+            if not sys.stdin.isatty():
+                raise UsageError("nobody is there to be asked; say --yes to forget without a question")
+            click.echo(f"{inert(name)}\n  {summary.message_count:,} messages", err=True)
+            if not click.confirm("Forget this session for good?", err=True):
+                click.echo("Nothing was changed.", err=True)
+                sys.exit(1)
+        forgotten = history.forget_session(summary.ref)
+    if as_json:
+        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(forgotten) | {"ref": summary.ref}))
+    else:
+        click.echo(
+            f"Forgotten: {summary.ref}, {forgotten.messages:,} messages, {forgotten.subagents:,} subagents,"
+            f" {forgotten.originals / 1e6:,.1f} MB of original files."
+        )
+        for path in forgotten.shared:
+            click.echo(f"  {inert(path)} tells of other sessions too; its original is no longer kept")
+        click.echo("The tool's own files were not touched; delete the session there as well if it should go.")
+    if not forgotten.is_erased:
+        click.echo("Somebody is reading the archive: run backscroll archive compact later.", err=True)
+
+
+@command.command("rebuild")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def rebuild(setup: Setup, as_json: bool) -> None:
+    """Make sessions and search index anew from the original files that are kept.
+
+    What was read from databases stays as it was read. It can be stopped at any time.
+    """
+    with setup.history() as history, Bar("Reading originals") as bar:
+        try:
+            done = history.rebuild_archive(bar.step)
+        except KeyboardInterrupt:
+            click.echo("Stopped. What was made anew so far stands; run it again for the rest.", err=True)
+            sys.exit(130)
+    if as_json:
+        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(done)))
+        return
+    click.echo(f"{done.units:,} originals read again, {done.sessions:,} sessions made anew.")
+    if done.kept:
+        click.echo(f"  {done.kept:,} left as they were: what lay beside their files is no longer there")
+
+
+@command.command("compact")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def compact(setup: Setup, as_json: bool) -> None:
+    """Make the archive's file as small as it can be."""
+    with setup.history() as history:
+        done = history.compact_archive()
+    if as_json:
+        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(done) | {"saved": done.saved}))
+        return
+    click.echo(
+        f"{done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now: {done.saved:,} bytes saved."
+    )
+
+
+@command.command("upgrade")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--merge", is_flag=True, help="Also take its conversations into the archive.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
+    """Bring another program's database from the old schema of conversations to today's.
+
+    A checked backup is written beside it first. When something is in the way, the database stays as it is.
+    """
+    with setup.history() as history:
+        done = history.upgrade_database(path)
+        if not as_json:
+            _tell_upgrade(done)
+        adopted = history.adopt_database(path) if merge else None
+    if as_json:
+        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(done) | {"merged": adopted}))
+    elif adopted is not None:
+        click.echo(
+            f"Taken into the archive: {adopted.sessions:,} conversations, {adopted.windows:,} windows;"
+            f" it had {adopted.known:,} of the conversations already."
+        )
+
+
+def _tell_upgrade(done: "Upgraded") -> None:
+    if not done.is_changed:
+        click.echo(f"{done.path} was upgraded before; nothing was changed in it.")
+        return
+    click.echo(f"Upgraded {done.path}")
+    for platform, count in done.rows.items():
+        click.echo(f"  {count:,} conversations of {platform}")
+    click.echo(f"  {done.windows:,} windows made")
+    click.echo(f"  the database as it was: {done.backup}")
+    for problem in done.problems:
+        click.echo(inert(f"  {problem.kind}: {problem.told}"), err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.archive import Archive
+from backscroll.archive import Archive, Barrier
 from backscroll.model import Unit
 from backscroll.sources import named
 
@@ -56,7 +56,7 @@ def batches(units: list[Unit]) -> list[Batch]:
     return found
 
 
-def read_batches(work: list[Batch]) -> Iterator[tuple[Batch, Path]]:
+def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, Path]]:
     """Read batches side by side; each comes back as the archive that holds it, gone after the next step."""
     if not work:
         return
@@ -75,7 +75,7 @@ def read_batches(work: list[Batch]) -> Iterator[tuple[Batch, Path]]:
             while waiting or running:
                 while waiting and len(running) < cores + 1:
                     number, batch = waiting.pop()
-                    running[pool.submit(_read, batch, Path(folder) / f"{number}.db")] = batch
+                    running[pool.submit(_read, batch, barrier, Path(folder) / f"{number}.db")] = batch
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     shard = future.result()
@@ -85,9 +85,9 @@ def read_batches(work: list[Batch]) -> Iterator[tuple[Batch, Path]]:
             pool.shutdown(cancel_futures=True)
 
 
-def _read(batch: Batch, shard: Path) -> Path:
+def _read(batch: Batch, barrier: Barrier, shard: Path) -> Path:
     """In a process of its own: read a batch into a new archive."""
-    archive = Archive(shard, is_shard=True)
+    archive = Archive(shard, barrier=barrier, is_shard=True)
     source = named(batch.source)
     for unit in batch.units:
         archive.put(unit, source.platform, source.read(unit), event="new", keeps_file=keeps_file(unit))

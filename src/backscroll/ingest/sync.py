@@ -57,12 +57,7 @@ def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progr
             if not unit.fingerprint:
                 unread.add(unit.path)
             before = known.pop((unit.path, unit.key), None)
-            if (
-                before is None
-                or before.is_gone
-                or before.is_retried
-                or before.fingerprint != unit.fingerprint
-            ):
+            if archive.needs_reading(unit, before):
                 work.append(_Work(source, unit, before))
         vanished += [one.number for (path, _), one in known.items() if not one.is_gone and path not in unread]
     report.vanished = len(vanished)
@@ -87,7 +82,7 @@ def _read_all(archive: Archive, work: list[_Work], report: Synced) -> Iterator[i
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
-    for batch, shard in read_batches(batches([one.unit for one in new.values()])):
+    for batch, shard in read_batches(batches([one.unit for one in new.values()]), archive.barrier):
         try:
             archive.merge(shard)
         except IntegrityError:

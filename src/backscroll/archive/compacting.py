@@ -1,0 +1,85 @@
+"""The archive's file made as small as it can be, with nothing left in it of what was deleted."""
+
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from backscroll.archive.bodies import compress, decompress
+from backscroll.archive.connection import transaction
+from backscroll.errors import ArchiveError
+
+__all__ = ["Compacted", "compact", "vacuum"]
+
+_SEGMENT = 4 * 1024 * 1024
+
+
+class Compacted(Struct):
+    """What was gained."""
+
+    before: int  # bytes
+    after: int
+    merged: int  # pieces of originals that were put together with others
+
+    @property
+    def saved(self) -> int:
+        return self.before - self.after
+
+
+def compact(db: sqlite3.Connection, path: Path) -> Compacted:
+    """Put originals together that were kept piece by piece as their files grew, and give back free space."""
+    before = _size(path)
+    rows = db.execute(
+        "select unit, state from raw group by unit, state having count(*) > 1 + sum(size) / ?", [_SEGMENT]
+    ).fetchall()
+    merged = sum(_merge(db, path, unit, state) for unit, state in rows)
+    vacuum(db)
+    return Compacted(before, _size(path), merged)
+
+
+def _size(path: Path) -> int:
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
+    """One file's pieces in as few as can be; how many fewer there are."""
+    with transaction(db):
+        numbers = db.execute(
+            "select rowid from raw where unit = ? and state = ? order by offset", [unit, state]
+        ).fetchall()
+        pending = bytearray()
+        start = written = 0
+        for (number,) in numbers:
+            digest, body = db.execute("select sha256, body from raw where rowid = ?", [number]).fetchone()
+            data = decompress(body)
+            if sha256(data).digest() != digest:
+                raise ArchiveError("a kept original is damaged; backscroll archive verify names it", path)
+            db.execute("delete from raw where rowid = ?", [number])
+            pending += data
+            while len(pending) >= _SEGMENT:
+                start = _insert(db, unit, state, start, bytes(pending[:_SEGMENT]))
+                del pending[:_SEGMENT]
+                written += 1
+        if pending:
+            _insert(db, unit, state, start, bytes(pending))
+            written += 1
+    return len(numbers) - written
+
+
+def _insert(db: sqlite3.Connection, unit: int, state: int, start: int, data: bytes) -> int:
+    db.execute(
+        "insert into raw (unit, offset, size, sha256, state, body) values (?, ?, ?, ?, ?, ?)",
+        [unit, start, len(data), sha256(data).digest(), state, compress(data)],
+    )
+    return start + len(data)
+
+
+def vacuum(db: sqlite3.Connection) -> bool:
+    """Write the file anew with what is in it, and nothing of what was.
+
+    False when somebody reads, so that the old bytes stay in the write-ahead log for a while.
+    """
+    db.execute("vacuum")
+    return not db.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

@@ -1,0 +1,123 @@
+"""Accounts remade from the originals that were kept, when the way they are read has become better."""
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from backscroll.archive import units
+from backscroll.archive.bodies import decompress, unpack
+from backscroll.archive.connection import transaction
+from backscroll.archive.derive import Session
+from backscroll.archive.rows import write_session
+from backscroll.archive.writing import UnitWriter
+from backscroll.model import Closing, Item
+
+__all__ = ["Original", "is_same", "originals", "retell"]
+
+
+class Original(Struct, frozen=True):
+    """A unit of which the file is kept."""
+
+    number: int
+    source: str
+    platform: str
+    root: str
+    path: str
+    size: int
+    modified_at: str | None
+
+
+class _PoorerError(Exception):
+    """The new account tells less than the old one."""
+
+
+def originals(db: sqlite3.Connection) -> list[Original]:
+    """Every unit of which the file is kept, those of one root together."""
+    rows = db.execute(
+        "select number, source, platform, root, path, size, modified_at from unit"
+        " where number in (select unit from raw) order by source, root, path"
+    )
+    return [Original(*row) for row in rows]
+
+
+def is_same(db: sqlite3.Connection, number: int, file: Path) -> bool:
+    """Whether a file is, byte for byte, what was kept of it last."""
+    rows = db.execute(
+        "select size, sha256 from raw where unit = :unit and state ="
+        " (select max(state) from raw where unit = :unit) order by offset",
+        {"unit": number},
+    )
+    try:
+        with file.open("rb") as opened:
+            return all(sha256(opened.read(size)).digest() == digest for size, digest in rows) and (
+                not opened.read(1)
+            )
+    except OSError:
+        return False
+
+
+def retell(
+    db: sqlite3.Connection, original: Original, items: Iterable[Item], file: Path, *, may_lack: bool
+) -> bool:
+    """Put a unit's accounts in the place of those it had; what it told before a rewrite stays.
+
+    ``may_lack`` says that what lay beside the file is not there any more: then an account that tells less
+    than the one there was is not taken. False when all stays as it was.
+    """
+    number = original.number
+    try:
+        with transaction(db):
+            before = _sizes(db, number) if may_lack else {}
+            told = db.execute(
+                "select distinct platform, id from account where unit = ? and not is_agent", [number]
+            ).fetchall()
+            db.execute("delete from account where unit = ? and not is_former", [number])
+            for table in ("naming", "link", "problem"):
+                db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+            writer = UnitWriter(db, number, original.platform)
+            writer.write(items)
+            if not writer.was_read or (may_lack and _is_poorer(_sizes(db, number), before)):
+                raise _PoorerError
+            units.record_again(db, number, writer.tally, file)
+            for platform, id_ in told:
+                account = "select 1 from account where id = ? and platform = ?"
+                if db.execute(account, [id_, platform]).fetchone() is None:  # nobody tells of it any more
+                    write_session(db, Session(platform, id_), datetime.now(UTC))
+    except _PoorerError:
+        return False
+    return True
+
+
+_Size = tuple[int, bool, bool]  # characters, and whether title and workspace are known
+
+
+def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _Size]:
+    """How much each account of a unit tells."""
+    found: dict[tuple[str, str | None], _Size] = {}
+    for number, id_, parent, packed in db.execute(
+        "select number, id, parent_id, closing from account where unit = ? and not is_former", [unit]
+    ).fetchall():
+        amended = {
+            place: unpack(body)[0]
+            for place, body in db.execute("select position, body from amendment where account = ?", [number])
+        }
+        size = 0
+        for first, body in db.execute("select position, body from chunk where account = ?", [number]):
+            for place, message in enumerate(unpack(body), start=first):
+                message = amended.get(place, message)
+                size += len(message.content) + len((message.tool and message.tool.result) or "")
+        closing = msgspec.msgpack.decode(decompress(packed), type=Closing) if packed else Closing()
+        found[id_, parent] = (size, closing.title is not None, closing.workspace is not None)
+    return found
+
+
+def _is_poorer(now: dict[tuple[str, str | None], _Size], before: dict[tuple[str, str | None], _Size]) -> bool:
+    return any(
+        key not in now or any(less < more for less, more in zip(now[key], size, strict=True))
+        for key, size in before.items()
+    )

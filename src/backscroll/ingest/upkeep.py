@@ -1,0 +1,110 @@
+"""Looking after the archive: sessions forgotten everywhere, views made anew from what is kept."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from backscroll.archive import Archive, Forgotten, Original
+from backscroll.index import Index
+from backscroll.ingest.indexing import update
+from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, SessionSummary, Spent, Unit
+from backscroll.sources import Source, named
+
+__all__ = ["Rebuilt", "forget", "rebuild"]
+
+Progress = Callable[[int, int], None]  # bytes read, and how many there are
+
+
+class Rebuilt(Struct):
+    """What was remade."""
+
+    units: int = 0  # told anew from their originals
+    kept: int = 0  # left as they were: what lay beside them is gone, and they would tell less
+    sessions: int = 0
+
+
+def forget(archive: Archive, index: Index, summary: SessionSummary) -> Forgotten:
+    """Erase a session from the archive and the index for good; the tool's own files are not touched."""
+    forgotten = archive.forget(summary)
+    # The engine keeps the words of what it forgot until it happens to merge; a new index never had them.
+    index.rebuild()
+    update(archive, index)
+    return replace(forgotten, is_erased=archive.vacuum())
+
+
+def rebuild(archive: Archive, index: Index, progress: Progress | None = None) -> Rebuilt:
+    """Read every kept original again, derive all sessions and make the index anew.
+
+    Databases, of which no file is kept, stay as they were read. Interrupted at any moment, the archive is
+    whole, and the next sync derives what was left.
+    """
+    report = Rebuilt()
+    originals = archive.originals()
+    total = sum(one.size for one in originals)
+    done = 0
+    for (name, root), group in groupby(originals, key=lambda one: (one.source, one.root)):
+        source = named(name)
+        try:
+            for original, is_told in _retold(archive, source, Path(root), group):
+                report.units += is_told
+                report.kept += not is_told
+                done += original.size
+                if progress is not None:
+                    progress(done, total)
+        finally:
+            source.close()
+    archive.unsettle()
+    report.sessions = archive.derive()
+    index.rebuild()
+    update(archive, index)
+    return report
+
+
+def _retold(
+    archive: Archive, source: Source, root: Path, originals: Iterable[Original]
+) -> Iterator[tuple[Original, bool]]:
+    """Each original with whether it was told anew: from its place when it is still there, unchanged and with
+    all that lies beside it, else from a copy."""
+    there = {unit.path: unit for unit in source.units(root) if not unit.key} if root.is_dir() else {}
+    for original in originals:
+        unit = there.get(original.path)
+        if unit is not None and archive.is_same(original, Path(unit.path)):
+            yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)
+            continue
+        with TemporaryDirectory(prefix="backscroll-") as folder:
+            copy = _copy(archive, source, original, Path(folder))
+            if copy is None:
+                yield original, False
+                continue
+            items = (_placed(item, folder, original.root) for item in source.read(copy))
+            yield original, archive.retell(original, items, Path(copy.path), may_lack=True)
+
+
+def _copy(archive: Archive, source: Source, original: Original, folder: Path) -> Unit | None:
+    """The original in a folder of its own, where the source finds it as it found it below its root."""
+    path = Path(original.path)
+    if not path.is_relative_to(original.root):
+        return None
+    copy = folder / path.relative_to(original.root)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    archive.write_original(original, copy)
+    if original.modified_at is not None:
+        at = datetime.fromisoformat(original.modified_at).timestamp()
+        os.utime(copy, (at, at))
+    return next((unit for unit in source.units(folder) if unit.path == str(copy)), None)
+
+
+def _placed(item: Item, folder: str, root: str) -> Item:
+    """An item with its origin where the original was."""
+    match item:
+        case Message() | Answer() | Spent() | Naming() | Problem():
+            path = item.origin.path
+            if path.startswith(folder):
+                return replace(item, origin=Origin(root + path.removeprefix(folder), item.origin.place))
+    return item

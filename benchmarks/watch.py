@@ -1,0 +1,72 @@
+"""From the moment a message is written until another process finds it: ``python -m benchmarks.watch``."""
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.testing import claude_code
+from backscroll.testing.claude_code import Transcript
+
+__all__ = ["measure"]
+
+_CODE = "from backscroll.cli import main; main()"
+_TIMES = 20
+_LONGEST = 20.0
+
+
+def measure(sessions: int = 1000) -> list[float]:
+    """Seconds until a message can be found, for several messages, in a history of so many sessions."""
+    folder = Path(tempfile.mkdtemp(prefix="backscroll-watch-"))
+    try:
+        root = folder / "claude"
+        claude_code.history(root, sessions=sessions, seed=1)
+        session = Transcript("10000000-0000-4000-8000-000000000000", seed=1).user("First words")
+        path = session.write(root)
+        roots = [NamedRoot("claude-code", root)]
+        with History(roots=roots, home=folder / "home") as history:
+            history.sync()
+            options = ["--home", str(folder / "home"), "--root", f"claude-code={root}"]
+            watch = subprocess.Popen(
+                [sys.executable, "-c", _CODE, *options, "watch"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            try:
+                assert watch.stderr is not None
+                watch.stderr.readline()
+                time.sleep(2)
+                return [_until_found(history, session, path, f"zeppelin{place}") for place in range(_TIMES)]
+            finally:
+                watch.kill()
+                watch.communicate()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _until_found(history: History, session: Transcript, path: Path, word: str) -> float:
+    size = path.stat().st_size
+    lines = session.user(word).lines()[size:]
+    start = time.perf_counter()
+    with path.open("ab") as file:
+        file.write(lines)
+    while not history.search_sessions(word).data:
+        if time.perf_counter() - start > _LONGEST:
+            raise RuntimeError(f"{word} was not found in {_LONGEST:.0f} s")
+        time.sleep(0.002)
+    found = time.perf_counter() - start
+    time.sleep(0.3)
+    return found
+
+
+if __name__ == "__main__":
+    times = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    print(
+        f"written to found while watching: median {statistics.median(times) * 1000:.0f} ms,"
+        f" slowest {max(times) * 1000:.0f} ms   wanted 300 ms"
+    )

@@ -1,0 +1,199 @@
+"""``watch`` and ``tail`` as a person and as a program sees them, until Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import IO, Any
+
+import pytest
+
+from backscroll.testing.claude_code import Transcript, calls
+from tests.cli.running import COMMAND, Ran, backscroll
+
+_LONG = 20.0
+ONE = "10000000-0000-4000-8000-000000000000"
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Ctrl-C cannot be sent to one process there")
+
+
+class Running:
+    """A command that goes on, and its lines as they are printed."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.out: Queue[str] = Queue()
+        self.err: Queue[str] = Queue()
+        self._readers = [
+            Thread(target=_pump, args=pair)
+            for pair in ((process.stdout, self.out), (process.stderr, self.err))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def line(self) -> str:
+        return self.out.get(timeout=_LONG)
+
+    def said(self) -> str:
+        """The next message for people."""
+        return self.err.get(timeout=_LONG)
+
+    def end(self, how: signal.Signals = signal.SIGINT) -> int:
+        self.process.send_signal(how)
+        code = self.process.wait(_LONG)
+        for reader in self._readers:
+            reader.join()
+        return code
+
+
+def _pump(stream: IO[str], lines: "Queue[str]") -> None:
+    with stream:
+        for line in stream:
+            lines.put(line.rstrip("\n"))
+
+
+class Shell:
+    """The command on one history, and a session that somebody is holding."""
+
+    def __init__(self, folder: Path) -> None:
+        self.arguments = ["--home", str(folder / "home"), "--root", f"claude-code={folder / 'claude'}"]
+        self.session = Transcript(ONE, seed=1, cwd="/home/zoe/ferry").user("Why is it late?").assistant("Hm.")
+        self.path = self.session.write(folder / "claude")
+
+    def append(self) -> None:
+        """Write what was said since the last time."""
+        size = self.path.stat().st_size
+        with self.path.open("ab") as file:
+            file.write(self.session.lines()[size:])
+
+    def run(self, *arguments: str) -> Ran:
+        return backscroll(*self.arguments, *arguments)
+
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator[Running]:
+        process = subprocess.Popen(
+            [COMMAND, *self.arguments, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "TZ": "UTC", "PYTHONUTF8": "1"},
+        )
+        running = Running(process)
+        try:
+            yield running
+        finally:
+            running.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_every_change_is_a_line_until_ctrl_c(shell: Shell) -> None:
+    with shell.start("watch") as watch:
+        assert watch.said() == "Watching. Ctrl-C ends it."
+        shell.session.user("And now?").assistant("Now it is on time.")
+        shell.append()
+        time, title, what = watch.line().split("  ")
+        assert (len(time), title, what) == (8, "Why is it late?", "+2 messages")
+        assert watch.end() == 0
+        assert (watch.out.qsize(), watch.err.qsize()) == (0, 0)
+
+
+def test_a_change_for_programs_is_an_object_on_a_line(shell: Shell) -> None:
+    with shell.start("watch", "--json") as watch:
+        watch.said()
+        shell.session.user("And now?")
+        shell.append()
+        change: dict[str, Any] = json.loads(watch.line())
+    assert change["session_ref"] == f"claude-code:{ONE}"
+    assert (change["messages_added"], change["what"], change["is_new"]) == (1, "+1 message", False)
+    assert change["session"]["message_count"] == 3
+
+
+def test_a_title_is_inert(shell: Shell) -> None:
+    with shell.start("watch") as watch:
+        watch.said()
+        other = Transcript("20000000-0000-4000-8000-000000000000", seed=2)
+        other.user("\x1b]0;owned\x07\x1b[31mred\u202e title").write(shell.path.parents[2])
+        assert "  red title  new session, +1 message" in watch.line()
+
+
+def test_a_watch_that_is_killed_leaves_a_whole_archive(shell: Shell) -> None:
+    for number in range(4):
+        with shell.start("watch") as watch:
+            watch.said()
+            for _ in range(3):
+                shell.session.user(f"word {number}").assistant("yes")
+                shell.append()
+            if number % 2:
+                watch.line()
+    assert shell.run("archive", "verify").out == "The archive is whole.\n"
+    shown = json.loads(shell.run("show", ONE, "--json").out)
+    assert len(shown["messages"]) == 2 + 4 * 3 * 2
+    found = json.loads(shell.run("search", "word", "--by", "message", "--json", "--limit", "100").out)
+    assert found["pagination"]["total"] == 12
+
+
+def test_others_read_while_somebody_watches(shell: Shell) -> None:
+    with shell.start("watch") as watch, shell.start("watch") as second:
+        watch.said()
+        second.said()
+        shell.session.user("zeppelin")
+        shell.append()
+        listed = shell.run("list", "--json")
+        assert (listed.code, json.loads(listed.out)["data"][0]["message_count"]) == (0, 3)
+        assert "+1 message" in watch.line()
+        assert "+1 message" in second.line()
+        assert (watch.end(), second.end()) == (0, 0)
+
+
+def test_a_session_is_followed_from_its_last_messages_on(shell: Shell) -> None:
+    with shell.start("tail", "--lines", "1") as tail:
+        assert tail.line().endswith("── assistant")
+        assert tail.line() == "Hm."
+        shell.session.user("\x1b[31mLook\x1b[0m again")
+        shell.append()
+        assert tail.line().endswith("── user")
+        assert tail.line() == "Look again"
+        shell.session.assistant(tools=[calls.bash("ls -l")])
+        shell.append()
+        assert tail.line().endswith("── Bash · pending  command=ls -l")
+        shell.session.result(shell.session.tool_ids[-1], "a.py\nb.py")
+        shell.append()
+        assert tail.line().endswith("── Bash · completed → a.py b.py")
+        assert tail.end() == 0
+        assert (tail.out.qsize(), tail.err.qsize()) == (0, 0)
+
+
+def test_a_followed_session_for_programs_is_an_object_per_message(shell: Shell) -> None:
+    with shell.start("tail", "1000", "--json") as tail:
+        first = [json.loads(tail.line()) for _ in range(2)]
+        shell.session.assistant(tools=[calls.bash("ls")])
+        shell.append()
+        asked = json.loads(tail.line())
+        shell.session.result(shell.session.tool_ids[-1], "")
+        shell.append()
+        answered = json.loads(tail.line())
+    assert [message["position"] for message in first] == [0, 1]
+    assert (asked["position"], asked["status"], asked["tool_result"]) == (2, "pending", None)
+    assert (answered["position"], answered["status"]) == (2, "completed")
+
+
+def test_without_any_session_there_is_nothing_to_follow(shell: Shell) -> None:
+    shell.path.unlink()
+    ran = shell.run("tail")
+    assert (ran.code, ran.out, ran.err) == (1, "", "there is no session to follow yet\n")
+
+
+def test_an_unknown_session_cannot_be_followed(shell: Shell) -> None:
+    ran = shell.run("tail", "zzz")
+    assert (ran.code, ran.out) == (1, "")
+    assert "zzz" in ran.err

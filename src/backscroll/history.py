@@ -235,10 +235,13 @@ class History:
         return upgrade(path)
 
     def adopt_database(self, path: Path) -> "Adopted":
-        """Take the conversations of an upgraded database into the archive, where it has none of that id."""
+        """Take the conversations of an upgraded database into the archive, where it has none of that id.
+
+        Raises `DatabaseUnreadableError`; then the archive is as it was.
+        """
         from backscroll.archive.adopting import adopt
 
-        return adopt(self.archive_path, path)
+        return adopt(self.archive_path, path, self._archive.barrier)
 
     def forget_session(self, ref: str) -> "Forgotten":
         """Erase a session and its subagents from archive and index for good, and keep them from coming back.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Filter
+from backscroll.archive import Archive, Barrier, Filter
 from backscroll.archive.adopting import Adopted, adopt
 from backscroll.archive.upgrade import upgrade
 from backscroll.errors import DatabaseUnreadableError
@@ -27,11 +27,15 @@ class Both:
         self.file = folder / "telemetry.db"
         self.root = folder / "claude"
         self.root.mkdir()
+        self.excluded: tuple[str, ...] = ()
 
     def adopt(self, *rows: dict[str, Any]) -> Adopted:
         if not self.file.exists():
             upgrade(write_old(self.file, rows))
-        return adopt(self.archive, self.file)
+        archive = Archive(self.archive, barrier=Barrier(patterns=self.excluded))
+        barrier = archive.barrier
+        archive.close()
+        return adopt(self.archive, self.file, barrier)
 
     def sessions(self) -> dict[str, SessionSummary]:
         archive = Archive(self.archive)
@@ -56,7 +60,7 @@ def both(tmp_path: Path) -> Both:
 
 
 def test_conversations_are_listed_as_sessions_without_messages(both: Both) -> None:
-    assert both.adopt(conversation(1), claude(2)) == Adopted(sessions=2, known=0, windows=1)
+    assert both.adopt(conversation(1), claude(2)) == Adopted(sessions=2, known=0, kept_out=0, windows=1)
     found = both.sessions()
     assert list(found) == ["claude-2", "composer-1"]
     one = found["composer-1"]
@@ -82,7 +86,7 @@ def test_a_session_of_the_archive_is_not_overwritten(both: Both) -> None:
     both.sync()
     before = contents(both.archive)
     adopted = both.adopt(claude(1, external_session_id=SESSION, total_tokens=9))
-    assert adopted == Adopted(sessions=0, known=1, windows=0)
+    assert adopted == Adopted(sessions=0, known=1, kept_out=0, windows=0)
     assert contents(both.archive) == before
 
 
@@ -97,14 +101,14 @@ def test_a_tools_own_file_takes_the_place_of_what_was_adopted(both: Both) -> Non
 def test_adopting_twice_changes_nothing(both: Both) -> None:
     both.adopt(conversation(1), claude(2))
     before = contents(both.archive)
-    assert both.adopt() == Adopted(sessions=0, known=2, windows=0)
+    assert both.adopt() == Adopted(sessions=0, known=2, kept_out=0, windows=0)
     assert contents(both.archive) == before
 
 
 def test_a_window_that_the_archive_has_grows(both: Both) -> None:
     both.adopt(conversation(5))
     both.file.unlink()
-    assert both.adopt(conversation(1), conversation(9)) == Adopted(sessions=2, known=0, windows=0)
+    assert both.adopt(conversation(1), conversation(9)) == Adopted(sessions=2, known=0, kept_out=0, windows=0)
     assert query(
         both.archive, "select external_session_id, workspace_hash, started_at, ended_at from cursor_sessions"
     ) == [
@@ -160,3 +164,22 @@ def test_a_database_that_cannot_be_taken_leaves_the_archive_as_it_was(both: Both
     with pytest.raises(DatabaseUnreadableError, match="The archive is as it was"):
         both.adopt()
     assert contents(both.archive) == before
+
+
+def test_what_was_forgotten_does_not_come_back(both: Both) -> None:
+    both.adopt(conversation(1), claude(2))
+    archive = Archive(both.archive)
+    archive.forget(both.sessions()["composer-1"])
+    archive.close()
+    assert both.adopt() == Adopted(sessions=0, known=1, kept_out=1, windows=0)
+    assert list(both.sessions()) == ["claude-2"]
+    assert query(both.archive, "select * from cursor_sessions") == []
+
+
+def test_an_excluded_workspace_stays_out(both: Both) -> None:
+    both.excluded = ("/home/zoe/ferry",)
+    shop = json.dumps({"workspace_path": "/home/zoe/shop"})
+    adopted = both.adopt(conversation(1), claude(2, context=shop))
+    assert adopted == Adopted(sessions=1, known=0, kept_out=1, windows=0)
+    assert list(both.sessions()) == ["claude-2"]
+    assert query(both.archive, "select * from cursor_sessions") == []

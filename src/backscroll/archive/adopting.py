@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from backscroll.archive.barrier import Barrier
 from backscroll.archive.connection import connect, transaction
 from backscroll.archive.figures import iso
 from backscroll.archive.old_schema import JSON_COLUMNS
@@ -33,10 +34,11 @@ class Adopted(Struct, frozen=True):
 
     sessions: int
     known: int  # left out, because the archive has them
-    windows: int
+    kept_out: int  # forgotten before, or of a workspace that is excluded
+    windows: int  # that the archive did not have
 
 
-def adopt(archive: Path, file: Path) -> Adopted:
+def adopt(archive: Path, file: Path, barrier: Barrier) -> Adopted:
     """Take over what the archive does not have, all of it or nothing. The file is only read."""
     written_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     try:
@@ -44,28 +46,33 @@ def adopt(archive: Path, file: Path) -> Adopted:
             other.row_factory = sqlite3.Row
             other.execute("begin")
             with transaction(db):
-                return _adopt(db, other, file.name, written_at)
+                return _adopt(db, other, file.name, written_at, barrier)
     except sqlite3.Error as error:
         raise DatabaseUnreadableError(
             f"{file} could not be taken into the archive: {error}. The archive is as it was.", file
         ) from error
 
 
-def _adopt(db: sqlite3.Connection, other: sqlite3.Connection, name: str, written_at: datetime) -> Adopted:
-    windows: dict[str, str] = {}
-    new_windows = 0
-    paths: dict[str, str | None] = {}
-    for row in map(dict, other.execute("select * from cursor_sessions")):
-        id_, is_new = _take_window(db, row, name, written_at)
-        windows[row["id"]] = id_
-        paths[row["id"]] = row.get("workspace_path")
-        new_windows += is_new
+def _adopt(
+    db: sqlite3.Connection, other: sqlite3.Connection, name: str, written_at: datetime, barrier: Barrier
+) -> Adopted:
+    windows = {row["id"]: dict(row) for row in other.execute("select * from cursor_sessions")}
+    taken_windows: dict[str, str] = {}
     number = db.execute("select coalesce(max(number), 0) from conversations").fetchone()[0]
-    taken = known = 0
+    taken = known = kept_out = new_windows = 0
     for told in map(dict, other.execute("select * from conversations order by started_at, id")):
-        window = windows.get(told["session_id"]) if told["session_id"] is not None else None
-        values = _values(told, paths.get(told["session_id"]), name, written_at)
-        values |= {"session_id": window, "number": number + 1}
+        window = windows.get(told["session_id"], {})
+        values = _values(told, window.get("workspace_path"), name, written_at)
+        path = values["workspace_path"]
+        if barrier.is_excluded(Workspace(path) if path else None) or (
+            (told["platform"], told["external_id"]) in barrier.forgotten
+        ):
+            kept_out += 1
+            continue
+        if window and window["id"] not in taken_windows:
+            taken_windows[window["id"]], is_new = _take_window(db, window, name, written_at)
+            new_windows += is_new
+        values |= {"session_id": taken_windows.get(told["session_id"]), "number": number + 1}
         columns, marks = ", ".join(values), ", ".join("?" * len(values))
         done = db.execute(
             f"insert into conversations ({columns}) values ({marks})"  # noqa: S608 - names are ours
@@ -75,7 +82,7 @@ def _adopt(db: sqlite3.Connection, other: sqlite3.Connection, name: str, written
         taken += done
         known += not done
         number += done
-    return Adopted(taken, known, new_windows)
+    return Adopted(taken, known, kept_out, new_windows)
 
 
 def _take_window(

@@ -184,6 +184,8 @@ def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
             f"Taken into the archive: {adopted.sessions:,} conversations, {adopted.windows:,} windows;"
             f" it had {adopted.known:,} of the conversations already."
         )
+        if adopted.kept_out:
+            click.echo(f"  {adopted.kept_out:,} kept out: forgotten before, or of an excluded workspace")
 
 
 def _tell_upgrade(done: "Upgraded") -> None:

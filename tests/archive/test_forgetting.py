@@ -208,7 +208,7 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
     assert SECRET.encode() not in (tmp_path / "whole.db").read_bytes()
 
 
-# --- excluded workspaces --------------------------------------------------------------------------------------
+# --- excluded workspaces ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,13 @@ def retell(
     return True
 
 
-_Size = tuple[int, bool, bool]  # characters, and whether title and workspace are known
+_Size = tuple[int, bool, bool, int, int]  # characters; title, workspace; what is known of subagents; links
 
 
 def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _Size]:
     """How much each account of a unit tells."""
     found: dict[tuple[str, str | None], _Size] = {}
+    links = db.execute("select count(*) from link where unit = ?", [unit]).fetchone()[0]
     for number, id_, parent, packed in db.execute(
         "select number, id, parent_id, closing from account where unit = ? and not is_former", [unit]
     ).fetchall():
@@ -112,7 +113,8 @@ def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _S
                 message = amended.get(place, message)
                 size += len(message.content) + len((message.tool and message.tool.result) or "")
         closing = msgspec.msgpack.decode(decompress(packed), type=Closing) if packed else Closing()
-        found[id_, parent] = (size, closing.title is not None, closing.workspace is not None)
+        facts = sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent))
+        found[id_, parent] = (size, closing.title is not None, closing.workspace is not None, facts, links)
     return found
 
 

@@ -13,7 +13,7 @@ from backscroll.index.words import analyse, clean
 
 __all__ = ["Note", "Writer", "is_busy"]
 
-_HEAP_PER_THREAD = 60_000_000
+_HEAP_PER_THREAD = 30_000_000  # with what merging needs, under 200 MB in all
 _SMALL_HEAP = 15_000_000
 _MOST_THREADS = 2
 _SAID = ("user", "assistant")

@@ -175,6 +175,22 @@ def test_a_session_of_a_database_is_forgotten_and_its_neighbour_stays(place: Pla
     assert place.files_with(SECRET.encode()) == []
 
 
+def test_it_is_said_when_a_reader_keeps_the_bytes_from_going(place: Place) -> None:
+    _secret(place)
+    with place.history() as history:
+        history.sync()
+    archive = Archive(place.home / "archive.db")
+    reader = sqlite3.connect(place.home / "archive.db", isolation_level=None)
+    reader.execute("begin")
+    reader.execute("select count(*) from message").fetchone()
+    archive._db.execute("pragma busy_timeout = 50")
+    archive.forget(archive.find(ONE)[0])
+    assert not archive.vacuum()
+    reader.close()
+    assert archive.vacuum()
+    archive.close()
+
+
 def test_the_tools_own_files_are_not_touched(place: Place) -> None:
     _secret(place)
     before = {path: path.read_bytes() for path in place.claude.rglob("*") if path.is_file()}
@@ -237,6 +253,7 @@ def test_patterns_name_folders_and_all_below(place: Place, pattern: str, path: s
 def test_an_excluded_workspace_is_neither_kept_nor_found(place: Place) -> None:
     (place.home / "config.toml").write_text('exclude = ["~/private"]\n')
     session = Transcript(ONE, cwd="/home/zoe/private").user(SECRET).assistant(SECRET)
+    session.delegate(SECRET, SECRET)
     session.write(place.claude)
     Transcript(TWO, cwd="/home/zoe/open", seed=2).user("hello").write(place.claude)
     write_prompts(place.claude, [Prompt(SECRET, AT, "/home/zoe/private", ONE)])
@@ -246,10 +263,13 @@ def test_an_excluded_workspace_is_neither_kept_nor_found(place: Place) -> None:
         session.user("more").write(place.claude)
         assert history.sync().changed == 0  # type: ignore[union-attr]
         assert history.search_sessions(SECRET).total == 0
+    assert place.files_with(SECRET.encode()) == []
     (place.home / "config.toml").unlink()
     with place.history() as history:
         history.sync()
-        assert [m.content for m in history.get_session(ONE).messages] == [SECRET, SECRET, "more"]
+        told = [m.content for m in history.get_session(ONE).messages if m.role == "user"]
+        assert told == [SECRET, "more"]
+        assert len(history.find(ONE).agent_ids) == 1
 
 
 def test_what_was_kept_before_it_was_excluded_stays_until_it_is_forgotten(place: Place) -> None:

@@ -225,8 +225,11 @@ class Archive:
         return compact(self._db, self.path)
 
     def vacuum(self) -> bool:
-        """Leave nothing in the file of what was deleted. False when a reader keeps some of it for now."""
-        return vacuum(self._db)
+        """Leave nothing in the file of what was deleted. False when others use it, or the disk is full."""
+        try:
+            return vacuum(self._db)
+        except sqlite3.OperationalError:
+            return False
 
     def status(self) -> Status:
         """What there is, in numbers."""

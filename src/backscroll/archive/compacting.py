@@ -33,8 +33,11 @@ def compact(db: sqlite3.Connection, path: Path) -> Compacted:
     rows = db.execute(
         "select unit, state from raw group by unit, state having count(*) > 1 + sum(size) / ?", [_SEGMENT]
     ).fetchall()
-    merged = sum(_merge(db, path, unit, state) for unit, state in rows)
-    vacuum(db)
+    try:
+        merged = sum(_merge(db, path, unit, state) for unit, state in rows)
+        vacuum(db)
+    except sqlite3.OperationalError as error:  # a full disk, or somebody who writes and does not end
+        raise ArchiveError(f"the archive {path} is whole, but not smaller: {error}", path) from error
     return Compacted(before, _size(path), merged)
 
 

@@ -122,7 +122,11 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
             click.echo(f"  {inert(path)} tells of other sessions too; its original is no longer kept")
         click.echo("The tool's own files were not touched; delete the session there as well if it should go.")
     if not forgotten.is_erased:
-        click.echo("Somebody is reading the archive: run backscroll archive compact later.", err=True)
+        click.echo(
+            "Its bytes may still lie in free space of the archive's file, which others are using or which has"
+            " no room to be written anew: run backscroll archive compact later.",
+            err=True,
+        )
 
 
 @command.command("rebuild")

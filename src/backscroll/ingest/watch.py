@@ -37,8 +37,9 @@ _PLACES = (
 )
 _ENDINGS = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
 _DEBOUNCE = 100  # ms
-_STEP = 50  # ms of quiet that end a burst
+_STEP = 25  # ms of quiet that end a burst
 _BEAT = 1.0  # seconds, after which places that appeared are noticed
+_REST = 1.0  # seconds at most between two looks, for as long as the first one took
 _PATIENCE = 0.25  # seconds to wait for another process that is reading the same change
 _POLL = 2.0  # seconds between two looks where nothing tells of changes
 _ROUND = 60.0  # seconds, after which everything is looked at, should a change have gone unnoticed
@@ -81,11 +82,15 @@ class Watcher:
     def touched(self, stop: Event) -> Iterator[set[Key]]:
         """The sessions that something was read about, time and again; often none."""
         for paths in _noticed(self._roots, stop):
+            began = time.monotonic()
             self._look(paths)
+            took = time.monotonic() - began
             moment = self._archive.moment()
             keys = self._archive.touched(self._moment) if moment > self._moment else set()
             self._moment = moment
             yield keys
+            # A tool that writes all the time is not to cost all the time of a processor.
+            stop.wait(min(took, _REST))
 
     def _change(self, before: Standing | None, now: Standing) -> Change | None:
         summary = self._archive.by_number(now.number)

@@ -1,5 +1,7 @@
 """What goes into the archive comes out of it."""
 
+import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,28 @@ def test_a_locked_database_takes_nothing_away_and_is_tried_again(tmp_path: Path)
     assert not any(one.is_gone for one in kept.summaries())
     kept.sync()
     assert [m.content for m in kept.messages("6d2f0a34-0000-4000-8000-0000000000bb")] == ["new", "too"]
+
+
+def test_a_torn_line_that_became_another_is_kept_as_it_became(kept: Kept, tmp_path: Path) -> None:
+    session = Transcript().user("a").assistant("b")
+    path = session.write(kept.root)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"type":"user","mess')
+    assert kept.sync().problems == 1
+    path.write_bytes(whole + session.user("c").write(tmp_path / "other").read_bytes()[len(whole) :])
+    report = kept.sync()
+    assert (report.grew, report.problems) == (1, 0)
+    assert [m.content for m in kept.messages(session.session_id)] == ["a", "b", "c"]
+    (written,) = kept.archive.write_originals(session.session_id, tmp_path / "out")
+    assert written.read_bytes() == path.read_bytes()
+
+
+def test_a_session_ends_when_it_has_been_quiet(kept: Kept) -> None:
+    Transcript(start=datetime.now(UTC) - timedelta(minutes=1)).user("a").write(kept.root)
+    kept.sync()
+    db = sqlite3.connect(kept.archive.path)
+    assert db.execute("select ended_at from conversations").fetchone() == (None,)
+    db.execute("update conversations set updated_at = '2026-01-01T00:00:00.000Z'")
+    db.commit()
+    kept.sync()
+    assert db.execute("select ended_at from conversations").fetchone() == ("2026-01-01T00:00:00.000Z",)

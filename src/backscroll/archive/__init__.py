@@ -18,7 +18,7 @@ from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.merging import merge
 from backscroll.archive.reading import Filter
 from backscroll.archive.retelling import Original
-from backscroll.archive.rows import write_session
+from backscroll.archive.rows import end_sessions, write_session
 from backscroll.archive.status import Status, status, verify
 from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
@@ -121,7 +121,9 @@ class Archive:
                 if forgetting.is_forgotten(self._db, unit.path, unit.key):
                     return
                 number = units.register(self._db, unit, platform)
-                if not is_appended:
+                if is_appended:
+                    units.mend_tail(self._db, number)
+                else:
                     units.set_aside(self._db, number)
                 writer = UnitWriter(self._db, number, platform, is_appended=is_appended, barrier=self.barrier)
                 writer.write(items)
@@ -157,9 +159,10 @@ class Archive:
         changed = [
             number for (number,) in self._db.execute("select number from account where not is_settled")
         ]
+        now = datetime.now(UTC)
+        end_sessions(self._db, now)
         if not changed:
             return 0
-        now = datetime.now(UTC)
         with transaction(self._db):
             sessions = affected(self._db, changed)
             foreign: dict[int, set[str]] = {}
@@ -174,11 +177,20 @@ class Archive:
             self._db.execute("update account set is_settled = 1 where not is_settled")
         return len(sessions)
 
+    def problems_since(self, at: datetime) -> int:
+        """How many problems were met in what was read since, or could not be read at all."""
+        row = self._db.execute(
+            "select count(*) from problem p join unit u on u.number = p.unit"
+            " where u.read_at >= ? or u.is_retried",
+            [at.isoformat()],
+        ).fetchone()
+        return int(row[0])
+
     def write_originals(self, session_id: str, folder: Path) -> list[Path]:
         """Write the kept files of a session into a folder, byte for byte, below the names they had."""
         rows = self._db.execute(
             "select distinct u.number, u.path from account a join unit u on u.number = a.unit"
-            " where (a.id = ? and not a.is_agent or a.parent_id = ?)"
+            " where u.kind <> 'prompts' and (a.id = ? and not a.is_agent or a.parent_id = ?)"
             " and exists (select 1 from raw r where r.unit = u.number) order by u.path",
             [session_id, session_id],
         ).fetchall()

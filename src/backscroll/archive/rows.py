@@ -13,7 +13,7 @@ from backscroll.archive.derive import Session
 from backscroll.archive.figures import Figures, iso
 from backscroll.model import Agent, Closing, workspace_hash
 
-__all__ = ["conversation_id", "write_session"]
+__all__ = ["conversation_id", "end_sessions", "subagent_number", "write_session"]
 
 _NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
 _LIVE = timedelta(minutes=10)
@@ -24,6 +24,14 @@ _OWN_TITLES = ("custom-title", "ai-title")  # a title from elsewhere does not re
 def conversation_id(platform: str, id_: str) -> str:
     """The same id in every archive."""
     return str(uuid5(_NAMESPACE, f"{platform}:{id_}"))
+
+
+def end_sessions(db: sqlite3.Connection, now: datetime) -> None:
+    """Sessions that were still going on when they were read, and have been quiet since, have ended."""
+    db.execute(
+        "update conversations set ended_at = updated_at where ended_at is null and updated_at < ?",
+        [iso(now - _LIVE)],
+    )
 
 
 def subagent_number(session: Session, agent_id: str) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "known_units",
     "mark_gone",
     "mark_of",
+    "mend_tail",
     "prefix_of",
     "record",
     "record_again",
@@ -93,6 +94,11 @@ def set_aside(db: sqlite3.Connection, number: int) -> None:
     db.execute("update account set is_former = 1 where unit = ?", [number])
     for table in ("naming", "link", "problem"):
         db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+
+
+def mend_tail(db: sqlite3.Connection, number: int) -> None:
+    """Before more of a unit is told: a line that was cut off is read again."""
+    db.execute("delete from problem where unit = ? and reason like 'cut off at the end%'", [number])
 
 
 def settle_former(db: sqlite3.Connection, number: int) -> int:

@@ -1,6 +1,7 @@
 """Bring the archive up to date: read what changed, keep what vanished."""
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -42,6 +43,7 @@ class _Work(Struct):
 def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Synced:
     """Read every unit that changed since it was last read, and derive what that changes."""
     report = Synced()
+    began = datetime.now(UTC)
     work: list[_Work] = []
     vanished: list[int] = []
     used: list[Source] = []
@@ -73,6 +75,7 @@ def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progr
     finally:
         # What was read is whole; its sessions are told even when the rest was interrupted.
         report.sessions = archive.derive()
+        report.problems = archive.problems_since(began)
         for source in used:
             source.close()
     return report

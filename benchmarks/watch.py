@@ -68,5 +68,5 @@ if __name__ == "__main__":
     times = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
     print(
         f"written to found while watching: best {min(times) * 1000:.0f} ms,"
-        f" median {statistics.median(times) * 1000:.0f} ms, slowest {max(times) * 1000:.0f} ms   wanted 300 ms"
+        f" median {statistics.median(times) * 1000:.0f} ms, slowest {max(times) * 1000:.0f} ms (wanted 300)"
     )

@@ -75,6 +75,8 @@ def from_text(text: str) -> datetime | None:
 
 
 def _in_range(at: datetime) -> datetime | None:
+    if at.tzinfo is UTC:  # as nearly all are
+        return at if EARLIEST.year <= at.year < _LATEST.year else None
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
     try:
         at = at.astimezone(UTC)

@@ -90,15 +90,19 @@ class Facts(Struct):
             self.last_version = version
             if self.version is None:
                 self.version = version
-        if self.branch is None:
+        if self.branch is None and value.git_branch is not None:
             self.branch = text(value.git_branch)
-        if self.entrypoint is None:
+        if self.entrypoint is None and value.entrypoint is not None:
             self.entrypoint = text(value.entrypoint)
-        if self.slug is None:
+        if self.slug is None and value.slug is not None:
             self.slug = text(value.slug)
-        if self.session_kind is None:
+        if self.session_kind is None and value.session_kind is not None:
             self.session_kind = text(value.session_kind)
-        if self.forked_from is None and isinstance(value.forked_from, ForkedFrom):
+        if (
+            value.forked_from is not None
+            and self.forked_from is None
+            and isinstance(value.forked_from, ForkedFrom)
+        ):
             self.forked_from = text(value.forked_from.session_id)
 
     @property

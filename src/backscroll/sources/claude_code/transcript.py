@@ -125,10 +125,13 @@ class Transcript:
                 kind = str(value.message.role)
             case _:
                 return "(no type)", self._unknown("record type (no type)", line)
-        new = self._out[before:]
-        if any(isinstance(item, Message | Answer | Spent) for item in new):
-            return kind, "understood"
-        return kind, "problems" if any(isinstance(item, Problem) for item in new) else "silent"
+        verdict: _Verdict = "silent"
+        for item in self._out[before:]:
+            if isinstance(item, Message | Answer | Spent):
+                return kind, "understood"
+            if isinstance(item, Problem):
+                verdict = "problems"
+        return kind, verdict
 
     def _unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
         """Something of no known kind. A line that is broken anyhow is a problem already."""

@@ -16,7 +16,7 @@ import pytest
 from backscroll.testing.claude_code import Transcript, calls
 from tests.cli.running import COMMAND, Ran, backscroll
 
-_LONG = 20.0
+_LONG = 75.0  # longer than a watcher goes without looking at everything
 ONE = "10000000-0000-4000-8000-000000000000"
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Ctrl-C cannot be sent to one process there")

@@ -110,3 +110,7 @@ def run() -> None:
         # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"{where}{error.strerror or error}", err=True)
+        sys.exit(1)

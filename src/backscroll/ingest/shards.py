@@ -60,7 +60,7 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
     """Read batches side by side; each comes back as the archive that holds it, gone after the next step."""
     if not work:
         return
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
     from multiprocessing import get_context
     from tempfile import TemporaryDirectory
 
@@ -81,6 +81,9 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
                     shard = future.result()
                     yield running.pop(future), shard
                     shard.unlink()
+        except BrokenExecutor:
+            # A script without a main guard cannot start processes; what is left is read in this one.
+            return
         finally:
             pool.shutdown(cancel_futures=True)
 

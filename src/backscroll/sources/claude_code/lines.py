@@ -145,9 +145,9 @@ def text(value: Any) -> str | None:
 
 def integer(value: Any) -> int | None:
     """The value if it is a count that somebody can have counted to."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
-        return None
-    return int(value)
+    if type(value) is int:
+        return value if 0 <= value < 2**53 else None
+    return int(value) if isinstance(value, float) and 0 <= value < 2**53 else None
 
 
 def is_record(found: dict[str, Any]) -> bool:

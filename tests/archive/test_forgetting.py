@@ -237,8 +237,8 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
         ("*/secret-project", "/srv/work/secret-project/web", True),
         ("*/secret-project", "/srv/work/my-secret-project", False),
         ("secret-project", "/srv/secret-project", True),
-        ("~/work/*-client", "/home/zoe/work/big-client", True),
-        ("~/work/*-client", "/home/zoe/work", False),
+        ("~/jobs/*-client", "/home/zoe/jobs/big-client", True),
+        ("~/jobs/*-client", "/home/zoe/jobs", False),
         ("C:\\private", "c:/private/diary", True),
     ],
 )

@@ -15,13 +15,12 @@ from msgspec import Struct
 
 from backscroll.archive.barrier import Barrier
 from backscroll.archive.connection import connect, transaction
-from backscroll.archive.figures import iso
 from backscroll.archive.old_schema import JSON_COLUMNS
 from backscroll.archive.rows import conversation_id
 from backscroll.archive.safety_copy import open_existing
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import UNKNOWN_WORKSPACE, Workspace
-from backscroll.readers.times import from_value
+from backscroll.readers.times import from_value, iso
 
 __all__ = ["Adopted", "adopt"]
 

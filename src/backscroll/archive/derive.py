@@ -71,7 +71,6 @@ class _Holder(NamedTuple):
     began: str
     id: str
     account: int
-    session: str
 
 
 def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[int, set[str]]) -> None:
@@ -90,15 +89,15 @@ def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[i
         )
     rows = db.execute(
         "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
-        " a.id, a.session, coalesce(min(first.at), ?)"
+        " a.id, coalesce(min(first.at), ?)"
         " from shared s cross join message m on m.record = s.record join kin a on a.number = m.account"
         " left join message first on first.account = m.account and first.position = 0"
         " group by m.record, m.account order by m.record",
         [_FAR, _FAR],
     ).fetchall()
     holders: dict[int, list[_Holder]] = {}
-    for record, account, is_forked, at, is_agent, id_, session, began in rows:
-        holder = _Holder(bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account, session)
+    for record, account, is_forked, at, is_agent, id_, began in rows:
+        holder = _Holder(bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account)
         holders.setdefault(record, []).append(holder)
     for record, held in holders.items():
         ranked = sorted(held, key=lambda one: one._replace(names_another=_names_another(one, held, foreign)))

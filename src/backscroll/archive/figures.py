@@ -8,21 +8,15 @@ from typing import Any
 import msgspec
 
 from backscroll.model import TokenUsage
+from backscroll.readers.times import iso
 
-__all__ = ["Figures", "iso", "moment"]
+__all__ = ["Figures", "moment"]
 
 _FAR = 1 << 61
 
 
 def moment(milliseconds: int | None) -> datetime | None:
     return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds is not None else None
-
-
-def iso(at: datetime | None) -> str | None:
-    """ISO 8601 in UTC, to the millisecond."""
-    if at is None:
-        return None
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Figures:

@@ -10,8 +10,9 @@ import msgspec
 
 from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, told_by
 from backscroll.archive.derive import Session
-from backscroll.archive.figures import Figures, iso
+from backscroll.archive.figures import Figures
 from backscroll.model import Agent, Closing, workspace_hash
+from backscroll.readers.times import iso
 
 __all__ = ["conversation_id", "end_sessions", "subagent_number", "write_session"]
 

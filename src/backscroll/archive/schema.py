@@ -3,10 +3,10 @@
 docs/reference/schema.md says what every column means.
 """
 
-__all__ = ["MIGRATIONS"]
+__all__ = ["MIGRATIONS", "WINDOWS"]
 
 # The unified schema: two tables that other programs may query, with the columns they expect first.
-_UNIFIED = """
+WINDOWS = """
 create table cursor_sessions (
     id text primary key,
     external_session_id text not null unique,
@@ -20,7 +20,11 @@ create table cursor_sessions (
 create index idx_cursor_sessions_workspace on cursor_sessions(workspace_hash);
 create index idx_cursor_sessions_time on cursor_sessions(started_at desc);
 create index idx_cursor_sessions_external on cursor_sessions(external_session_id);
+"""
 
+_UNIFIED = (
+    WINDOWS
+    + """
 create table conversations (
     id text primary key,
     session_id text,
@@ -65,6 +69,7 @@ create index idx_conversations_platform_time on conversations(platform, started_
 create index idx_conversations_workspace on conversations(workspace_hash) where workspace_hash is not null;
 create index idx_conversations_updated on conversations(updated_at desc, number desc);
 """
+)
 
 # What was read, unit by unit. A session is what its accounts say together.
 _ACCOUNTS = """

@@ -13,7 +13,6 @@ from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
     "Known",
-    "events",
     "exclude",
     "known_units",
     "mark_gone",
@@ -219,9 +218,3 @@ def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         db.execute("update unit set is_gone = 1 where number = ?", [number])
         db.execute("update account set is_settled = 0 where unit = ?", [number])
         db.execute("insert into ledger (unit, at, event) values (?, ?, 'vanished')", [number, now])
-
-
-def events(db: sqlite3.Connection, since: str) -> dict[str, int]:
-    """How often each thing happened since a time."""
-    rows = db.execute("select event, count(*) from ledger where at >= ? group by event", [since])
-    return dict(rows.fetchall())

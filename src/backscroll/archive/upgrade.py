@@ -14,6 +14,7 @@ from msgspec import Struct
 from backscroll.archive import old_schema
 from backscroll.archive.old_schema import Plan, UpgradeProblem, columns_of, recognise
 from backscroll.archive.safety_copy import copy_beside, open_existing
+from backscroll.archive.schema import WINDOWS
 from backscroll.errors import (
     BackscrollError,
     DatabaseLockedError,
@@ -25,22 +26,6 @@ from backscroll.errors import (
 __all__ = ["Upgraded", "upgrade"]
 
 _BUSY_SECONDS = 5.0
-
-_WINDOWS = """
-create table cursor_sessions (
-    id text primary key,
-    external_session_id text not null unique,
-    workspace_hash text not null,
-    workspace_name text,
-    workspace_path text,
-    started_at timestamp not null,
-    ended_at timestamp,
-    metadata text default '{}'
-);
-create index idx_cursor_sessions_workspace on cursor_sessions(workspace_hash);
-create index idx_cursor_sessions_time on cursor_sessions(started_at desc);
-create index idx_cursor_sessions_external on cursor_sessions(external_session_id)
-"""
 
 _COLUMNS = {
     "id": "text primary key",
@@ -191,7 +176,7 @@ def _quoted(name: str) -> str:
 
 def _write(db: sqlite3.Connection, planned: Plan) -> None:
     """Make the new tables beside the old one, and compare every value."""
-    for statement in _WINDOWS.split(";\n"):
+    for statement in filter(str.strip, WINDOWS.split(";\n")):
         db.execute(statement)
     db.executemany(
         "insert into cursor_sessions values (?, ?, ?, ?, ?, ?, ?, ?)",

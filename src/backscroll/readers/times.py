@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-__all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words"]
+__all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words", "iso"]
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
@@ -32,6 +32,13 @@ _MONTHS = {
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
     )
 }
+
+
+def iso(at: datetime | None) -> str | None:
+    """ISO 8601 in UTC, to the millisecond: how every face and the archive spell a time."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_value(value: Any) -> datetime | None:

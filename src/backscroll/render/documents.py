@@ -1,12 +1,12 @@
 """The JSON that other programs rely on: names and forms stay as they are, and only grow."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
+from backscroll.readers.times import iso
 
 __all__ = [
     "encoded",
@@ -23,17 +23,11 @@ def encoded(document: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def _iso(at: datetime | None) -> str | None:
-    if at is None:
-        return None
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def summary_document(summary: SessionSummary) -> dict[str, Any]:
     """A session in a list."""
     document = msgspec.structs.asdict(summary)
-    document["created_at"] = _iso(summary.created_at)
-    document["updated_at"] = _iso(summary.updated_at)
+    document["created_at"] = iso(summary.created_at)
+    document["updated_at"] = iso(summary.updated_at)
     return document
 
 
@@ -56,9 +50,7 @@ def search_document(found: SearchResult) -> dict[str, Any]:
     if found.total is None:
         page["total_at_least"] = found.total_at_least
     return {
-        "data": [
-            msgspec.structs.asdict(match) | {"timestamp": _iso(match.timestamp)} for match in found.data
-        ],
+        "data": [msgspec.structs.asdict(match) | {"timestamp": iso(match.timestamp)} for match in found.data],
         "pagination": page,
         "took_ms": found.took_ms,
         "is_relaxed": found.is_relaxed,
@@ -84,7 +76,7 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
         "role": message.role,
         "kind": message.kind,
         "content": message.content,
-        "timestamp": _iso(message.timestamp),
+        "timestamp": iso(message.timestamp),
         "timestamp_source": message.timestamp_source,
         "model": message.model,
         "parent_id": message.parent_id,

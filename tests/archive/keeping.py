@@ -28,7 +28,7 @@ class Kept:
 
     def messages(self, id_: str) -> list[Message]:
         (summary,) = self.archive.find(id_)
-        return self.archive.messages_of(summary)
+        return list(self.archive.messages_of(summary))
 
     def told(self) -> dict[str, Any]:
         """All that the archive tells, row numbers and times of reading aside."""
@@ -39,7 +39,7 @@ class Kept:
                     for name in one.__struct_fields__
                     if name not in ("index", "first_message_preview", "is_gone")
                 ],
-                self.archive.messages_of(one),
+                list(self.archive.messages_of(one)),
             )
             for one in self.summaries()
         }

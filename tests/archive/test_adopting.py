@@ -76,7 +76,7 @@ def test_conversations_are_listed_as_sessions_without_messages(both: Both) -> No
     told = both.metadata("composer-1")
     assert (told["merged_from"], told["merged_id"], told["mode"]) == ("telemetry.db", "id-1", "agent")
     archive = Archive(both.archive)
-    assert archive.messages_of(one) == []
+    assert list(archive.messages_of(one)) == []
     assert archive.verify() == []
     archive.close()
 

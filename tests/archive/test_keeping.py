@@ -33,7 +33,7 @@ def test_the_archive_tells_what_the_units_tell_together(history: History, tmp_pa
     agents = {key[1] for key, one in expected.items() if one.opening.agent_id is not None}
     assert found.keys() - agents == {key[1] for key in sessions}
     for key, session in sessions.items():
-        messages = kept.archive.messages_of(found[key[1]])
+        messages = list(kept.archive.messages_of(found[key[1]]))
         assert [m.id for m in messages] == [m.id for m in session.messages]
         assert [m for m in messages if m.copied_from is None] == [
             m for m in session.messages if m.copied_from is None

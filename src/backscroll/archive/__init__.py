@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import IntegrityError
 
-from backscroll.archive import changes, forgetting, raw, reading, retelling, units
+from backscroll.archive import changes, forgetting, passages, raw, reading, retelling, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
@@ -16,6 +16,7 @@ from backscroll.archive.connection import connect, transaction
 from backscroll.archive.derive import Session, affected, mark_copies
 from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.merging import merge
+from backscroll.archive.passages import Passage, Place
 from backscroll.archive.reading import Filter
 from backscroll.archive.retelling import Original
 from backscroll.archive.rows import end_sessions, write_session
@@ -34,6 +35,8 @@ __all__ = [
     "Key",
     "Known",
     "Original",
+    "Passage",
+    "Place",
     "Standing",
     "Status",
 ]
@@ -317,10 +320,14 @@ class Archive:
         """One message of a session."""
         return reading.message_at(self._db, summary, position)
 
+    def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
+        """The messages that stand at these places, with the sessions they are in."""
+        return passages.passages(self._db, places)
+
     def index_of(self, summary: SessionSummary) -> int:
         """A session's place in the whole list, from 1."""
         return reading.index_of(self._db, summary)
 
-    def messages_of(self, summary: SessionSummary) -> list[Message]:
+    def messages_of(self, summary: SessionSummary) -> Iterator[Message]:
         """Every message of a session, in order."""
         return reading.messages_of(self._db, summary)

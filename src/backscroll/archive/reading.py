@@ -1,8 +1,9 @@
 """Sessions as people ask for them: in pages, by ref, message by message."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ __all__ = [
     "index_of",
     "message_at",
     "messages_of",
+    "numbered",
     "summaries",
 ]
 
@@ -182,12 +184,22 @@ def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
     return _summary(row, None) if row is not None else None
 
 
+def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, SessionSummary]:
+    """The sessions and subagents that have these numbers, by number."""
+    wanted = "number in (select value from json_each(:numbers))"
+    rows = db.execute(
+        f"select {_COLUMNS}, null as parent_id, number from conversations where {wanted}"  # noqa: S608
+        f" union all {_AGENTS} and {wanted}",
+        {"numbers": msgspec.json.encode(list(numbers)).decode()},
+    )
+    return {row[-1]: _summary(row, None) for row in rows}
+
+
 def message_at(db: sqlite3.Connection, summary: SessionSummary, position: int) -> Message | None:
     """One message, without reading the rest where that can be avoided."""
     accounts, agent_id = _accounts(db, summary)
     if agent_id is not None or len(accounts) != 1:
-        messages = messages_of(db, summary)
-        return messages[position] if position < len(messages) else None
+        return next(islice(messages_of(db, summary), position, None), None)
     number = accounts[0].number
     row = db.execute(
         "select 0, body from amendment where account = :account and position = :position union all"
@@ -211,22 +223,23 @@ def index_of(db: sqlite3.Connection, summary: SessionSummary) -> int:
     )
 
 
-def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> list[Message]:
-    """Every message of a session or a subagent, in order, as it stands today."""
+def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> Iterator[Message]:
+    """Every message of a session or a subagent, in order, as it stands today.
+
+    Told by one account, as nearly all are, they come piece by piece and are never all in memory.
+    """
     accounts, agent_id = _accounts(db, summary)
+    told = [_read(db, account) for account in accounts]
+    if agent_id is not None:
+        told = [(message for message in own if message.agent_id == agent_id) for own in told]
+    if len(accounts) == 1:
+        return _with_usage(told[0], _usage_of(db, accounts[0]))
     messages: list[Message] = []
-    for account in accounts:
-        own = _read(db, account)
-        if agent_id is not None:
-            own = (message for message in own if message.agent_id == agent_id)
-        if not messages:
-            messages.extend(own)
-            continue
+    for own in told:
         known = {message.id for message in messages}
         more = [message for message in own if message.id not in known]
-        if more:
-            messages = sorted([*messages, *more], key=_time)
-    return _with_usage(messages)
+        messages = sorted([*messages, *more], key=_time) if messages and more else messages + more
+    return _with_usage(messages, _merged_usage(messages))
 
 
 def _time(message: Message) -> float:
@@ -246,12 +259,6 @@ def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Acc
 
 def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
     """Messages with what was said of them later: whether they are still shown, and whose they are."""
-    amendments = {
-        place: unpack(body)[0]
-        for place, body in db.execute(
-            "select position, body from amendment where account = ?", [account.number]
-        )
-    }
     changed = {
         place: (bool(active), copied)
         for place, active, copied in db.execute(
@@ -263,23 +270,37 @@ def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
     for first, body in db.execute(
         "select position, body from chunk where account = ? order by position", [account.number]
     ):
-        for place, message in enumerate(unpack(body), start=first):
-            message = amendments.get(place, message)
+        messages = unpack(body)
+        for place, amended in db.execute(
+            "select position, body from amendment where account = ? and position between ? and ?",
+            [account.number, first, first + len(messages) - 1],
+        ):
+            messages[place - first] = unpack(amended)[0]
+        for place, message in enumerate(messages, start=first):
             active, copied = changed.get(place, (True, None))
             if active is not message.is_active or copied != message.copied_from:
                 message = replace(message, is_active=active, copied_from=copied)
             yield message
 
 
-def _with_usage(messages: list[Message]) -> list[Message]:
-    """Each response's cost on its first message and nowhere else."""
+def _usage_of(db: sqlite3.Connection, account: Account) -> dict[str, TokenUsage]:
+    """What each response of an account cost."""
+    rows = db.execute("select id, usage from response where account = ?", [account.number])
+    return {id_: msgspec.msgpack.decode(packed, type=TokenUsage) for id_, packed in rows}
+
+
+def _merged_usage(messages: Iterable[Message]) -> dict[str, TokenUsage]:
+    """The same, where several accounts tell of one response."""
     usage: dict[str, TokenUsage] = {}
     for message in messages:
         if message.usage is not None and message.response_id is not None:
             known = usage.get(message.response_id)
             usage[message.response_id] = known.merged(message.usage) if known else message.usage
-    out = []
+    return usage
+
+
+def _with_usage(messages: Iterable[Message], usage: dict[str, TokenUsage]) -> Iterator[Message]:
+    """Each response's cost on its first message and nowhere else."""
     for message in messages:
         share = usage.pop(message.response_id, None) if message.response_id is not None else message.usage
-        out.append(message if share is message.usage else replace(message, usage=share))
-    return out
+        yield message if share is message.usage else replace(message, usage=share)

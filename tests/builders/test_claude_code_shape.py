@@ -1,6 +1,8 @@
 """A history in bulk resembles the published ones, of which these figures were taken."""
 
 import json
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +12,11 @@ from typing import Any
 import pytest
 
 from backscroll.testing.claude_code import history
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 @dataclass
@@ -23,6 +30,9 @@ class Measured:
     text: Counter[str] = field(default_factory=Counter)
     blocks: Counter[str] = field(default_factory=Counter)
     tools: Counter[str] = field(default_factory=Counter)
+    inputs: Counter[str] = field(default_factory=Counter)
+    words: set[str] = field(default_factory=set)
+    packed: int = 0
     two_ids: int = 0
     without_message: int = 0
     orphans: int = 0
@@ -55,6 +65,7 @@ def measure(root: Path) -> Measured:
     for path in mains(root):
         lines = path.read_bytes().splitlines()
         seen.file_sizes.append(path.stat().st_size)
+        seen.packed += len(zstd.compress(path.read_bytes(), 3))
         seen.counts.append(len(lines))
         records = [json.loads(line) for line in lines]
         uuids = {record.get("uuid") for record in records}
@@ -80,9 +91,12 @@ def count_record(seen: Measured, record: dict[str, Any]) -> None:
             case "tool_use":
                 seen.tools[block["name"]] += 1
                 seen.text[kind] += size(block["input"])
+                seen.inputs[f"{record['sessionId']} {block['input']}"] += 1
             case "tool_result" if isinstance(block["content"], str):
                 seen.results.append(len(block["content"]))
                 seen.text[kind] += len(block["content"])
+                if seen.text[kind] < 2_000_000:
+                    seen.words.update(re.findall(r"\w+", block["content"].lower()))
             case "thinking":
                 seen.text["signature"] += len(block["signature"])
             case "text":
@@ -153,6 +167,26 @@ def test_files_are_as_irregular_as_real_ones(seen: Measured) -> None:
     assert near(seen.two_ids / files, 1 / 7, by=0.4)
     assert near(seen.orphans / files, 1 / 30, by=0.8)
     assert near(seen.compactions / files, 257 / 2900, by=0.6)
+
+
+def test_files_can_be_packed_as_small_as_real_ones(seen: Measured) -> None:
+    assert 0.14 <= seen.packed / sum(seen.file_sizes) <= 0.18
+
+
+def test_calls_are_repeated_and_words_vary_as_in_real_ones(seen: Measured) -> None:
+    assert near(len(seen.inputs) / seen.inputs.total(), 0.93, by=0.1)
+    assert near(len(seen.words), 9500, by=0.5)
+
+
+def test_what_is_read_stands_in_both_copies(tmp_path: Path) -> None:
+    history(tmp_path, sessions=20, seed=4, bytes_target=2_000_000)
+    records = [json.loads(line) for path in mains(tmp_path) for line in path.read_bytes().splitlines()]
+    files = [record for record in records if "file" in record.get("toolUseResult", ())]
+    for record in (record for record in files if record["toolUseResult"]["type"] == "text"):
+        numbered = record["message"]["content"][0]["content"].split("\n")
+        plain = record["toolUseResult"]["file"]["content"].split("\n")
+        assert [line.partition("→")[2] for line in numbered[: len(plain) - 1]] == plain[:-1]
+    assert files
 
 
 def test_a_history_is_as_large_as_asked_for_and_counts_what_it_wrote(tmp_path: Path) -> None:

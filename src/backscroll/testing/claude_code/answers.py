@@ -5,6 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from backscroll.testing.claude_code.curve import Curve
+from backscroll.testing.claude_code.desk import Desk, Sheet
 from backscroll.testing.claude_code.text import Text
 
 __all__ = ["Answered", "Answers"]
@@ -21,11 +22,16 @@ class Answered(NamedTuple):
 
 
 RESULT = Curve((0, 8), (0.1, 44), (0.5, 396), (0.9, 4618), (0.99, 26_100), (0.999, 55_893), (1, 102_524))
-ORIGINAL = Curve((0, 150), (0.1, 800), (0.5, 3800), (0.9, 22_000), (0.985, 190_000), (1, 450_000))
 CHANGED = Curve((0, 20), (0.1, 60), (0.5, 300), (0.9, 1700), (0.99, 6000), (1, 20_000))
 WRITTEN = Curve((0, 60), (0.1, 700), (0.5, 4200), (0.9, 14_000), (0.99, 40_000), (1, 90_000))
-COMMAND = Curve((0, 2), (0.1, 16), (0.5, 70), (0.9, 260), (0.99, 2500), (1, 6000))
 IMAGE = Curve((0, 30_000), (0.5, 240_000), (0.9, 480_000), (0.99, 1_000_000), (1, 2_000_000))
+
+_TASKS_KEPT = (
+    b"The tasks have been written down. Keep the list up to date while you work, tick off what is done as "
+    b"soon as it is done, and go on with the next of them. There is always one in progress, and no more than "
+    b"one. When a task turns out to be larger than it looked, write it as several; when one is not needed "
+    b"any more, take it out. The list is told to the person you work with, who reads how far it is."
+)
 
 # Which tools give results of which size: the share of results that are smaller, and of calls per tool.
 _MIX: tuple[tuple[float, dict[str, float]], ...] = (
@@ -55,54 +61,59 @@ class Answers:
         self._text = text
         self._mix = [(top, list(tools), list(accumulate(tools.values()))) for top, tools in _MIX]
 
-    def draw(self, rng: Random, cwd: bytes, agent_tool: bytes) -> Answered:
+    def draw(self, rng: Random, desk: Desk, agent_tool: bytes) -> Answered:
         """One call with its answer."""
         share = rng.random()
         size = RESULT.at(share)
         _, tools, weights = next(row for row in self._mix if share < row[0])
-        path = b"%b/src/%b.py" % (cwd, self._word(rng))
         match rng.choices(tools, cum_weights=weights)[0]:
             case "Bash":
-                return self._bash(rng, size)
+                return self._bash(rng, size, desk)
             case "Read" if rng.random() < 0.003:
-                return self._picture(rng, path)
+                return self._picture(rng, desk.sheet().path)
             case "Read":
-                return self._read(rng, size, path)
+                return self._read(rng, size, desk.sheet())
             case "Edit":
-                return self._edit(rng, size, path)
+                return self._edit(rng, size, desk.sheet())
             case "MultiEdit":
-                return self._multi_edit(rng, size, path)
+                return self._multi_edit(rng, size, desk.sheet())
             case "Write":
-                return self._write(rng, size, path)
+                return self._write(rng, size, desk.sheet())
             case "TodoWrite":
-                return self._todos(rng, size)
+                return self._todos(size, desk)
             case "Task":
                 return self._task(rng, size, agent_tool)
             case "mcp":
                 told = b'[{"type":"text","text":"%b"}]' % self._text.prose.cut(rng, size)
-                return Answered(b"mcp__tickets__search", b'{"query":"%b"}' % self._word(rng), told, told)
+                return Answered(b"mcp__tickets__search", b'{"query":"%b"}' % _word(rng), told, told)
             case name:
-                return self._listing(rng, size, name.encode(), path)
+                return self._listing(rng, size, name.encode(), desk.sheet())
 
-    def _word(self, rng: Random) -> bytes:
-        return b"part%d" % rng.randrange(400)
+    def _bash(self, rng: Random, size: int, desk: Desk) -> Answered:
+        command = desk.command()
+        share = rng.random()
+        if share < 0.2:
+            told = self._text.code.piece(desk.sheet().line, size)
+        elif share < 0.4 and size > 60:
+            told = b"[main %07x] %b" % (rng.getrandbits(28), self._text.prose.cut(rng, size - 15))
+        else:
+            told = self._text.printed.piece(command.line, size)
+        rich = b'{"stdout":"%b","stderr":"","interrupted":false,"isImage":false}' % told
+        return Answered(b"Bash", command.put, b'"%b"' % told, rich)
 
-    def _bash(self, rng: Random, size: int) -> Answered:
-        out = b'"%b"' % self._text.code.cut(rng, size)
-        put = b'{"command":"%b","description":"%b"}' % (
-            self._text.code.cut(rng, COMMAND.draw(rng)),
-            self._text.prose.cut(rng, 40),
-        )
-        rich = b'{"stdout":%b,"stderr":"","interrupted":false,"isImage":false}' % out
-        return Answered(b"Bash", put, out, rich)
-
-    def _read(self, rng: Random, size: int, path: bytes) -> Answered:
-        told = self._text.numbered.cut(rng, size)
+    def _read(self, rng: Random, size: int, sheet: Sheet) -> Answered:
+        code, numbered = self._text.code, self._text.numbered
+        first = sheet.line if rng.random() < 0.7 else code.line_at(sheet.line, int(rng.random() * sheet.size))
+        last = numbered.line_at(first, size)
+        plain = code.lines(first, last - first) or code.piece(first, size)
         rich = (
-            b'{"type":"text","file":{"filePath":"%b","content":"%b","numLines":%d,"startLine":1,"totalLines":%d}}'
-            % (path, self._text.code.cut(rng, size * 7 // 8), size // 40 + 1, size // 40 + 1)
+            b'{"type":"text","file":{"filePath":"%b","content":"%b","numLines":%d,"startLine":%d,"totalLines":%d}}'
+            % (sheet.path, plain, last - first + 1, first - sheet.line + 1, last - sheet.line + 1)
         )
-        return Answered(b"Read", b'{"file_path":"%b"}' % path, b'"%b"' % told, rich)
+        put = b'{"file_path":"%b"}' % sheet.path
+        if first > sheet.line:
+            put = b'{"file_path":"%b","offset":%d}' % (sheet.path, first - sheet.line + 1)
+        return Answered(b"Read", put, b'"%b"' % numbered.piece(first, size), rich)
 
     def _picture(self, rng: Random, path: bytes) -> Answered:
         data = self._text.base64(rng, IMAGE.draw(rng))
@@ -113,43 +124,56 @@ class Answers:
         )
         return Answered(b"Read", b'{"file_path":"%b"}' % path.replace(b".py", b".png"), told, rich)
 
-    def _edit(self, rng: Random, size: int, path: bytes) -> Answered:
+    def _change(self, rng: Random, sheet: Sheet) -> tuple[bytes, bytes, int]:
+        """Lines of a file, those that take their place, and the line where they stand."""
         code = self._text.code
-        old, new = code.cut(rng, CHANGED.draw(rng)), code.cut(rng, CHANGED.draw(rng))
-        put = b'{"file_path":"%b","old_string":"%b","new_string":"%b"}' % (path, old, new)
+        line = code.line_at(sheet.line, int(rng.random() * sheet.size))
+        old = code.piece(line, CHANGED.draw(rng))
+        size = CHANGED.draw(rng)
+        kept = old[: size * 2 // 3].rpartition(b"\\n")[0]
+        new = code.cut(rng, max(size - len(kept) - 2, 2))
+        return old, b"%b\\n%b" % (kept, new) if kept else new, line
+
+    def _edit(self, rng: Random, size: int, sheet: Sheet) -> Answered:
+        old, new, line = self._change(rng, sheet)
+        put = b'{"file_path":"%b","old_string":"%b","new_string":"%b"}' % (sheet.path, old, new)
         rich = (
             b'{"filePath":"%b","oldString":"%b","newString":"%b","originalFile":"%b","structuredPatch":%b,'
             b'"userModified":false,"replaceAll":false}'
-        ) % (path, old, new, code.cut(rng, ORIGINAL.draw(rng)), _patch(old, new))
-        return Answered(b"Edit", put, b'"%b"' % self._text.numbered.cut(rng, size), rich)
+        ) % (sheet.path, old, new, sheet.content(self._text), _patch(old, new))
+        sheet.change(rng, new)
+        return Answered(b"Edit", put, self._updated(sheet, line, size), rich)
 
-    def _multi_edit(self, rng: Random, size: int, path: bytes) -> Answered:
-        code = self._text.code
-        old, new = code.cut(rng, CHANGED.draw(rng)), code.cut(rng, CHANGED.draw(rng))
+    def _multi_edit(self, rng: Random, size: int, sheet: Sheet) -> Answered:
+        old, new, line = self._change(rng, sheet)
         edits = b'[{"old_string":"%b","new_string":"%b"}]' % (old, new)
         rich = (
             b'{"filePath":"%b","edits":%b,"originalFileContents":"%b","structuredPatch":%b,"userModified":false}'
-            % (path, edits, code.cut(rng, ORIGINAL.draw(rng)), _patch(old, new))
+            % (sheet.path, edits, sheet.content(self._text), _patch(old, new))
         )
-        put = b'{"file_path":"%b","edits":%b}' % (path, edits)
-        return Answered(b"MultiEdit", put, b'"%b"' % self._text.numbered.cut(rng, size), rich)
+        sheet.change(rng, new)
+        put = b'{"file_path":"%b","edits":%b}' % (sheet.path, edits)
+        return Answered(b"MultiEdit", put, self._updated(sheet, line, size), rich)
 
-    def _write(self, rng: Random, size: int, path: bytes) -> Answered:
-        content = self._text.code.cut(rng, WRITTEN.draw(rng))
-        put = b'{"file_path":"%b","content":"%b"}' % (path, content)
-        rich = b'{"type":"create","filePath":"%b","content":"%b","structuredPatch":[]}' % (path, content)
-        return Answered(b"Write", put, b'"%b"' % self._text.prose.cut(rng, size), rich)
+    def _updated(self, sheet: Sheet, line: int, size: int) -> bytes:
+        told = b"The file %b has been updated. Here it is, with line numbers:\\n" % sheet.path
+        if size <= len(told) + 8:
+            return b'"%b"' % told[: size - 1].rstrip(b"\\")
+        return b'"%b%b"' % (told, self._text.numbered.piece(line, size - len(told)))
 
-    def _todos(self, rng: Random, size: int) -> Answered:
-        items = b",".join(
-            b'{"content":"%b","status":"pending","activeForm":"%b"}'
-            % (self._text.prose.cut(rng, 55), self._text.prose.cut(rng, 55))
-            for _ in range(rng.randrange(2, 9))
+    def _write(self, rng: Random, size: int, sheet: Sheet) -> Answered:
+        content = self._text.code.piece(sheet.line, WRITTEN.draw(rng))
+        put = b'{"file_path":"%b","content":"%b"}' % (sheet.path, content)
+        rich = b'{"type":"create","filePath":"%b","content":"%b","structuredPatch":[]}' % (
+            sheet.path,
+            content,
         )
-        rich = b'{"oldTodos":[%b],"newTodos":[%b]}' % (items, items)
-        return Answered(
-            b"TodoWrite", b'{"todos":[%b]}' % items, b'"%b"' % self._text.prose.cut(rng, size), rich
-        )
+        return Answered(b"Write", put, self._updated(sheet, sheet.line, size), rich)
+
+    def _todos(self, size: int, desk: Desk) -> Answered:
+        before, after = desk.tick()
+        rich = b'{"oldTodos":[%b],"newTodos":[%b]}' % (before, after)
+        return Answered(b"TodoWrite", b'{"todos":[%b]}' % after, b'"%b"' % _TASKS_KEPT[:size], rich)
 
     def _task(self, rng: Random, size: int, tool: bytes) -> Answered:
         prompt = self._text.prose.cut(rng, CHANGED.draw(rng) * 2)
@@ -167,11 +191,15 @@ class Answers:
             prompt,
         )
 
-    def _listing(self, rng: Random, size: int, name: bytes, path: bytes) -> Answered:
-        told = b'"%b"' % self._text.code.cut(rng, size)
-        put = b'{"pattern":"%b","path":"%b"}' % (self._word(rng), path)
+    def _listing(self, rng: Random, size: int, name: bytes, sheet: Sheet) -> Answered:
+        told = b'"%b"' % self._text.listed.cut(rng, size)
+        put = b'{"pattern":"%b","path":"%b"}' % (_word(rng), sheet.path.rpartition(b"/")[0])
         rich = b'{"mode":"content","numFiles":%d,"filenames":[],"content":%b,"numLines":%d}'
         return Answered(name, put, told, rich % (size // 60, told, size // 40))
+
+
+def _word(rng: Random) -> bytes:
+    return b"part%d" % rng.randrange(400)
 
 
 def _patch(old: bytes, new: bytes) -> bytes:

@@ -7,6 +7,7 @@ from random import Random
 
 from backscroll.testing.claude_code.answers import IMAGE, Answers
 from backscroll.testing.claude_code.curve import Curve
+from backscroll.testing.claude_code.desk import Desk
 from backscroll.testing.claude_code.era import Era
 from backscroll.testing.claude_code.text import Text
 
@@ -44,6 +45,7 @@ class Bulk:
         self.agent_id: bytes | None = None
         self.is_sidechain = False
         self.agents: list[tuple[bytes, bytes]] = []  # id and prompt of those with a file of their own
+        self._desk = Desk(rng, text, self.cwd)
         self.belong_to(session_id)
         self._usage = _usage(self.era)
 
@@ -149,7 +151,7 @@ class Bulk:
         if says:
             parts.append(b'{"type":"text","text":"%b"}' % text.prose.cut(rng, REPLY.draw(rng)))
         drawn = [
-            (self._id(b"toolu"), self.answers.draw(rng, self.cwd, self.era.agent_tool.encode()))
+            (self._id(b"toolu"), self.answers.draw(rng, self._desk, self.era.agent_tool.encode()))
             for _ in range(calls)
         ]
         parts += [

@@ -25,6 +25,7 @@ _COPIED = 1 / 25
 _COMPACTED = 257 / 2900
 _AGENTS = 4  # files of subagents that a session has at most
 
+_CHAPTER = 1000  # sessions, after which the work is about something else
 _CHUNK = 4 << 20
 _KEPT = 200  # lines of a session that a later one may repeat
 
@@ -70,9 +71,8 @@ class _Writer:
     def __init__(self, root: Path, sessions: int, seed: int, bytes_target: int | None) -> None:
         self.root, self.sessions, self.target = root, sessions, bytes_target
         self.rng = Random(f"history:{seed}")
-        expected = bytes_target or sessions * 400_000
-        self.text = Text(seed, min(max(expected // 16, 1 << 20), 8 << 20))
-        self.answers = Answers(self.text)
+        expected = min(sessions, _CHAPTER) * 400_000 if bytes_target is None else bytes_target
+        self.seed, self.text_size = seed, min(max(expected // 16, 1 << 20), 8 << 20)
         self.files = self.records = self.size = 0
         self.kept: tuple[str, list[bytes]] | None = None
         self.projects = [f"/home/zoe/{_PLACES[n % 8]}{n // 8 or ''}" for n in range(max(1, sessions // 15))]
@@ -84,6 +84,9 @@ class _Writer:
         left = sum(counts)
         ids: list[str] = []
         for number, (share, count) in enumerate(zip(shares, counts, strict=True)):
+            if number % _CHAPTER == 0:
+                self.text = Text(self.seed, self.text_size, number // _CHAPTER)
+                self.answers = Answers(self.text)
             budget = None if self.target is None else (self.target - self.size) * count // max(left, 1)
             left -= count
             at = _FIRST + (_LAST - _FIRST) * number / self.sessions

@@ -5,28 +5,24 @@ joining bytes.
 """
 
 import base64
-from itertools import accumulate, islice
+from bisect import bisect_right
+from itertools import accumulate
 from random import Random
+
+from backscroll.testing.claude_code.program import program_lines
+from backscroll.testing.claude_code.terminal import listed_lines, printed_lines
+from backscroll.testing.claude_code.words import Words, escaped
 
 __all__ = ["Pool", "Text"]
 
-_PLAIN = """
-    the to of a and in is it for that on with as this be are not from by at or an if we you can will
-    all has have but when file line code test error value type name data return function class
-    import self string list key path read write call result check update change fix add remove set
-    get run build server client request response user message session table row column index query
-    search parser timetable ferry harbour ticket module package version config option default branch
-    commit merge review schema field number object
-"""
-_SYLLABLES = "ka lo mi tar sen vi dor pel ra nu bex qui fo gan hel jo wyn zet mor sta eb ich ul an or"
-_ENDS = (".", ".", ".", ":", "?", " — «fine».")
-_CODE = (
-    "",
-    "{0}def {1}_{2}({3}: str) -> {4}:",
-    '{0}{1} = "{2} {3} {4}"',
-    "{0}return {1}.{2}({3}, {4}={5})",
-    "{0}# {1} {2} {3} {4}, as the {2} of the {1} wants it; {3} {5}",
-    "src/{1}/{2}.py:{5}: {3} {4}",
+_ENDS = (".", ".", ".", ".", ":", "?", " — «fine».")
+_PHRASES = (
+    "Let me look at the {0} first.",
+    "Now I will {0} the {1} and run the tests again.",
+    "The {0} is there, but the {1} of the {0} is not what the {2} asks for.",
+    "All tests pass. The {0} now uses the {1}.",
+    "- `{0}_{1}` in `src/{2}.py`",
+    "I see the problem: {0} returns {1} before the {2} is read.",
 )
 
 
@@ -37,41 +33,54 @@ class Pool:
         self._joined = b"\\n".join(lines)
         self._starts = [0, *accumulate(len(line) + 2 for line in lines)][:-1]
 
+    def __len__(self) -> int:
+        return len(self._starts)
+
     def cut(self, rng: Random, size: int) -> bytes:
         """A piece of that many bytes, or one to three fewer so as to cut no character and no escape."""
-        begin = self._starts[int(rng.random() * len(self._starts))]
+        return self.piece(int(rng.random() * len(self._starts)), size)
+
+    def piece(self, line: int, size: int) -> bytes:
+        """The same, from this line on."""
+        begin = self._starts[line]
         if begin + size >= len(self._joined):
             begin = 0
         if size >= len(self._joined):
-            return (self._joined + b"\\n") * (size // len(self._joined)) + self.cut(
-                rng, size % len(self._joined)
+            return (self._joined + b"\\n") * (size // len(self._joined)) + self.piece(
+                0, size % len(self._joined)
             )
         end = begin + max(size, 2)
         while self._joined[end] & 0xC0 == 0x80:
             end -= 1
         piece = self._joined[begin:end]
+        cut = piece.rfind(b"\\u", -5)
+        if cut >= 0:
+            return piece[:cut]
         if piece.endswith(b"\\") and (len(piece) - len(piece.rstrip(b"\\"))) % 2:
             return piece[:-1]
         return piece
 
+    def lines(self, line: int, count: int) -> bytes:
+        """So many whole lines."""
+        last = min(line + count, len(self._starts) - 1)
+        return self._joined[self._starts[line] : self._starts[last] - 2] if last > line else b""
+
+    def line_at(self, line: int, size: int) -> int:
+        """The line that is that many bytes further on."""
+        return bisect_right(self._starts, self._starts[line] + size) - 1
+
 
 class Text:
-    """Prose, code, code with line numbers, and base64, of one seed."""
+    """Prose, the files of programs with and without line numbers, what commands print, and base64."""
 
-    def __init__(self, seed: int, size: int) -> None:
-        self._rng = rng = Random(f"text:{seed}")
-        syllables = _SYLLABLES.split()
-        words = _PLAIN.split() + [
-            "".join(rng.choices(syllables, k=rng.randrange(2, 5))) for _ in range(12_000)
-        ]
-        # Zipf's law: the n-th word of a language is met about 1/n as often as the first.
-        weights = list(accumulate(1 / (rank + 2) for rank in range(len(words))))
-        table = rng.choices(words, cum_weights=weights, k=1 << 17)
-        self._words = iter(rng.choices(table, k=size // 7))
-        prose = [self._prose() for _ in range(size // 200)]
-        code = [self._code() for _ in range(size // 80)]
-        numbered = [f"{number % 2000 + 1:>6}→".encode() + line for number, line in enumerate(code)]
-        self.prose, self.code, self.numbered = Pool(prose), Pool(code), Pool(numbered)
+    def __init__(self, seed: int, size: int, chapter: int = 0) -> None:
+        rng = Random(f"text:{seed}:{chapter}")
+        words = Words(seed, chapter)
+        self.prose = Pool([_sentence(rng, words) for _ in range(size // 200)])
+        code, numbered, self.files = program_lines(rng, words, size)
+        self.code, self.numbered = Pool(code), Pool(numbered)
+        self.printed = Pool(printed_lines(rng, words, size // 3))
+        self.listed = Pool(listed_lines(rng, words, size // 8))
         self._base64 = base64.b64encode(rng.randbytes(900_000))
 
     def base64(self, rng: Random, size: int) -> bytes:
@@ -82,16 +91,9 @@ class Text:
             return piece
         return piece + (self._base64 * (size // len(self._base64) + 1))[: size - len(piece)]
 
-    def _prose(self) -> bytes:
-        said = " ".join(islice(self._words, 4 + int(self._rng.random() * 22)))
-        return _escaped(said.capitalize() + _ENDS[int(self._rng.random() * len(_ENDS))])
 
-    def _code(self) -> bytes:
-        one, two, three, four = islice(self._words, 4)
-        number = int(self._rng.random() * 9999)
-        indent = "    " * (number % 4)
-        return _escaped(_CODE[number % len(_CODE)].format(indent, one, two, three, four, number))
-
-
-def _escaped(line: str) -> bytes:
-    return line.replace('"', '\\"').encode()
+def _sentence(rng: Random, words: Words) -> bytes:
+    if rng.random() < 0.3:
+        return escaped(_PHRASES[int(rng.random() * len(_PHRASES))].format(*words.take(3)))
+    said = " ".join(words.take(4 + int(rng.random() * 22)))
+    return escaped(said.capitalize() + _ENDS[int(rng.random() * len(_ENDS))])

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= auto
 
-.PHONY: setup run test lint bench fuzz lock clean
+.PHONY: setup run test lint bench fuzz soak lock clean
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/.installed
@@ -43,6 +43,9 @@ bench: $(VENV)/.tested
 
 fuzz: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index
+
+soak: $(VENV)/.tested
+	@KILLS=50 $(BIN)/pytest -q tests/robustness
 
 # Needs uv; the lock files name versions and hashes, and no place to get them from.
 lock:

@@ -1,8 +1,11 @@
 """Reading on all cores: each process fills a small archive of its own, and one takes them in."""
 
 import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -62,12 +65,13 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
         return
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
     from multiprocessing import get_context
-    from tempfile import TemporaryDirectory
+
+    from backscroll.readers.scratch import Scratch
 
     cores = os.cpu_count() or 1
     with (
-        TemporaryDirectory(prefix="backscroll-") as folder,
-        ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool,
+        Scratch() as folder,
+        ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_serve) as pool,
     ):
         waiting = list(enumerate(work))[::-1]
         running: dict[Future[Path], Batch] = {}
@@ -75,7 +79,9 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
             while waiting or running:
                 while waiting and len(running) < cores + 1:
                     number, batch = waiting.pop()
-                    running[pool.submit(_read, batch, barrier, Path(folder) / f"{number}.db")] = batch
+                    with _undisturbed():
+                        future = pool.submit(_read, batch, barrier, folder / f"{number}.db")
+                    running[future] = batch
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     shard = future.result()
@@ -86,6 +92,34 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
             return
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C goes to every process of the terminal; those that start meanwhile never hear it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve() -> None:
+    """In a process of its own, first of all: leave Ctrl-C to the one that started it, and end with it."""
+    from multiprocessing import parent_process
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=follow, daemon=True).start()
 
 
 def _read(batch: Batch, barrier: Barrier, shard: Path) -> Path:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from backscroll.archive import Archive, Forgotten, Original
 from backscroll.index import Index
 from backscroll.ingest.indexing import update
 from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, SessionSummary, Spent, Unit
+from backscroll.readers.scratch import Scratch
 from backscroll.sources import Source, named
 
 __all__ = ["Rebuilt", "forget", "rebuild"]
@@ -77,12 +77,12 @@ def _retold(
         if unit is not None and archive.is_same(original, Path(unit.path)):
             yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)
             continue
-        with TemporaryDirectory(prefix="backscroll-") as folder:
-            copy = _copy(archive, source, original, Path(folder))
+        with Scratch() as folder:
+            copy = _copy(archive, source, original, folder)
             if copy is None:
                 yield original, False
                 continue
-            items = (_placed(item, folder, original.root) for item in source.read(copy))
+            items = (_placed(item, str(folder), original.root) for item in source.read(copy))
             yield original, archive.retell(original, items, Path(copy.path), may_lack=True)
 
 

@@ -5,10 +5,10 @@ import sqlite3
 import stat
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
+from backscroll.readers.scratch import Scratch
 
 __all__ = ["Copy", "Files", "Stamp", "beside", "look", "settle"]
 
@@ -100,7 +100,7 @@ class Copy:
     """A private copy, gone when closed. SQLite may recover it as it likes: nobody else sees it."""
 
     def __init__(self, path: Path) -> None:
-        self._folder = TemporaryDirectory(prefix="backscroll-", ignore_cleanup_errors=True)
+        self._folder = Scratch()
         try:
             self.files = self._take(path)
         except BaseException:
@@ -109,7 +109,7 @@ class Copy:
 
     @property
     def path(self) -> Path:
-        return Path(self._folder.name) / "copy.db"
+        return self._folder.path / "copy.db"
 
     def _take(self, path: Path) -> Files:
         for attempt in range(_COPIES):
@@ -148,4 +148,4 @@ class Copy:
             connection.close()
 
     def close(self) -> None:
-        self._folder.cleanup()
+        self._folder.close()

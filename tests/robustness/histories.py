@@ -1,0 +1,102 @@
+"""A history in all three sources, with copies and subagents in it, and all that an archive of it tells."""
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from backscroll.config import Machine, NamedRoot
+from backscroll.history import History
+from backscroll.testing import claude_code, cursor, cursor_cli
+from backscroll.testing.claude_code import Transcript, calls, copies
+
+__all__ = ["history_of", "options", "told", "write"]
+
+_WORDS = ("ticket-000003", "the", "ferry", "error", "def")
+_OWN = ("number", "size", "path")  # what differs between two archives that tell the same
+
+
+def write(folder: Path) -> Path:
+    """Some sixty units, two megabytes: enough for several processes when each is asked for little."""
+    claude = folder / "claude-code"
+    claude_code.history(claude, sessions=24, seed=3, bytes_target=1_000_000)
+    for seed in range(100, 104):
+        first = Transcript(seed=seed, cwd="/home/zoe/ferry")
+        first.user(f"the ferry of {seed}").run(calls.bash("ls", "a\nb")).assistant("two files")
+        first.delegate("look at the quay", "it is wet", calls=[calls.bash("tide", "low")])
+        first.write(claude)
+        copies.resume(first, seed=seed + 100).user("and on").assistant("it went").write(claude)
+        copies.fork(first, seed=seed + 200).user("or else").assistant("it did not").write(claude)
+    broken = Transcript(seed=99).user("cut").assistant("off").write(claude)
+    broken.write_bytes(broken.read_bytes()[:-20])
+    cursor.history(folder / "cursor", sessions=4, bubbles=60, megabytes=1)
+    cursor_cli.history(folder / "cursor-cli", sessions=3, messages=15)
+    return folder
+
+
+def options(folder: Path) -> list[str]:
+    """The roots of the history, as options of the command."""
+    return [part for root in _roots(folder) for part in ("--root", f"{root.source}={root.path}")]
+
+
+def history_of(folder: Path, home: Path) -> History:
+    return History(roots=_roots(folder), home=home, machine=Machine(home))
+
+
+def _roots(folder: Path) -> list[NamedRoot]:
+    return [NamedRoot(name, folder / name) for name in ("claude-code", "cursor", "cursor-cli")]
+
+
+def told(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
+    """All that an archive tells: row numbers, places and times of reading aside."""
+    with history_of(folder, home) as history:
+        archive = history._archive
+        status = history.archive_status()
+        numbers = {name: getattr(status, name) for name in status.__struct_fields__}
+        found = {
+            "status": {name: value for name, value in numbers.items() if name not in (*_OWN, "kept_size")},
+            "originals": {one.path: _digest(archive, one, scratch) for one in archive.originals()},
+            "found": {word: _hits(history, word) for word in _WORDS},
+            "verified": history.verify_archive(),
+            "unindexed": archive.unindexed(1),
+        }
+    return found | _rows(home / "archive.db")
+
+
+def _digest(archive: Any, original: Any, scratch: Path) -> str:
+    target = scratch / "original"
+    target.unlink(missing_ok=True)
+    archive.write_original(original, target)
+    return hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+def _hits(history: History, word: str) -> list[Any]:
+    found = history.search_sessions(word, by="message", limit=1000)
+    return sorted((one.session_id, one.message_index, one.match) for one in found.data)
+
+
+def _rows(path: Path) -> dict[str, Any]:
+    """Every session, message, subagent, problem and window, read as another program would."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        db.row_factory = sqlite3.Row
+        found: dict[str, Any] = {}
+        for table in ("conversations", "cursor_sessions", "subagent"):
+            rows = [dict(row) for row in db.execute(f"select * from {table}")]  # noqa: S608 - names are ours
+            found[table] = sorted(str({k: v for k, v in row.items() if k != "number"}) for row in rows)
+        for name, query in _QUERIES.items():
+            found[name] = sorted(map(tuple, db.execute(query)), key=repr)
+        return found
+
+
+_QUERIES = {
+    "messages": "select u.path, u.key, a.id, a.parent_id, m.position, m.record, m.at, m.role, m.tool,"
+    " m.status, m.is_active, m.copied_from from message m join account a on a.number = m.account"
+    " join unit u on u.number = a.unit",
+    "responses": "select a.id, r.id, r.usage from response r join account a on a.number = r.account",
+    "edits": "select a.id, e.position, e.path, e.added, e.removed from edit e"
+    " join account a on a.number = e.account",
+    "problems": "select path, place, reason from problem",
+    "ledger": "select u.path, u.key, l.event from ledger l join unit u on u.number = l.unit",
+    "units": "select path, key, kind, fingerprint, size, is_gone, mark_offset, tally from unit",
+}

@@ -1,0 +1,99 @@
+"""A sync that is killed at any moment is completed by the next one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.robustness.histories import history_of, options, told, write
+from tests.robustness.killing import Running, moments
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals")
+
+MOMENTS = int(os.environ.get("KILLS", "10"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("history"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    home = tmp_path_factory.mktemp("undisturbed")
+    with history_of(folder, home) as history:
+        history.sync()
+    found = told(folder, home, home)
+    assert found["verified"] == []
+    assert found["unindexed"] == []
+    assert all(found["found"].values())
+    return found
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of its own, to see what is left in it."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+def test_killed_at_any_moment_and_synced_again_it_tells_the_same(
+    folder: Path, undisturbed: dict[str, Any], tmp_path: Path, temporary: Path
+) -> None:
+    arguments = [*options(folder), "sync"]
+    for number, (seconds, statement) in enumerate(
+        moments("--home", tmp_path / "counted", *arguments, count=MOMENTS, seed=7)
+    ):
+        home = tmp_path / f"killed-{number}"
+        running = Running("--home", home, *arguments, LAST_STATEMENT=str(statement))
+        if not statement:
+            time.sleep(seconds)
+            running.signal(signal.SIGKILL)
+        running.end()
+        with history_of(folder, home) as history:
+            history.sync()
+        now = told(folder, home, tmp_path)
+        for what, before in undisturbed.items():
+            assert now[what] == before, (what, seconds, statement)
+        shutil.rmtree(home)
+    subprocess.run(
+        [sys.executable, "-c", "from backscroll.readers.scratch import Scratch; Scratch().close()"]
+    )
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_process_started_ends_with_it(folder: Path, tmp_path: Path, temporary: Path) -> None:
+    running = Running("--home", tmp_path / "home", *options(folder), "sync")
+    for _ in range(400):
+        if list(temporary.glob("*/0.db")):
+            break
+        time.sleep(0.01)
+    running.process.kill()
+    running.end()  # which waits until nobody is left who could say something
+
+
+def test_ctrl_c_ends_it_with_a_sentence_and_a_whole_archive(
+    folder: Path, undisturbed: dict[str, Any], tmp_path: Path, temporary: Path
+) -> None:
+    home = tmp_path / "home"
+    running = Running("--home", home, *options(folder), "sync")
+    while not list(temporary.glob("*/0.db")):
+        time.sleep(0.01)
+    running.signal(signal.SIGINT)
+    code, out, err = running.end()
+    assert (code, out) == (130, "")
+    assert err.strip() == "Stopped. What was done so far is whole."
+    assert list(temporary.iterdir()) == []
+    with history_of(folder, home) as history:
+        history.sync()
+    assert told(folder, home, tmp_path) == undisturbed

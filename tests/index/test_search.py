@@ -74,7 +74,48 @@ def test_a_question_typed_verbatim_finds_its_answer(index: Index) -> None:
     )
     hits = index.search(parse("why did we drop the redis cache in the importer?"), limit=5)
     assert hits.hits[0].session == 1
+    assert hits.is_varied
+
+
+def test_when_no_message_has_all_words_those_with_the_rarest_come_first(index: Index) -> None:
+    index.write([message("the importer runs", n) for n in range(10, 30)])
+    index.write([message("redis was stale", 1), message("the importer was slow", 2), message("nothing", 3)])
+    hits = index.search(parse("is redis in the importer?"), limit=5)
+    assert hits.hits[0].session == 1
     assert hits.is_relaxed
+    assert hits.total is None
+    assert {hit.session for hit in hits.hits} <= {1, 2, *range(10, 30)}
+
+
+def test_words_in_several_messages_of_a_session_count_for_it(index: Index) -> None:
+    index.write([message("about redis", n, role="assistant") for n in (1, 2, 3)])
+    index.write([message("and the importer", 2, 1), message("a cache", 2, 2), message("a cache", 3, 1)])
+    hits = index.search(parse("redis importer cache"), limit=5)
+    assert [hit.session for hit in hits.hits] == [2, 3, 1]
+    assert [hit.match_count for hit in hits.hits] == [3, 2, 1]
+
+
+def test_sessions_may_have_very_large_numbers(index: Index) -> None:
+    many = [2**62 + n for n in (1, 2, 3)]
+    index.write(message(f"cache {n}", session, n) for session in many for n in range(400))
+    hits = index.search(parse("cache"), limit=5)
+    assert {(hit.session, hit.match_count) for hit in hits.hits} == {(session, 400) for session in many}
+
+
+def test_a_word_is_found_in_another_form_when_no_message_has_it_as_typed(index: Index) -> None:
+    index.write([message("we dropped all queries", 1), message("stopping", 2)])
+    assert found(index, "drop query") == [1]
+    assert found(index, "stopped") == [2]
+    assert found(index, '"drop"') == []
+    index.write([message("drop it", 3)])
+    assert found(index, "drop") == [3]
+
+
+def test_a_question_in_a_language_without_spaces_finds_what_shares_the_most_with_it(index: Index) -> None:
+    index.write([message("ふりがなはrubyで書く", 1), message("別の話を書けばいい", 2), message("hello", 3)])
+    hits = index.search(parse("ふりがなはどう書くの？"), limit=5)
+    assert hits.is_relaxed
+    assert hits.hits[0].session == 1
 
 
 def test_all_words_are_wanted_when_a_message_has_them(index: Index) -> None:

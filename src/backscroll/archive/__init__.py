@@ -324,6 +324,10 @@ class Archive:
         """The messages that stand at these places, with the sessions they are in."""
         return passages.passages(self._db, places)
 
+    def indexes(self, numbers: Iterable[int]) -> dict[int, int]:
+        """The places of sessions in the whole list, from 1, by their numbers."""
+        return passages.indexes(self._db, numbers)
+
     def index_of(self, summary: SessionSummary) -> int:
         """A session's place in the whole list, from 1."""
         return reading.index_of(self._db, summary)

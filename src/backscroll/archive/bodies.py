@@ -13,11 +13,13 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["compress", "decompress", "pack", "record_number", "unpack"]
+__all__ = ["Piece", "compress", "decompress", "pack", "record_number", "unpack"]
 
 _LEVEL = 3
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Message])
+_parts_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_message_decoder = msgspec.msgpack.Decoder(Message)
 
 
 def compress(data: bytes) -> bytes:
@@ -35,6 +37,19 @@ def pack(messages: Sequence[Message]) -> bytes:
 
 def unpack(body: bytes) -> list[Message]:
     return _decoder.decode(decompress(body))
+
+
+class Piece:
+    """Messages packed together, of which only those asked for are decoded."""
+
+    def __init__(self, body: bytes) -> None:
+        self._parts = _parts_decoder.decode(decompress(body))
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def message(self, place: int) -> Message:
+        return _message_decoder.decode(self._parts[place])
 
 
 def record_number(id_: str, session_id: str = "") -> int:

@@ -1,22 +1,31 @@
 """A query as the index's engine understands it."""
 
-import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import tantivy
+from msgspec import Struct
 from tantivy import Occur
 
+from backscroll.index.endings import forms
 from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, word_analyser
-from backscroll.index.query import Filter, Phrase, Query, Term, Word
+from backscroll.index.query import Clause, Filter, Phrase, Query, Term, Word
 from backscroll.index.words import bigrams, clean, cut_cjk
 from backscroll.model import workspace_hash
 
-__all__ = ["Matching", "adjacent", "all_of", "any_of", "escaped"]
+__all__ = ["Matching", "Piece", "adjacent", "all_of", "any_of", "escaped"]
 
 _WEIGHTS = {"said": 2.0, "done": 1.0}
 _PART_WEIGHT = 0.5
+_FORM_WEIGHT = 0.7
 _ALIASES = {("has", "thinking"): "role:thinking"}
+
+
+class Piece(Struct, frozen=True):
+    """A part of a query that may be found by itself, and the terms that say how common it is."""
+
+    query: tantivy.Query
+    terms: tuple[tuple[str, str], ...]  # field and term
 
 
 class Matching:
@@ -26,16 +35,12 @@ class Matching:
         self.query = query
         self._filters = [tantivy.Query.const_score_query(one, 0.0) for one in _conditions(query)]
         self._excluded = [_either(clause.any_of) for clause in query.clauses if clause.is_negated]
-        plain = [clause for clause in query.words if not clause.is_stop_word] or query.words
-        self._required = [_either(clause.any_of) for clause in plain]
-        self._welcome = [_welcome(clause.any_of) for clause in query.words if clause not in plain]
+        self._plain = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
+        self._required = [_either(clause.any_of) for clause in self._plain]
+        self._welcome = [_welcome(clause.any_of) for clause in query.words if clause not in self._plain]
         self.is_empty = not (self._required or self._filters or self._excluded)
         # A prefix weighs the same wherever it is found: the newest is then the best.
-        self.is_ranked = any(_is_weighed(term) for clause in plain for term in clause.any_of)
-
-    @property
-    def can_relax(self) -> bool:
-        return len(self._required) > 1
+        self.is_ranked = any(_is_weighed(term) for clause in self._plain for term in clause.any_of)
 
     def strict(self) -> tantivy.Query:
         """Every word, whatever else the question is made of counting in favour."""
@@ -44,17 +49,28 @@ class Matching:
             parts += [(Occur.Should, one) for one in self._welcome]
         return self._without_excluded(parts)
 
-    def relaxed(self, least: int) -> tantivy.Query:
-        """At least so many of the words."""
-        wanted = tantivy.Query.boolean_query(
-            [(Occur.Should, one) for one in self._required], minimum_number_should_match=least
-        )
+    def varied(self) -> tantivy.Query | None:
+        """Every word in whichever form; None when none has another."""
+        varied = [_either(clause.any_of, is_varied=True) for clause in self._plain if _has_forms(clause)]
+        if not varied:
+            return None
+        plain = [_either(clause.any_of) for clause in self._plain if not _has_forms(clause)]
+        return self._without_excluded([(Occur.Must, one) for one in (*plain, *varied, *self._filters)])
+
+    def pieces(self) -> list[Piece]:
+        """What is looked for when no message has all words: each by itself; none when there is but one."""
+        found = [piece for clause in self._plain for piece in _pieces(clause)]
+        return found if len(found) > 1 else []
+
+    def any_of(self, pieces: Sequence[Piece]) -> tantivy.Query:
+        """At least one of the pieces."""
+        wanted = any_of([piece.query for piece in pieces])
         return self._without_excluded([(Occur.Must, one) for one in (wanted, *self._filters)])
 
-    def relaxations(self) -> Iterable[tantivy.Query]:
-        """What to try when no message has all words: half of them, then any."""
-        for least in dict.fromkeys((math.ceil(len(self._required) / 2), 1)):
-            yield self.relaxed(least)
+    def among(self, wanted: tantivy.Query, sessions: Iterable[int]) -> tantivy.Query:
+        """What a query finds in some sessions; how well does not matter."""
+        there = tantivy.Query.term_set_query(schema(), "session", [*sessions])
+        return all_of([there, wanted, *self._filters])
 
     def _without_excluded(self, parts: list[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
         if len(parts) == 1 and not self._excluded and self._required:
@@ -92,8 +108,47 @@ def _conditions(query: Query) -> Iterable[tantivy.Query]:
         )
 
 
-def _either(terms: Iterable[Term]) -> tantivy.Query:
-    return any_of([_query(term) for term in terms])
+def _either(terms: Iterable[Term], *, is_varied: bool = False) -> tantivy.Query:
+    return any_of([_varied(term) if is_varied else _query(term) for term in terms])
+
+
+def _has_forms(clause: Clause) -> bool:
+    return any(len(_forms(term)) > 1 for term in clause.any_of)
+
+
+def _forms(term: Term) -> tuple[str, ...]:
+    """The forms of a single plain word; of anything else there are none."""
+    if not isinstance(term, Word) or term.is_prefix or cut_cjk(term.text)[1]:
+        return ()
+    tokens = _tokens(term.text)
+    return forms(tokens[0]) if len(tokens) == 1 else ()
+
+
+def _varied(term: Term) -> tantivy.Query:
+    """A word as it is typed, or for less in another form."""
+    others = _forms(term)[1:]
+    if not others:
+        return _query(term)
+    found = [tantivy.Query.boost_query(_term(f, other), _WEIGHTS[f] * _FORM_WEIGHT)
+             for f in TEXT_FIELDS for other in others]  # fmt: skip
+    return tantivy.Query.disjunction_max_query([_query(term), *found])
+
+
+def _pieces(clause: Clause) -> Iterator[Piece]:
+    """A clause taken apart as far as it may be: what was quoted and what are alternatives stay together."""
+    term = clause.any_of[0]
+    if len(clause.any_of) > 1 or not isinstance(term, Word) or term.is_prefix:
+        yield Piece(_either(clause.any_of), ())
+        return
+    plain, runs = cut_cjk(clean(term.text))
+    for run in runs:
+        pairs = list(bigrams(unicodedata.normalize("NFKC", run)))
+        for pair in pairs[:-1] or pairs:
+            yield Piece(_run(pair), (("pairs", pair),))
+    for token in _tokens(plain):
+        if len(token) > 1 or len(plain) == 1:
+            known = tuple((field, form) for field in TEXT_FIELDS for form in forms(token))
+            yield Piece(_varied(Word(token)), known)
 
 
 def _welcome(terms: Iterable[Term]) -> tantivy.Query:

@@ -10,12 +10,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Literal
 
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.matching import Matching
+from backscroll.index.matching import Matching, Piece
 from backscroll.index.query import Query
 
 __all__ = ["By", "Hit", "Hits", "Snapshot"]
@@ -28,6 +29,8 @@ _MOST_SESSIONS = 1 << 24
 _RECENT_BONUS = 0.25
 _HALF_LIFE_DAYS = 90.0
 _DAY = 86_400_000
+_COVERED = 100  # sessions of which all messages count, not the best alone
+_COVER_BONUS = 0.5
 _KEPT_COUNTS = 4  # for the next pages of the same query
 
 
@@ -44,8 +47,9 @@ class Hits(Struct, frozen=True):
     """One page of what was found."""
 
     hits: list[Hit]
-    total: int  # sessions or messages, whichever was asked for
+    total: int | None  # sessions or messages, whichever was asked for; None when they were not counted
     is_relaxed: bool = False  # no message has every word; these have the most
+    is_varied: bool = False  # words count in other forms, too
 
 
 class Snapshot:
@@ -62,21 +66,53 @@ class Snapshot:
         if matching.is_empty:
             return Hits([], 0)
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
-        wanted, is_relaxed = matching.strict(), False
-        first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
-        if not first.hits and matching.can_relax:
-            is_relaxed = True
-            for wanted in matching.relaxations():
-                first = self._block(wanted, 0, _FIRST_BLOCK, matching.is_ranked)
-                if first.hits:
-                    break
+        wanted, is_varied = matching.strict(), False
+        first = self._first(wanted, matching.is_ranked)
+        if not first and (varied := matching.varied()) is not None:
+            wanted, first, is_varied = varied, self._first(varied, matching.is_ranked), True
+        if not first and (pieces := matching.pieces()):
+            return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         blocks = self._blocks(wanted, first, is_ranked=matching.is_ranked, today=today)
         if by == "message":
-            return Hits(_page(blocks, limit=limit, offset=offset), first.count, is_relaxed)
+            hits = _page(blocks, limit=limit, offset=offset)
+            return Hits(hits, self._count(wanted, first), is_varied=is_varied)
         hits = _page(_grouped(blocks), limit=limit, offset=offset)
         counts = self._counted(matching.query, wanted, first)
-        counted = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in hits]
-        return Hits(counted, len(counts.buckets), is_relaxed)
+        counted = [_counting(hit, counts.of(hit.session)) for hit in hits]
+        return Hits(counted, len(counts.buckets), is_varied=is_varied)
+
+    def _loosely(
+        self, matching: Matching, pieces: list[Piece], *, limit: int, offset: int, by: By, today: int
+    ) -> Hits:
+        """The best of what has some of the words. It is not counted: nearly everything has one of them."""
+        wanted = matching.any_of(pieces)
+        blocks = self._blocks(wanted, self._first(wanted, True), is_ranked=True, today=today)
+        if by == "message":
+            return Hits(_page(blocks, limit=limit, offset=offset), None, is_relaxed=True, is_varied=True)
+        groups = _grouped(blocks)
+        best = next(groups, [])
+        hits = _page(chain([self._covering(matching, pieces, best)], groups), limit=limit, offset=offset)
+        counts = _Counts(self._sessions(matching.among(wanted, {hit.session for hit in hits})))
+        counted = [_counting(hit, counts.of(hit.session)) for hit in hits]
+        return Hits(counted, None, is_relaxed=True, is_varied=True)
+
+    def _covering(self, matching: Matching, pieces: list[Piece], hits: list[Hit]) -> list[Hit]:
+        """The best sessions ranked anew: what other messages of a session have of the words counts too."""
+        some = hits[:_COVERED]
+        sessions = {hit.session for hit in some}
+        if not sessions:
+            return hits
+        scores = {hit.session: hit.score for hit in some}
+        for piece in pieces:
+            bonus = _COVER_BONUS * self._rarity(piece)
+            for bucket in self._sessions(matching.among(piece.query, sessions)):
+                scores[bucket["key"]] += bonus
+        again = [Hit(hit.session, hit.position, scores[hit.session]) for hit in some]
+        return sorted(again, key=lambda hit: -hit.score) + hits[_COVERED:]
+
+    def _rarity(self, piece: Piece) -> float:
+        known = sum(self.searcher.doc_freq(field, term) for field, term in piece.terms)
+        return math.log1p(self.searcher.num_docs / (known + 1)) if piece.terms else 1.0
 
     def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
         """Every message that the engine finds, newest first, those without a time last."""
@@ -84,48 +120,65 @@ class Snapshot:
         for block in self._blocks(wanted, first, is_ranked=False, today=0):
             yield from block
 
+    def count(self, wanted: tantivy.Query) -> int:
+        """How many messages the engine finds."""
+        found = self.searcher.search(tantivy.Query.const_score_query(wanted, 0.0), 1, count=True)
+        return getattr(found, "count", None) or 0
+
     def note(self, wanted: tantivy.Query, field: str) -> str | None:
         """What is stored with the one document that the engine finds."""
         hits = self.searcher.search(wanted, 1, count=False).hits
         value = self.searcher.doc(hits[0][1]).get_first(field) if hits else None
         return value if isinstance(value, str) else None
 
-    def _block(self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool) -> "_Block":
+    def _first(self, wanted: tantivy.Query, is_ranked: bool) -> list["_Row"]:
+        return self._block(wanted, 0, _FIRST_BLOCK, is_ranked)
+
+    def _block(self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool) -> list["_Row"]:
         order = None if is_ranked else "at"
-        result = self.searcher.search(wanted, size, offset=offset, count=offset == 0, order_by_field=order)
-        addresses = [address for _, address in result.hits]
+        found = self.searcher.search(wanted, size, offset=offset, count=False, order_by_field=order).hits
+        addresses = [address for _, address in found]
         column: Callable[[str], list[int | float | bool | None]] = lambda name: (  # noqa: E731
             self.searcher.fast_field_values(name, addresses)
         )
-        rows = zip(result.hits, column("session"), column("position"), column("at"), strict=True)
-        hits = [
+        rows = zip(found, column("session"), column("position"), column("at"), strict=True)
+        return [
             _Row(float(key) if is_ranked else 0.0, int(session or 0), int(position or 0), at)
             for (key, _), session, position, at in rows
         ]
-        return _Block(hits, getattr(result, "count", None) or 0)
 
     def _blocks(
-        self, wanted: tantivy.Query, first: "_Block", *, is_ranked: bool, today: int
+        self, wanted: tantivy.Query, first: list["_Row"], *, is_ranked: bool, today: int
     ) -> Iterator[list[Hit]]:
         block, offset, size = first, 0, _FIRST_BLOCK
-        while block.hits:
-            yield _ranked(block.hits, today) if is_ranked else [_hit(row) for row in block.hits]
-            offset, size = offset + size, size * _GROWTH
-            if offset >= first.count:
+        while block:
+            yield _ranked(block, today) if is_ranked else [_hit(row) for row in block]
+            if len(block) < size:
                 return
+            offset, size = offset + size, size * _GROWTH
             block = self._block(wanted, offset, size, is_ranked)
 
-    def _counted(self, query: Query, wanted: tantivy.Query, first: "_Block") -> "_Counts":
+    def _count(self, wanted: tantivy.Query, first: list["_Row"]) -> int:
+        return len(first) if len(first) < _FIRST_BLOCK else self.count(wanted)
+
+    def _sessions(self, wanted: tantivy.Query) -> list[dict[str, int]]:
+        """How many messages of each session a query finds, by the sessions' numbers."""
+        terms = {"field": "session", "size": _MOST_SESSIONS, "order": {"_key": "asc"}}
+        found: list[dict[str, int]] = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})[
+            "sessions"
+        ]["buckets"]
+        return found
+
+    def _counted(self, query: Query, wanted: tantivy.Query, first: list["_Row"]) -> "_Counts":
         """How many messages of each session are found."""
-        if first.count <= len(first.hits):
-            found = Counter(row.session for row in first.hits)
+        if len(first) < _FIRST_BLOCK:
+            found = Counter(row.session for row in first)
             return _Counts([{"key": key, "doc_count": found[key]} for key in sorted(found)])
         if query not in self._counts:
-            terms = {"field": "session", "size": _MOST_SESSIONS, "order": {"_key": "asc"}}
-            buckets = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})["sessions"]["buckets"]
+            counts = _Counts(self._sessions(wanted))
             while len(self._counts) >= _KEPT_COUNTS:
                 self._counts.pop(next(iter(self._counts)))
-            self._counts[query] = _Counts(buckets)
+            self._counts[query] = counts
         return self._counts[query]
 
 
@@ -146,9 +199,8 @@ class _Row(Struct, frozen=True, gc=False):
     at: float | None
 
 
-class _Block(Struct, frozen=True):
-    hits: list[_Row]
-    count: int
+def _counting(hit: Hit, count: int) -> Hit:
+    return Hit(hit.session, hit.position, hit.score, count)
 
 
 def _hit(row: _Row) -> Hit:

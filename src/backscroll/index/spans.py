@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from backscroll.index.endings import forms
 from backscroll.index.query import Phrase, Query, Word
 from backscroll.index.words import clean, cut_cjk
 
@@ -29,13 +30,16 @@ class Span(Struct, frozen=True, order=True, gc=False):
     term: int = 0
 
 
-def spans_of(text: str, query: Query) -> list[Span]:
-    """Every place where a word of the query stands, from left to right."""
+def spans_of(text: str, query: Query, *, is_varied: bool = False) -> list[Span]:
+    """Every place where a word of the query stands, from left to right.
+
+    When varied, what stands together is taken apart and words are found in their other forms, too.
+    """
     folded = fold(text)
     has_marks = not text.isascii() and _MARKS.search(text) is not None
     found: list[Span] = []
     for number, term in enumerate(_terms(query)):
-        for piece in _pieces(term, has_marks=has_marks):
+        for piece in _pieces(term, has_marks=has_marks, is_varied=is_varied):
             found += islice(_places(text, folded, piece, number), _MOST)
     return sorted(found)
 
@@ -77,16 +81,26 @@ def _terms(query: Query) -> Iterable[Word | Phrase]:
                 yield term
 
 
-def _pieces(term: Word | Phrase, *, has_marks: bool) -> Iterator[_Piece]:
+def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterator[_Piece]:
+    is_apart = is_varied and isinstance(term, Word)
     plain, runs = cut_cjk(clean(term.text))
     for run in runs:
-        yield _Piece(re.compile(re.escape(run)), False, False)
+        pairs = [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
+        for part in pairs if is_apart else [run]:
+            yield _Piece(re.compile(re.escape(part)), False, False)
     tokens = _WORD.findall(fold(plain))
-    if tokens:
-        # A text may hold an accent as a character of its own, after the letter.
-        between = "[\u0300-\u036f]*" if has_marks else ""
-        spelled = [between.join(map(re.escape, token)) for token in tokens]
-        yield _Piece(re.compile(_BETWEEN.join(spelled)), True, term.is_prefix)
+    if not tokens:
+        return
+    # A text may hold an accent as a character of its own, after the letter.
+    between = "[\u0300-\u036f]*" if has_marks else ""
+    if is_apart and not term.is_prefix:
+        for token in tokens:
+            longest_first = sorted(forms(token), key=len, reverse=True)
+            spelled = "|".join(between.join(map(re.escape, form)) for form in longest_first)
+            yield _Piece(re.compile(spelled), True, False)
+        return
+    joined = _BETWEEN.join(between.join(map(re.escape, token)) for token in tokens)
+    yield _Piece(re.compile(joined), True, term.is_prefix)
 
 
 def _places(text: str, folded: str, piece: _Piece, number: int) -> Iterator[Span]:

@@ -149,6 +149,14 @@ class Index:
             for wanted in queries:
                 yield from snapshot.newest(wanted)
 
+    def count_candidates(self, pattern: "Pattern", query: Query | None = None) -> int:
+        """How many messages `candidates` gives."""
+        from backscroll.index.dictionary import lookups
+
+        with self._guarded():
+            snapshot = self._current()
+            return sum(snapshot.count(wanted) for wanted in lookups(pattern.needs, query or Query()))
+
     def close(self) -> None:
         """Let go of the files."""
         self._engine = self._snapshot = self._seen = None

@@ -1,21 +1,27 @@
 """Search: the index says where, the archive says what stands there."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from backscroll.archive import Archive
+from backscroll.archive import Archive, Passage
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.indexing import searchable
-from backscroll.model import Message, SearchMatch, SearchResult, SessionSummary
+from backscroll.model import SearchMatch, SearchResult
 
 if TYPE_CHECKING:
+    from backscroll.index.search import Hit
     from backscroll.index.spans import Span
 
-__all__ = ["find_pattern", "find_words"]
+__all__ = ["By", "find_pattern", "find_words"]
 
 By = Literal["session", "message"]
-_TIME_LIMIT = 10.0  # seconds that a pattern without anything to narrow it by may take
+Progress = Callable[[int, int], None]  # messages looked at, and how many there are
+
+_TIME_LIMIT = 10.0  # seconds that looking for a pattern may take
+_FIRST_BATCH = 64  # messages that are looked at together: few at first, for most patterns are found soon
+_LARGEST_BATCH = 1024
 
 
 def find_words(
@@ -26,33 +32,21 @@ def find_words(
 
     start = time.perf_counter()
     found = index.search(query, limit=limit, offset=offset, by=by)
-    matches = []
-    summaries = _Summaries(archive)
+    passages = archive.passages((hit.session, hit.position) for hit in found.hits)
+    finds = []
     for hit in found.hits:
-        summary = summaries.get(hit.session)
-        message = archive.message_at(summary, hit.position) if summary is not None else None
-        if summary is None or message is None:
-            continue
-        text = searchable(message)
-        matches.append(
-            _match(
-                archive,
-                summary,
-                message,
-                hit.position,
-                text,
-                spans_of(text, query),
-                context=context,
-                score=hit.score,
-                count=hit.match_count,
-            )
-        )
+        passage = passages.get((hit.session, hit.position))
+        if passage is not None:
+            text = searchable(passage.message)
+            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=found.is_varied)))
+    met = offset + len(found.hits)
     return SearchResult(
-        data=tuple(matches),
+        data=tuple(_matches(archive, finds, context)),
         total=found.total,
+        total_at_least=None if found.total is not None else met,
         limit=limit,
         offset=offset,
-        has_more=offset + len(found.hits) < found.total,
+        has_more=met < found.total if found.total is not None else len(found.hits) == limit,
         took_ms=round((time.perf_counter() - start) * 1000, 3),
         is_relaxed=found.is_relaxed,
     )
@@ -68,40 +62,35 @@ def find_pattern(
     offset: int,
     by: By,
     context: int,
+    progress: Progress | None = None,
 ) -> SearchResult:
     """Messages that hold a pattern, newest first, each looked at in the archive."""
     start = time.perf_counter()
     deadline = start + _TIME_LIMIT
-    matches: list[SearchMatch] = []
+    total = index.count_candidates(pattern, query) if progress is not None else 0
     seen: set[int] = set()
-    met = 0
+    finds: list[_Find] = []
+    looked_at = met = 0
     is_cut_short = False
-    summaries = _Summaries(archive)
-    for hit in index.candidates(pattern, query):
-        if by == "session" and hit.session in seen:
-            continue
+    for batch in _batches(index.candidates(pattern, query)):
+        wanted = [hit for hit in batch if by == "message" or hit.session not in seen]
+        for find in _verified(archive, wanted, pattern):
+            if by == "session" and find.hit.session in seen:
+                continue
+            seen.add(find.hit.session)
+            met += 1
+            if offset < met <= offset + limit:
+                finds.append(find)
         if met > offset + limit:
             break
+        looked_at += len(batch)
+        if progress is not None:
+            progress(looked_at, total)
         if time.perf_counter() > deadline:
             is_cut_short = True
             break
-        summary = summaries.get(hit.session)
-        message = archive.message_at(summary, hit.position) if summary is not None else None
-        if summary is None or message is None:
-            continue
-        text = searchable(message)
-        spans = pattern.spans(text)
-        if not spans:
-            continue
-        seen.add(hit.session)
-        met += 1
-        if offset < met <= offset + limit:
-            found = _match(
-                archive, summary, message, hit.position, text, spans, context=context, score=0.0, count=1
-            )
-            matches.append(found)
     return SearchResult(
-        data=tuple(matches),
+        data=tuple(_matches(archive, finds, context)),
         total=None,
         total_at_least=met,
         limit=limit,
@@ -112,49 +101,59 @@ def find_pattern(
     )
 
 
-class _Summaries:
-    """Sessions by number, each looked up once."""
+class _Find:
+    """A message that was found, with its text and the places in it."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._known: dict[int, SessionSummary | None] = {}
+    def __init__(
+        self, hit: "Hit", passage: Passage, text: str, spans: Iterable["Span | tuple[int, int]"]
+    ) -> None:
+        self.hit = hit
+        self.passage = passage
+        self.text = text
+        self.spans = spans
 
-    def get(self, number: int) -> SessionSummary | None:
-        if number not in self._known:
-            self._known[number] = self._archive.by_number(number)
-        return self._known[number]
+
+def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
+    rest, size = iter(hits), _FIRST_BATCH
+    while batch := list(islice(rest, size)):
+        yield batch
+        size = min(size * 2, _LARGEST_BATCH)
 
 
-def _match(
-    archive: Archive,
-    summary: SessionSummary,
-    message: Message,
-    position: int,
-    text: str,
-    spans: Iterable["Span | tuple[int, int]"],
-    *,
-    context: int,
-    score: float,
-    count: int,
-) -> SearchMatch:
+def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator[_Find]:
+    """Those of the hits whose text holds the pattern, in their order."""
+    passages = archive.passages((hit.session, hit.position) for hit in hits)
+    for hit in hits:
+        passage = passages.get((hit.session, hit.position))
+        if passage is None:
+            continue
+        text = searchable(passage.message)
+        if spans := pattern.spans(text):
+            yield _Find(hit, passage, text, spans)
+
+
+def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[SearchMatch]:
     from backscroll.index.snippet import snippet
 
-    found = snippet(text, spans, context=context)
-    return SearchMatch(
-        session_ref=summary.ref,
-        session_id=summary.id,
-        session_index=archive.index_of(summary) if summary.parent_ref is None else None,
-        source=summary.source,
-        title=summary.title,
-        workspace_name=summary.workspace_name,
-        message_id=message.id,
-        message_index=position,
-        role=message.role,
-        timestamp=message.timestamp,
-        match=found.match,
-        highlights=tuple(found.highlights),
-        context=tuple(found.context),
-        line_number=found.line_number,
-        score=score,
-        match_count=count,
-    )
+    indexes = archive.indexes({find.hit.session for find in finds})
+    for find in finds:
+        summary, message = find.passage.summary, find.passage.message
+        shown = snippet(find.text, find.spans, context=context)
+        yield SearchMatch(
+            session_ref=summary.ref,
+            session_id=summary.id,
+            session_index=indexes.get(find.hit.session),
+            source=summary.source,
+            title=summary.title,
+            workspace_name=summary.workspace_name,
+            message_id=message.id,
+            message_index=find.hit.position,
+            role=message.role,
+            timestamp=message.timestamp,
+            match=shown.match,
+            highlights=tuple(shown.highlights),
+            context=tuple(shown.context),
+            line_number=shown.line_number,
+            score=find.hit.score,
+            match_count=find.hit.match_count,
+        )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import IntegrityError
 
-from backscroll.archive import changes, forgetting, passages, raw, reading, retelling, units
+from backscroll.archive import changes, forgetting, nesting, passages, raw, reading, retelling, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
@@ -331,6 +331,10 @@ class Archive:
     def index_of(self, summary: SessionSummary) -> int:
         """A session's place in the whole list, from 1."""
         return reading.index_of(self._db, summary)
+
+    def agents_started(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
+        """The subagents below a session, each with the id of the call that started it, where it is known."""
+        return nesting.agents_started(self._db, Session(summary.platform, summary.id))
 
     def messages_of(self, summary: SessionSummary) -> Iterator[Message]:
         """Every message of a session, in order."""

@@ -11,7 +11,7 @@ from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
 from backscroll.errors import UsageError
 from backscroll.render.documents import encoded
-from backscroll.render.text import inert
+from backscroll.render.inert import inert
 
 if TYPE_CHECKING:
     from backscroll.archive.upgrade import Upgraded

@@ -11,7 +11,7 @@ from backscroll.cli.options import bring_up_to_date
 from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall
 from backscroll.render.documents import message_document
-from backscroll.render.text import inert
+from backscroll.render.inert import inert
 
 __all__ = ["command"]
 

@@ -10,7 +10,7 @@ from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
 from backscroll.ingest.watch import Change
 from backscroll.render.documents import summary_document
-from backscroll.render.text import inert
+from backscroll.render.inert import inert
 
 __all__ = ["command"]
 

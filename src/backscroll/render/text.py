@@ -1,6 +1,5 @@
 """Sessions as lines of text, safe for any terminal."""
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
@@ -15,26 +14,12 @@ from backscroll.model import (
     SessionSummary,
     ToolCall,
 )
+from backscroll.render.inert import inert, one_line
 
-__all__ = ["expiry_lines", "inert", "match_lines", "session_lines", "transcript_lines"]
+__all__ = ["expiry_lines", "match_lines", "session_lines", "transcript_lines"]
 
-# Everything a terminal could obey, and everything that hides or reorders what is shown.
-_HOSTILE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    "|[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
-)
 _CUT = 12  # lines of tool output
 _WIDTH = 300
-
-
-def inert(text: str) -> str:
-    """The text without escapes, control characters and marks that change how it is shown."""
-    return _HOSTILE.sub("", text.replace("\r\n", "\n"))
-
-
-def _one_line(text: str, width: int) -> str:
-    line = " ".join(inert(text).split())
-    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
 def _ago(at: datetime | None, now: datetime) -> str:
@@ -61,7 +46,7 @@ def session_lines(page: PaginatedResult[SessionSummary], now: datetime | None = 
         marks = [mark for mark, on in (("gone", summary.is_gone), (summary.completeness, True)) if on]
         notes = [mark for mark in marks if mark != "complete"]
         tokens = f" · {summary.total_tokens:,} tokens" if summary.total_tokens is not None else ""
-        yield f"{summary.index:>4}  {_one_line(summary.title or '(no words)', 90)}"
+        yield f"{summary.index:>4}  {one_line(summary.title or '(no words)', 90)}"
         yield (
             f"      {_ago(summary.updated_at, now)} · {summary.source}"
             f" · {summary.workspace_name or 'no workspace'}"
@@ -79,7 +64,7 @@ def match_lines(found: SearchResult, *, is_coloured: bool, now: datetime | None 
     for match in found.data:
         more = f" · {match.match_count:,} matches" if match.match_count > 1 else ""
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
-        yield f"{index}  {_one_line(match.title or match.session_ref, 90)}"
+        yield f"{index}  {one_line(match.title or match.session_ref, 90)}"
         yield (
             f"      {_ago(match.timestamp, now)} · {match.source} · {match.workspace_name or 'no workspace'}"
             f" · {match.role} · {match.session_id[:8]}{more}"
@@ -116,7 +101,7 @@ def expiry_lines(retention: Retention) -> Iterator[str]:
 def transcript_lines(session: Session, *, everything: bool = False, full: bool = False) -> Iterator[str]:
     """A session as it would be read aloud: who said what, and what the tools did."""
     summary = session.summary
-    yield _one_line(summary.title or summary.ref, _WIDTH)
+    yield one_line(summary.title or summary.ref, _WIDTH)
     yield f"{summary.ref} · {summary.workspace_path or 'no workspace'} · {_spelled(summary.created_at)}"
     for message in session.messages:
         if not everything and (not message.is_active or message.role == "system" or message.is_sidechain):
@@ -147,7 +132,7 @@ def _told(message: Message, full: bool) -> Iterator[str]:
 
 def _tool_lines(tool: ToolCall, full: bool) -> Iterator[str]:
     asked = msgspec.json.encode(tool.params).decode()
-    yield inert(asked) if full else _one_line(asked, _WIDTH)
+    yield inert(asked) if full else one_line(asked, _WIDTH)
     lines = inert(tool.result or "").splitlines()
     shown = lines if full else lines[:_CUT]
     yield from (f"  {line if full else line[:_WIDTH]}" for line in shown)

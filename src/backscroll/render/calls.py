@@ -1,0 +1,86 @@
+"""A tool call in a line, and what of it is worth showing in full.
+
+Tools are many and come and go, so nothing here knows one by name: a call is
+described by the argument that says most.
+"""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from backscroll.model import ToolCall
+from backscroll.render.inert import inert, one_line
+
+__all__ = ["argument_lines", "describe", "language_of", "outcome"]
+
+# The arguments that say what a call is about, the most telling first.
+_TELLING = (
+    "command", "cmd", "file_path", "filePath", "target_file", "targetFile", "relative_workspace_path",
+    "relativeWorkspacePath", "notebook_path", "path", "description", "pattern", "query", "regex",
+    "glob_pattern", "globPattern", "glob", "url", "skill", "prompt", "title", "name", "target_directory",
+    "targetDirectory", "question", "id",
+)  # fmt: skip
+_TELLING_PARTS = ("command", "path", "file", "query", "pattern", "url")
+
+_LANGUAGES = {
+    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
+    "jsx": "jsx", "ts": "typescript", "tsx": "tsx", "rs": "rust", "go": "go", "java": "java", "kt": "kotlin",
+    "swift": "swift", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp",
+    "rb": "ruby", "php": "php", "sh": "bash", "bash": "bash", "zsh": "bash", "fish": "fish",
+    "ps1": "powershell", "sql": "sql", "html": "html", "css": "css", "scss": "scss", "json": "json",
+    "jsonl": "json", "yaml": "yaml", "yml": "yaml", "toml": "toml", "md": "markdown", "xml": "xml",
+    "lua": "lua", "r": "r", "scala": "scala", "ex": "elixir", "exs": "elixir", "hs": "haskell",
+    "dart": "dart", "vue": "vue", "svelte": "svelte", "tf": "terraform", "nix": "nix", "diff": "diff",
+    "patch": "diff", "ini": "ini", "cfg": "ini", "proto": "protobuf", "graphql": "graphql",
+}  # fmt: skip
+
+
+def describe(tool: ToolCall, width: int = 100) -> str:
+    """What the call is about, without its name; empty when its arguments do not say."""
+    for key in _TELLING:
+        value = tool.params.get(key)
+        if isinstance(value, str) and value.strip():
+            return one_line(value, width)
+    for key, value in tool.params.items():
+        if isinstance(value, str) and value.strip() and any(part in key.lower() for part in _TELLING_PARTS):
+            return one_line(value, width)
+    if tool.edits:
+        return one_line(", ".join(edit.path for edit in tool.edits), width)
+    return ""
+
+
+def outcome(tool: ToolCall) -> str:
+    """How it ended and what a person made of it, where that is not the usual."""
+    words: list[str] = [] if tool.status == "completed" else [tool.status]
+    if tool.decision in ("rejected", "modified"):
+        words.append(tool.decision)
+    added, removed = sum(edit.added for edit in tool.edits), sum(edit.removed for edit in tool.edits)
+    if added or removed:
+        words.append(f"+{added:,} −{removed:,}")
+    if tool.result and not tool.edits:
+        lines = tool.result.count("\n") + (not tool.result.endswith("\n"))
+        words.append("1 line" if lines == 1 else f"{lines:,} lines")
+    return ", ".join(words)
+
+
+def argument_lines(tool: ToolCall) -> Iterator[str]:
+    """Every argument by name; a text of several lines as these lines, indented."""
+    for key, value in tool.params.items():
+        text = inert(value) if isinstance(value, str) else inert(_encoded(value))
+        name = one_line(key, 100)
+        if "\n" not in text:
+            yield f"{name}: {text}"
+            continue
+        yield f"{name}:"
+        yield from (f"  {line}" for line in text.split("\n"))
+
+
+def _encoded(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def language_of(path: str) -> str:
+    """The language a file is written in, by its name, as code fences call it; empty when unknown."""
+    return _LANGUAGES.get(PurePosixPath(path.replace("\\", "/")).suffix.lstrip(".").lower(), "")

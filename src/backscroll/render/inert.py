@@ -1,0 +1,40 @@
+"""Text that nobody's history can use against whoever reads it.
+
+Escapes that a terminal obeys, control characters, and marks that hide or reorder
+what is shown are taken out; everything else stays as it was written.
+"""
+
+import re
+
+__all__ = ["escaped_json", "inert", "one_line"]
+
+_HOSTILE = re.compile(
+    # Sequences first, so that nothing of them is left behind; then every control character by itself.
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    "|[\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+# The same marks as UTF-8, in JSON: there they can be spelled out, and nothing is lost.
+_UNESCAPED = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xa9]|\xef\xbb\xbf|\xf3\xa0[\x80\x81][\x80-\xbf]"
+)
+
+
+def inert(text: str) -> str:
+    """The text without escapes, control characters and marks that change how it is shown."""
+    return _HOSTILE.sub("", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, width: int) -> str:
+    """The text in one line of at most so many characters."""
+    line = " ".join(inert(text[: width * 20]).split())
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def escaped_json(document: bytes) -> bytes:
+    """JSON that says the same with every mark that a terminal or a reader could obey spelled as ``\\u…``."""
+    return document if document.isascii() and b"\x7f" not in document else _UNESCAPED.sub(_spelled, document)
+
+
+def _spelled(mark: re.Match[bytes]) -> bytes:
+    units = mark[0].decode().encode("utf-16-be")
+    return b"".join(b"\\u%02x%02x" % (units[at], units[at + 1]) for at in range(0, len(units), 2))

@@ -1,0 +1,108 @@
+"""A session in the order it is read: turns, and subagents where they were started.
+
+Everything comes as a stream, so that a session of any length passes through.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from backscroll.model import Message, SessionSummary
+
+__all__ = ["Begun", "Ended", "Event", "Said", "Started", "is_shown", "told"]
+
+
+class Said(Struct, frozen=True):
+    """A message."""
+
+    position: int  # in the session or subagent that it belongs to, from 0
+    turn: int  # from 1; 0 before the first prompt
+    message: Message
+
+
+class Begun(Struct, frozen=True):
+    """A subagent begins; all until it has ended is its own."""
+
+    summary: SessionSummary
+    is_placed: bool  # False when nobody knows which call started it
+
+
+class Ended(Struct, frozen=True):
+    """It has ended."""
+
+    summary: SessionSummary
+
+
+Event = Said | Begun | Ended
+
+
+class Started(Struct, frozen=True):
+    """A subagent, and the call that started it when that is known."""
+
+    summary: SessionSummary
+    tool_call_id: str | None
+
+
+def is_shown(message: Message) -> bool:
+    """Whether people see it unasked: on the branch the tool shows, not injected, not without words."""
+    if not message.is_active or message.role == "system":
+        return False
+    return bool(message.content.strip() or message.tool is not None or message.attachments)
+
+
+def told(
+    summary: SessionSummary,
+    started: Iterable[Started],
+    read: Callable[[SessionSummary], Iterator[Message]],
+    *,
+    everything: bool = False,
+) -> Iterator[Event]:
+    """A session's messages, each subagent after the call that started it, the unplaced ones at the end.
+
+    ``everything`` tells abandoned branches and injected text as well.
+    """
+    agents = list(started)
+    by_call: dict[str, list[Started]] = {}
+    for agent in agents:
+        if agent.tool_call_id is not None:
+            by_call.setdefault(agent.tool_call_id, []).append(agent)
+    teller = _Teller(read, by_call, {agent.summary.id for agent in agents}, everything)
+    yield from teller.tell(summary, own=None)
+    for agent in agents:
+        yield from teller.nest(agent, is_placed=False)
+
+
+class _Teller:
+    def __init__(
+        self,
+        read: Callable[[SessionSummary], Iterator[Message]],
+        by_call: Mapping[str, Sequence[Started]],
+        known: set[str],
+        everything: bool,
+    ) -> None:
+        self.read = read
+        self.by_call = by_call
+        self.known = known
+        self.everything = everything
+        self.done: set[str] = set()  # nobody is told twice, whatever a damaged history claims
+
+    def tell(self, summary: SessionSummary, own: str | None) -> Iterator[Event]:
+        turn = 0
+        for position, message in enumerate(self.read(summary)):
+            if message.agent_id in self.known and message.agent_id != own:
+                continue  # written into its parent's file; it has a place of its own
+            if not self.everything and not is_shown(message):
+                continue
+            turn += message.role == "user"
+            yield Said(position, turn, message)
+            call = message.tool.id if message.tool is not None else None
+            for agent in self.by_call.get(call, ()) if call is not None else ():
+                yield from self.nest(agent, is_placed=True)
+
+    def nest(self, agent: Started, *, is_placed: bool) -> Iterator[Event]:
+        if agent.summary.id in self.done:
+            return
+        self.done.add(agent.summary.id)
+        yield Begun(agent.summary, is_placed)
+        yield from self.tell(agent.summary, own=agent.summary.id)
+        yield Ended(agent.summary)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from tantivy import Occur
 
 from backscroll.index.fields import TEXT_FIELDS, schema, tag, word_analyser
+from backscroll.index.folding import fold_accents
 from backscroll.index.literals import Need
 from backscroll.index.matching import Matching, adjacent, all_of, any_of, escaped
 from backscroll.index.query import Query
@@ -66,6 +67,7 @@ def _alternatives(need: Need) -> _Lookup | None:
 
 def _literal(literal: str) -> _Lookup | None:
     plain, runs = cut_cjk(clean(literal))
+    plain = fold_accents(plain)
     cheap = [
         adjacent("pairs", list(bigrams(unicodedata.normalize("NFKC", run)))[:-1])
         for run in runs

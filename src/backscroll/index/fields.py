@@ -9,11 +9,12 @@ from functools import cache, lru_cache
 
 import tantivy
 
+from backscroll.index.folding import fold_accents
 from backscroll.index.words import LONGEST_WORD, clean
 
-__all__ = ["NOTE", "TEXT_FIELDS", "VERSION", "open_index", "schema", "tag", "word_analyser"]
+__all__ = ["NOTE", "TEXT_FIELDS", "VERSION", "open_index", "schema", "tag", "word_analyser", "words_of"]
 
-VERSION = 1  # to be raised with every change to the fields, the analysis or the tags
+VERSION = 2  # to be raised with every change to the fields, the analysis or the tags
 
 TEXT_FIELDS = ("said", "done")
 _LONGEST_TAG = 200
@@ -41,22 +42,28 @@ def schema() -> tantivy.Schema:
 
 @cache
 def word_analyser() -> tantivy.TextAnalyzer:
-    """Cuts text into words: lower case, accents folded."""
+    """Cuts text without accents into the words that the dictionary may have, in lower case."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(LONGEST_WORD + 1))
         .filter(tantivy.Filter.lowercase())
-        .filter(tantivy.Filter.ascii_fold())
         .build()
     )
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as the dictionary has them."""
+    return word_analyser().analyze(fold_accents(clean(text)))
 
 
 def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
     """The index in a folder, ready to be read and written; ValueError when it is not one."""
     index = tantivy.Index(schema(), folder, reuse=False) if is_new else tantivy.Index.open(folder)
-    index.register_tokenizer("words", word_analyser())
-    spaced = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
-    index.register_tokenizer("spaced", spaced)
+    # Every step costs for every word: what few texts need is done before they come here.
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
+    index.register_tokenizer("words", words.build())
+    spaced = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    index.register_tokenizer("spaced", spaced.build())
     index.config_reader("manual")
     return index
 

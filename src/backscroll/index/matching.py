@@ -8,7 +8,7 @@ from msgspec import Struct
 from tantivy import Occur
 
 from backscroll.index.endings import forms
-from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, word_analyser
+from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, words_of
 from backscroll.index.query import Clause, Filter, Phrase, Query, Term, Word
 from backscroll.index.words import bigrams, clean, cut_cjk
 from backscroll.model import workspace_hash
@@ -120,7 +120,7 @@ def _forms(term: Term) -> tuple[str, ...]:
     """The forms of a single plain word; of anything else there are none."""
     if not isinstance(term, Word) or term.is_prefix or cut_cjk(term.text)[1]:
         return ()
-    tokens = _tokens(term.text)
+    tokens = words_of(term.text)
     return forms(tokens[0]) if len(tokens) == 1 else ()
 
 
@@ -145,7 +145,7 @@ def _pieces(clause: Clause) -> Iterator[Piece]:
         pairs = list(bigrams(unicodedata.normalize("NFKC", run)))
         for pair in pairs[:-1] or pairs:
             yield Piece(_run(pair), (("pairs", pair),))
-    for token in _tokens(plain):
+    for token in words_of(plain):
         if len(token) > 1 or len(plain) == 1:
             known = tuple((field, form) for field in TEXT_FIELDS for form in forms(token))
             yield Piece(_varied(Word(token)), known)
@@ -153,12 +153,14 @@ def _pieces(clause: Clause) -> Iterator[Piece]:
 
 def _welcome(terms: Iterable[Term]) -> tantivy.Query:
     """Small words, only where people and assistants said them: elsewhere they tell nothing and cost much."""
-    found = [_term("said", token) for term in terms if isinstance(term, Word) for token in _tokens(term.text)]
+    found = [
+        _term("said", token) for term in terms if isinstance(term, Word) for token in words_of(term.text)
+    ]
     return any_of(found)
 
 
 def _is_weighed(term: Term) -> bool:
-    return isinstance(term, Word | Phrase) and not (term.is_prefix and len(_tokens(term.text)) == 1)
+    return isinstance(term, Word | Phrase) and not (term.is_prefix and len(words_of(term.text)) == 1)
 
 
 def _query(term: Term) -> tantivy.Query:
@@ -180,15 +182,11 @@ def _spelled(text: str, *, is_prefix: bool = False, with_parts: bool = False) ->
     # Between two runs of characters lies a piece of its own: its words stand beside them, not each other.
     pieces = plain.split() if runs else [plain]
     for piece in pieces:
-        tokens = _tokens(piece)
+        tokens = words_of(piece)
         if tokens:
             is_last = is_prefix and piece is pieces[-1]
             queries.append(_side_by_side(tokens, is_prefix=is_last, with_parts=with_parts))
     return queries
-
-
-def _tokens(text: str) -> list[str]:
-    return word_analyser().analyze(clean(text))
 
 
 def _side_by_side(tokens: list[str], *, is_prefix: bool, with_parts: bool) -> tantivy.Query:
@@ -232,7 +230,7 @@ def _prefix(field: str, beginning: str) -> tantivy.Query:
 
 def _filter(one: Filter) -> tantivy.Query:
     if one.name == "file":
-        tokens = _tokens(one.value)
+        tokens = words_of(one.value)
         if not tokens:
             return tantivy.Query.empty_query()
         return adjacent("files", tokens, is_prefix=one.value.endswith("*"))

@@ -27,8 +27,11 @@ _SURELY_SHORT = 200  # a letter may grow by a few bytes when its case changes
 _SMALL = r"[^\WA-Z\d_]"
 _PIECE = re.compile(rf"[A-Z]{{2,}}s(?!{_SMALL})|[A-Z]+(?=[A-Z]{_SMALL})|[A-Z]?{_SMALL}+|[A-Z]+|\d+")
 
-# First bytes of the characters that need neither joining nor cutting: ASCII, Latin, dashes, quotes, arrows.
+_ASCII = bytes(range(128))
+# First bytes of the characters that need neither joining nor cutting: Latin, dashes, quotes, arrows.
 _SIMPLE = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
+# Beginnings of those that may have an accent, and not of the dashes, arrows and frames that tools draw.
+_ACCENTED = re.compile(rb"[\xc2-\xca\xe1\xea\xef]|\xe2[\x81\x82\x84\x86\x91-\x93\x9d\x9e\xb1]")
 
 # Every byte as the kind of character it belongs to. Beyond ASCII all count as small letters: a dash
 # among them only makes a longer compound, of which the pieces are the same.
@@ -49,31 +52,44 @@ class Analysed(Struct, frozen=True, gc=False):
     parts: str  # what compound identifiers are made of
     pairs: str  # characters of languages without spaces, two by two
     is_odd: bool  # holds something that the dictionary does not have as it is written
+    is_accented: bool  # may have letters with accents
+    has_long_run: bool  # may have a word that is too long for the dictionary
 
 
 def clean(text: str) -> str:
     """The same text as it can be stored: half characters replaced, accents joined to their letters."""
-    return text if text.isascii() else _cleaned(text)[0]
+    return text if text.isascii() else _cleaned(text).text
 
 
-def _cleaned(text: str) -> tuple[str, bytes]:
+class _Cleaned(Struct, frozen=True, gc=False):
+    text: str
+    raw: bytes  # the same, encoded
+    beyond: bytes  # what of it is not ASCII
+
+
+def _cleaned(text: str) -> _Cleaned:
     try:
         raw = text.encode()
     except UnicodeEncodeError:
         raw = text.encode("utf-8", "replace")
         text = raw.decode()
-    if not text.isascii() and raw.translate(None, _SIMPLE) and not unicodedata.is_normalized("NFC", text):
+    if len(raw) == len(text):
+        return _Cleaned(text, raw, b"")
+    beyond = raw.translate(None, _ASCII)
+    if beyond.translate(None, _SIMPLE) and not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)
         raw = text.encode()
-    return text, raw
+        beyond = raw.translate(None, _ASCII)
+    return _Cleaned(text, raw, beyond)
 
 
 def analyse(text: str) -> Analysed:
     """Everything that a text is found by."""
-    words, raw = _cleaned(text)
+    cleaned = _cleaned(text)
+    words, raw, beyond = cleaned.text, cleaned.raw, cleaned.beyond
     is_odd = words is not text and words != text
     pairs = ""
-    if len(raw) != len(words) and raw.translate(None, _SIMPLE):
+    if beyond and beyond.translate(None, _SIMPLE):
         cut, runs = cut_cjk(words)
         if runs:
             joined = [unicodedata.normalize("NFKC", run) for run in runs]
@@ -82,7 +98,9 @@ def analyse(text: str) -> Analysed:
             words, raw = cut, cut.encode()
     kinds = raw.translate(_KINDS)
     parts = {piece for compound in _compounds(raw, kinds) for piece in split(compound)}
-    return Analysed(words, " ".join(sorted(parts)), pairs, is_odd or _has_long_run(kinds))
+    is_long = _has_long_run(kinds)
+    is_accented = beyond != b"" and _ACCENTED.search(beyond) is not None
+    return Analysed(words, " ".join(sorted(parts)), pairs, is_odd or is_long, is_accented, is_long)
 
 
 def cut_cjk(text: str) -> tuple[str, list[str]]:

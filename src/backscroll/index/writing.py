@@ -8,8 +8,9 @@ import msgspec
 import tantivy
 
 from backscroll.index.document import Document
-from backscroll.index.fields import NOTE, VERSION, schema, tag
-from backscroll.index.words import analyse, clean
+from backscroll.index.fields import NOTE, VERSION, schema, tag, word_analyser
+from backscroll.index.folding import fold_accents
+from backscroll.index.words import Analysed, analyse
 
 __all__ = ["Note", "Writer", "is_busy"]
 
@@ -55,7 +56,7 @@ class Writer:
         for document in documents:
             if not document.is_copy:
                 with _said_plainly():
-                    self._writer.add_document(_prepared(document))
+                    self._writer.add_json(_prepared(document))
 
     def commit(self, watermark: str | None) -> None:
         """Let everybody see what was added and forgotten, all at once and for good."""
@@ -85,27 +86,49 @@ def _said_plainly() -> Iterator[None]:
         raise OSError(f"the index cannot be written: {error}") from error
 
 
-def _prepared(document: Document) -> tantivy.Document:
-    out = tantivy.Document()
-    out.add_unsigned("session", document.session)
-    out.add_unsigned("position", document.position)
-    if document.at is not None:
-        out.add_integer("at", document.at)
+class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
+    """A message as the engine reads it, which takes text written as JSON with the least copying."""
+
+    session: int
+    position: int
+    at: int | None = None
+    said: str = ""
+    done: str = ""
+    parts: str = ""
+    pairs: str = ""
+    files: list[str] = []
+    tags: str = ""
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _prepared(document: Document) -> str:
     text = document.text
     more = [path for path in document.paths if path not in text]
     if document.title or more:
         text = "\n".join([text, *filter(None, [document.title]), *more])
     found = analyse(text)
-    is_said = document.role in _SAID and document.kind in _TALK
-    out.add_text("said" if is_said else "done", found.words)
-    if found.parts:
-        out.add_text("parts", found.parts)
-    if found.pairs:
-        out.add_text("pairs", found.pairs)
-    for path in document.paths:
-        out.add_text("files", clean(path))
-    out.add_text("tags", " ".join(_tags(document, is_odd=found.is_odd)))
-    return out
+    fields = _Fields(
+        document.session,
+        document.position,
+        document.at,
+        parts=fold_accents(found.parts),
+        pairs=found.pairs,
+        files=[_cuttable(analyse(path)) for path in document.paths],
+        tags=" ".join(_tags(document, is_odd=found.is_odd)),
+    )
+    if document.role in _SAID and document.kind in _TALK:
+        fields.said = _cuttable(found)
+    else:
+        fields.done = _cuttable(found)
+    return _encode(fields).decode()
+
+
+def _cuttable(text: Analysed) -> str:
+    """A text that the engine can cut into words without looking at them: no accents, no overlong words."""
+    words = fold_accents(text.words) if text.is_accented else text.words
+    return " ".join(word_analyser().analyze(words)) if text.has_long_run else words
 
 
 def _tags(document: Document, *, is_odd: bool) -> Iterator[str]:

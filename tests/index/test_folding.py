@@ -1,0 +1,46 @@
+"""Texts without accents, as the engine would make them."""
+
+import tantivy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.index.fields import words_of
+from backscroll.index.folding import fold_accents
+from backscroll.index.words import analyse
+
+# Where there are letters with accents, and much else; the rest is Asian scripts, symbols and nothing.
+LETTERS = (*range(0x80, 0x3000), *range(0xA640, 0xAB70), *range(0xFB00, 0x10000))
+LOWER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase()).build()
+ENGINE = (
+    tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    .filter(tantivy.Filter.lowercase())
+    .filter(tantivy.Filter.ascii_fold())
+    .build()
+)
+
+
+def test_accents_and_ligatures_are_taken_off() -> None:
+    assert words_of("Größe ŁÓDŹ ﬁle Ǧ café") == ["grosse", "lodz", "file", "g", "cafe"]
+
+
+def test_every_character_folds_as_the_engine_folds_it() -> None:
+    for code in LETTERS:
+        char = chr(code)
+        engine = [word.lower() for word in ENGINE.analyze(char)]
+        if all(word.isalnum() for word in engine):
+            assert LOWER.analyze(fold_accents(char)) == engine, hex(code)
+
+
+def test_what_the_engine_would_make_several_words_of_is_left_alone() -> None:
+    assert fold_accents("⑴") == "⑴"
+
+
+def test_every_text_that_folding_changes_is_known_to_have_accents() -> None:
+    for code in LETTERS:
+        found = analyse(f"word {chr(code)} word")
+        assert found.is_accented or fold_accents(found.words) == found.words, hex(code)
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing_more(text: str) -> None:
+    assert fold_accents(fold_accents(text)) == fold_accents(text)

@@ -11,11 +11,17 @@ from pathlib import Path
 
 __all__ = ["DRIVER", "Running", "moments"]
 
-# The real command; but little is enough to be read side by side, and a statement may be the last one.
+# The real command; but little is enough to be read side by side, a statement may be the last one, and
+# taking in what was read may be slow.
 DRIVER = """
 import os, signal, sqlite3, sys
 from backscroll.ingest import shards
 shards._WORTH_IT, shards._BATCH = 0, 150_000
+if "SLOW" in os.environ:
+    import time
+    from backscroll.archive import Archive
+    merge = Archive.merge
+    Archive.merge = lambda *arguments: (time.sleep(float(os.environ["SLOW"])), merge(*arguments))
 last = int(os.environ.get("LAST_STATEMENT", "0"))
 if last or "COUNT_STATEMENTS" in os.environ:
     made = sqlite3.connect
@@ -52,6 +58,13 @@ class Running:
             env={**os.environ, **environ},
             start_new_session=True,
         )
+
+    def wait_for(self, folder: Path, pattern: str) -> None:
+        """Wait until such a file is there."""
+        deadline = time.monotonic() + 30
+        while not list(folder.glob(pattern)):
+            assert time.monotonic() < deadline, self.end()
+            time.sleep(0.01)
 
     def signal(self, number: signal.Signals) -> None:
         """To every process of the group, as a terminal or a failing machine would."""

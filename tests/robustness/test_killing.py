@@ -73,11 +73,8 @@ def test_killed_at_any_moment_and_synced_again_it_tells_the_same(
 
 
 def test_what_a_killed_process_started_ends_with_it(folder: Path, tmp_path: Path, temporary: Path) -> None:
-    running = Running("--home", tmp_path / "home", *options(folder), "sync")
-    for _ in range(400):
-        if list(temporary.glob("*/0.db")):
-            break
-        time.sleep(0.01)
+    running = Running("--home", tmp_path / "home", *options(folder), "sync", SLOW="60")
+    running.wait_for(temporary, "*/0.db")
     running.process.kill()
     running.end()  # which waits until nobody is left who could say something
 
@@ -86,9 +83,8 @@ def test_ctrl_c_ends_it_with_a_sentence_and_a_whole_archive(
     folder: Path, undisturbed: dict[str, Any], tmp_path: Path, temporary: Path
 ) -> None:
     home = tmp_path / "home"
-    running = Running("--home", home, *options(folder), "sync")
-    while not list(temporary.glob("*/0.db")):
-        time.sleep(0.01)
+    running = Running("--home", home, *options(folder), "sync", SLOW="1")
+    running.wait_for(temporary, "*/1.db")
     running.signal(signal.SIGINT)
     code, out, err = running.end()
     assert (code, out) == (130, "")

@@ -21,6 +21,7 @@ from backscroll.archive.reading import Filter
 from backscroll.archive.retelling import Original
 from backscroll.archive.rows import end_sessions, write_session
 from backscroll.archive.status import Status, status, verify
+from backscroll.archive.turn import turn
 from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, SessionSummary, Unit
@@ -59,20 +60,9 @@ class Archive:
 
     @contextmanager
     def patience(self, seconds: float | None) -> Iterator["Archive | None"]:
-        """For so long wait for another writer; None inside when one is at work and that is too long."""
-        if seconds is None:
-            yield self
-            return
-        self._db.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
-        try:
-            self._db.execute("begin immediate")
-            self._db.execute("rollback")
-        except sqlite3.OperationalError:
-            yield None
-            return
-        finally:
-            self._db.execute("pragma busy_timeout = 30000")
-        yield self
+        """Have the turn to bring it up to date, waiting for so long; None inside when another process has it."""
+        with turn(self.path, seconds) as is_held:
+            yield self if is_held else None
 
     # --- writing ------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Event
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import sources
@@ -84,17 +85,38 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
+        if error is not None:
+            self._tell_trouble(error)
+
+    def _tell_trouble(self, error: BaseException) -> None:
+        """Raise in a sentence what the archive's file has said with an error of its own, at whatever step."""
+        import sqlite3
+
+        if isinstance(error, sqlite3.Error):
+            from backscroll.archive.trouble import trouble
+
+            raise trouble(error, self.archive_path) from error
 
     def sync(self, progress: Progress | None = None, *, wait: bool = True) -> "Synced | None":
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
+        from sqlite3 import OperationalError
+
+        from backscroll.archive.trouble import is_busy
         from backscroll.ingest.sync import sync
 
         with self._archive.patience(None if wait else 0.0) as archive:
             if archive is None:
                 return None
-            report = sync(archive, self.roots(), progress)
+            try:
+                report = sync(archive, self.roots(), progress)
+            except OperationalError as error:
+                if wait or not is_busy(error):
+                    raise
+                return None
         if self._archive.unindexed(1) or not self._index_folder.exists():
             self._update_index()
         return report

@@ -12,7 +12,7 @@ from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
 from backscroll.archive.compacting import Compacted, compact, vacuum
-from backscroll.archive.connection import connect, transaction
+from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
 from backscroll.archive.derive import Session, affected, mark_copies
 from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.merging import merge
@@ -21,6 +21,7 @@ from backscroll.archive.reading import Filter
 from backscroll.archive.retelling import Original
 from backscroll.archive.rows import end_sessions, write_session
 from backscroll.archive.status import Status, status, verify
+from backscroll.archive.trouble import is_busy
 from backscroll.archive.turn import turn
 from backscroll.archive.units import Known
 from backscroll.archive.writing import UnitWriter
@@ -60,9 +61,27 @@ class Archive:
 
     @contextmanager
     def patience(self, seconds: float | None) -> Iterator["Archive | None"]:
-        """Have the turn to bring it up to date, waiting for so long; None inside when another process has it."""
+        """Have the turn to bring it up to date, waiting for so long; None when another process has it."""
         with turn(self.path, seconds) as is_held:
-            yield self if is_held else None
+            if seconds is None:
+                yield self
+                return
+            # Whoever does not wait for a turn does not wait for a single transaction either.
+            self._db.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
+            try:
+                yield self if is_held and self._is_idle() else None
+            finally:
+                self._db.execute(f"pragma busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+    def _is_idle(self) -> bool:
+        try:
+            self._db.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return False
+        self._db.execute("rollback")
+        return True
 
     # --- writing ------------------------------------------------------------------------------------------
 

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from backscroll.archive.schema import MIGRATIONS
+from backscroll.archive.trouble import trouble
 from backscroll.errors import ArchiveError
 
-__all__ = ["OLDEST_SQLITE", "connect", "transaction"]
+__all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "connect", "transaction"]
 
 OLDEST_SQLITE = (3, 35, 0)
-_BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 
 
 def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
@@ -26,7 +27,7 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         is_new = not path.exists()
-        db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         if is_new:
             path.chmod(0o600)
         db.execute(f"pragma journal_mode = {'off' if is_shard else 'wal'}")
@@ -36,7 +37,7 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db.execute("pragma cache_size = -32768")
         _migrate(db, path)
     except (sqlite3.DatabaseError, OSError) as error:
-        raise ArchiveError(f"the archive {path} cannot be opened: {error}", path) from error
+        raise trouble(error, path) from error
     return db
 
 

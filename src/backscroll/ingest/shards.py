@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import OperationalError
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -87,8 +88,9 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
                     shard = future.result()
                     yield running.pop(future), shard
                     shard.unlink()
-        except BrokenExecutor:
-            # A script without a main guard cannot start processes; what is left is read in this one.
+        except (BrokenExecutor, OSError, OperationalError):
+            # A script without a main guard cannot start processes, and a temporary folder may have no room;
+            # what is left is read in this one.
             return
         finally:
             pool.shutdown(cancel_futures=True)

@@ -1,0 +1,39 @@
+"""What goes wrong with the archive's file, said so that a person knows what to do."""
+
+import sqlite3
+from pathlib import Path
+
+from backscroll.errors import ArchiveError
+
+__all__ = ["is_busy", "trouble"]
+
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full. The archive {path} is whole and holds what it held; make room,"
+    " then try again",
+    sqlite3.SQLITE_BUSY: "another process is writing the archive {path} and did not end in time; try again"
+    " when it is done",
+    sqlite3.SQLITE_CORRUPT: "the archive {path} is damaged ({error}). Put a copy of it back, if you have one;"
+    " else move it away, and backscroll sync reads anew what the tools still have",
+    sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}). Put a copy of it back, if you have one; else"
+    " move it away, and backscroll sync reads anew what the tools still have",
+    sqlite3.SQLITE_READONLY: "the archive {path} cannot be written ({error}); check who may write it and its"
+    " folder, or name another folder with --home",
+}
+
+
+def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
+    """The error to raise when the archive's file gives this one."""
+    if isinstance(error, OSError):
+        return ArchiveError(f"the archive {path} cannot be opened: {error.strerror or error}", path)
+    advice = _ADVICE.get(_code(error), "the archive {path} cannot be opened: {error}")
+    return ArchiveError(advice.format(path=path, error=error), path)
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process was in the way."""
+    return _code(error) == sqlite3.SQLITE_BUSY
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary code; an error that Python itself raised has none."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

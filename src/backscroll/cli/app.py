@@ -72,7 +72,7 @@ class _Lazy(click.Group):
 @click.version_option(__version__, prog_name="backscroll", message="%(prog)s %(version)s")
 @click.option(
     "--home",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     help="The archive's folder; also BACKSCROLL_HOME.",
 )
 @click.option(
@@ -95,7 +95,9 @@ def run() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        error.show()
+        click.echo(error.format_message(), err=True)
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"{error.ctx.command_path} --help says what can be written.", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped. What was done so far is whole.", err=True)

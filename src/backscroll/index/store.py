@@ -61,6 +61,8 @@ class Index:
 
         self.close()
         old = self._named()
+        if self.folder.is_file():
+            self.folder.unlink()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         numbers = [int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()]
         name = str(max(numbers, default=0) + 1)

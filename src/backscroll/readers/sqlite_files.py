@@ -100,7 +100,12 @@ class Copy:
     """A private copy, gone when closed. SQLite may recover it as it likes: nobody else sees it."""
 
     def __init__(self, path: Path) -> None:
-        self._folder = Scratch()
+        try:
+            self._folder = Scratch()
+        except OSError as error:
+            raise DatabaseUnreadableError(
+                f"{path} cannot be read in place, nor copied to be read: {error.strerror or error}.", path
+            ) from error
         try:
             self.files = self._take(path)
         except BaseException:

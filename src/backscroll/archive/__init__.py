@@ -1,7 +1,7 @@
 """The SQLite file that outlives the tools: the truth."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,9 +85,19 @@ class Archive:
 
     # --- writing ------------------------------------------------------------------------------------------
 
-    def known_units(self, source: str, root: Path) -> dict[tuple[str, str], Known]:
-        """Every unit ever read below a root, by path and key."""
-        return units.known_units(self._db, source, str(root))
+    def known_units(
+        self, source: str, root: Path, paths: Collection[str] | None = None
+    ) -> dict[tuple[str, str], Known]:
+        """Every unit ever read below a root, or only those at these paths, by path and key."""
+        return units.known_units(self._db, source, str(root), paths)
+
+    def current_units(self, source: str, root: Path) -> dict[str, str]:
+        """The fingerprint of every unit that was below a root, by path and key; see `units.current_units`."""
+        return units.current_units(self._db, source, str(root), self._barrier.digest)
+
+    def units_below(self, source: str, root: Path, folder: str) -> set[str]:
+        """The paths of the units that are there at a path or in the folder of that name."""
+        return units.units_below(self._db, source, str(root), folder)
 
     @property
     def barrier(self) -> Barrier:

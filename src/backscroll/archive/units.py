@@ -1,7 +1,8 @@
 """Units: what has been read, how far, and what became of it."""
 
+import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -13,6 +14,7 @@ from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
     "Known",
+    "current_units",
     "exclude",
     "known_units",
     "mark_gone",
@@ -25,7 +27,10 @@ __all__ = [
     "retry",
     "set_aside",
     "settle_former",
+    "units_below",
 ]
+
+_FEW = 500  # paths that are asked for one by one
 
 
 class Known(msgspec.Struct):
@@ -44,17 +49,52 @@ class Known(msgspec.Struct):
         return not self.is_gone and not self.is_retried and self.fingerprint == fingerprint
 
 
-def known_units(db: sqlite3.Connection, source: str, root: str) -> dict[tuple[str, str], Known]:
-    """Every unit ever read below a root, by path and key; marks are loaded only when needed."""
-    rows = db.execute(
+def known_units(
+    db: sqlite3.Connection, source: str, root: str, paths: Collection[str] | None = None
+) -> dict[tuple[str, str], Known]:
+    """Every unit ever read below a root, or only those at these paths, by path and key."""
+    query = (
         "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x''),"
-        " patterns from unit left join excluded on unit = number where source = ? and root = ?",
-        [source, root],
+        " patterns from unit left join excluded on unit = number where source = ? and root = ?"
     )
+    if paths is None or len(paths) > _FEW:
+        rows = db.execute(query, [source, root]).fetchall()
+    else:
+        rows = [row for path in paths for row in db.execute(f"{query} and path = ?", [source, root, path])]
     return {
         (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
         for path, key, number, fingerprint, size, gone, retried, prefix, patterns in rows
     }
+
+
+def current_units(db: sqlite3.Connection, source: str, root: str, patterns: bytes) -> dict[str, str]:
+    """The fingerprint of every unit below a root that was there the last time, by path.
+
+    After the path of one that has a key stand a line break and the key. The fingerprint of one that is to be
+    read again is a question mark, which no source makes.
+    """
+    found = dict(
+        db.execute(
+            "select iif(key = '', path, path || char(10) || key), iif(is_retried, '?', fingerprint) from unit"
+            " where source = ? and root = ? and not is_gone",
+            [source, root],
+        )
+    )
+    passed_over = db.execute(
+        "select iif(key = '', path, path || char(10) || key), '?' from excluded join unit on number = unit"
+        " where source = ? and root = ? and not is_gone and patterns <> ?",
+        [source, root, patterns],
+    )
+    found.update(passed_over)
+    return found
+
+
+def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> set[str]:
+    """The paths of the units that are there at a path or in the folder of that name."""
+    query = "select distinct path from unit where source = ? and root = ? and not is_gone and path"
+    own = db.execute(f"{query} = ?", [source, root, folder])
+    below = [source, root, f"{folder}{os.sep}", f"{folder}{chr(ord(os.sep) + 1)}"]
+    return {path for (path,) in (*own, *db.execute(f"{query} > ? and path < ?", below))}
 
 
 def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:

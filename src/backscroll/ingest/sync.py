@@ -1,12 +1,13 @@
 """Bring the archive up to date: read what changed, keep what vanished."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from backscroll.archive import Archive, IntegrityError, Known
+from backscroll.ingest.differences import differences
 from backscroll.ingest.shards import batches, keeps_file, read_batches
 from backscroll.model import Mark, Unit
 from backscroll.sources import Source
@@ -40,8 +41,17 @@ class _Work(Struct):
     known: Known | None
 
 
-def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Synced:
-    """Read every unit that changed since it was last read, and derive what that changes."""
+def sync(
+    archive: Archive,
+    roots: Iterable[tuple[Source, Path]],
+    progress: Progress | None = None,
+    *,
+    paths: Collection[str] | None = None,
+) -> Synced:
+    """Read every unit that changed since it was last read, and derive what that changes.
+
+    Where changes were noticed at some ``paths``, nothing else is looked at.
+    """
     report = Synced()
     began = datetime.now(UTC)
     work: list[_Work] = []
@@ -52,16 +62,10 @@ def sync(archive: Archive, roots: Iterable[tuple[Source, Path]], progress: Progr
             continue
         used.append(source)
         report.roots.append(str(root))
-        known = archive.known_units(source.name, root)
-        unread: set[str] = set()  # databases of which not even the contents could be listed
-        for unit in source.units(root):
-            report.units += 1
-            if not unit.fingerprint:
-                unread.add(unit.path)
-            before = known.pop((unit.path, unit.key), None)
-            if archive.needs_reading(unit, before):
-                work.append(_Work(source, unit, before))
-        vanished += [one.number for (path, _), one in known.items() if not one.is_gone and path not in unread]
+        found = differences(archive, source, root, paths)
+        report.units += found.units
+        work += [_Work(source, unit, known) for unit, known in found.changed]
+        vanished += found.vanished
     report.vanished = len(vanished)
     if vanished:
         archive.mark_gone(vanished)

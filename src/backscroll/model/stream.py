@@ -77,7 +77,7 @@ STORES = (
 )
 
 
-class Unit(Struct, frozen=True):
+class Unit(Struct, frozen=True, gc=False):
     """The smallest thing that can be read again on its own."""
 
     source: str  # "claude-code"

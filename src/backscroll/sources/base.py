@@ -1,6 +1,6 @@
 """What every source can do. Adding one is a room like its neighbours and a line in the registry."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,18 @@ class Source(Protocol):
 
     def units(self, root: Path) -> Iterator[Unit]:
         """What is there. Cheap: names, sizes and change tokens, no parsing."""
+
+    def units_at(self, root: Path, paths: Collection[str]) -> Iterable[Unit] | None:
+        """Of the units those that a change at one of these paths bears on, and all that are in a folder.
+
+        None where only a look at everything can tell.
+        """
+
+    def signs(self, root: Path) -> list[Unit] | None:
+        """Units that change whenever any other does, and come after all others; None where there are none."""
+
+    def watched(self, root: Path) -> list[Path]:
+        """The files and folders that history is written to, whether or not they exist."""
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """What it says from there on. A bad record is a problem; the good ones still arrive."""

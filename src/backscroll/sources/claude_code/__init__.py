@@ -3,7 +3,7 @@
 docs/formats/claude-code.md describes the format and the versions seen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,15 @@ class ClaudeCode:
 
     def units(self, root: Path) -> Iterator[Unit]:
         return places.units(root)
+
+    def units_at(self, root: Path, paths: Collection[str]) -> list[Unit]:
+        return places.units_at(root, paths)
+
+    def signs(self, root: Path) -> None:
+        """Nothing but a look at every file tells whether one of them grew."""
+
+    def watched(self, root: Path) -> list[Path]:
+        return places.watched(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """A transcript from its mark on; the other files anew each time."""

@@ -3,17 +3,23 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from operator import attrgetter
 from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model import Unit
 
-__all__ = ["NAME", "roots", "units"]
+__all__ = ["NAME", "roots", "units", "units_at", "watched"]
 
 NAME = "claude-code"
 
+_SUBAGENTS = "subagents"
+_SIDECAR = ".meta.json"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_NAME = attrgetter("name")
+_join = os.path.join  # a Path costs more than the asking, ten thousand times
+_is_link = os.path.islink
 
 
 def roots(machine: Machine) -> list[Path]:
@@ -61,65 +67,122 @@ def _desktop_roots(machine: Machine) -> list[Path]:
     return sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
 
 
+def watched(root: Path) -> list[Path]:
+    """What is written to while a session is held."""
+    return [root / "projects", root / "history.jsonl"]
+
+
 def units(root: Path) -> Iterator[Unit]:
     """Every transcript below the root, and the log of prompts. Links to folders are not followed."""
     base = str(root)
-    for project in _entries(os.path.join(base, "projects")):  # noqa: PTH118 - ten thousand times a second
-        if not project.is_dir(follow_symlinks=False):
-            continue
-        for entry in _entries(project.path):
-            name = entry.name
-            if name.endswith(".jsonl"):
-                unit = _transcript(base, entry)
-                if unit is not None:
-                    yield unit
-            elif _UUID.fullmatch(name) and entry.is_dir(follow_symlinks=False):
-                yield from _below_session(base, entry.path, name)
-    history = root / "history.jsonl"
-    if (status := _status(history)) is not None:
-        yield _unit(base, str(history), status, "prompts", None)
+    for project in _entries(_join(base, "projects")):
+        if project.is_dir(follow_symlinks=False):
+            yield from _below_project(base, project.path)
+    yield from _prompts(base)
 
 
-def _transcript(root: str, entry: os.DirEntry[str]) -> Unit | None:
-    status = _status(entry)
-    if status is None:
-        return None
-    stem = entry.name.removesuffix(".jsonl")
+def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
+    """The units that changes at these paths bear on; of a folder, all that are in it."""
+    base = str(root)
+    start = f"{base}{os.sep}"
+    found: dict[str, Unit] = {}
+    for path in paths:
+        if path.startswith(start):
+            found |= {unit.path: unit for unit in _at(base, Path(path[len(start) :]).parts)}
+        elif path == base:
+            return list(units(root))
+    return list(found.values())
+
+
+def _at(root: str, parts: tuple[str, ...]) -> Iterator[Unit]:
+    match parts:
+        case ["history.jsonl"]:
+            yield from _prompts(root)
+        case ["projects"]:
+            yield from units(Path(root))
+        case ["projects", project, *below] if not _is_link(folder := _join(root, "projects", project)):
+            match below:
+                case []:
+                    yield from _below_project(root, folder)
+                case [name] if name.endswith((".jsonl", _SIDECAR)):
+                    name = name.removesuffix(_SIDECAR).removesuffix(".jsonl") + ".jsonl"
+                    path = _join(folder, name)
+                    if (status := _status(Path(path))) is not None:
+                        yield _flat(root, path, name, status)
+                case [session, *_] if _UUID.fullmatch(session) and not _is_link(_join(folder, session)):
+                    yield from _below_session(root, _join(folder, session, _SUBAGENTS), session)
+
+
+def _below_project(root: str, folder: str) -> Iterator[Unit]:
+    is_id = _UUID.fullmatch
+    for entry in _entries(folder):
+        name = entry.name
+        if name.endswith(".jsonl"):
+            if (status := _status(entry)) is not None:
+                yield _flat(root, entry.path, name, status)
+        elif is_id(name) and entry.is_dir(follow_symlinks=False):
+            yield from _below_session(root, f"{entry.path}{os.sep}{_SUBAGENTS}", name)
+
+
+def _flat(root: str, path: str, name: str, status: os.stat_result) -> Unit:
+    """A file that lies directly in a project's folder."""
+    stem = name[:-6]
     if _UUID.fullmatch(stem):
-        return _unit(root, entry.path, status, "session", stem)
-    kind = "agent" if entry.name.startswith("agent-") else "other"
-    return _unit(root, entry.path, status, kind, None)
+        token = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+        return Unit(NAME, root, path, "", token, status.st_size, "session", stem)
+    if name.startswith("agent-"):
+        return _agent(root, path, status, _status(Path(f"{path[:-6]}{_SIDECAR}")), None)
+    return Unit(NAME, root, path, "", _token(status), status.st_size, "other")
 
 
 def _below_session(root: str, folder: str, session_id: str) -> Iterator[Unit]:
     """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
-    top = Path(folder, "subagents")
-    waiting = [] if top.is_symlink() else [str(top)]
+    entries = _entries(folder)
+    if entries and _is_link(folder):
+        return
+    waiting = [(entries, session_id)]
     while waiting:
-        here = waiting.pop()
-        parent = _parent(here) or session_id
-        for entry in _entries(here):
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif entry.name.endswith(".jsonl") and (status := _status(entry)) is not None:
-                kind = "agent" if entry.name.startswith("agent-") else "journal"
-                yield _unit(root, entry.path, status, kind, parent)
+        entries, parent = waiting.pop()
+        beside = {entry.name: entry for entry in entries if entry.name.endswith(_SIDECAR)}
+        for entry in entries:
+            name = entry.name
+            if name.endswith(".jsonl"):
+                if (status := _status(entry)) is None:
+                    continue
+                if name.startswith("agent-"):
+                    sidecar = beside.get(f"{name[:-6]}{_SIDECAR}")
+                    yield _agent(root, entry.path, status, sidecar and _status(sidecar), parent)
+                else:
+                    yield Unit(NAME, root, entry.path, "", _token(status), status.st_size, "journal", parent)
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append((_entries(entry.path), _parent(entry.path) or session_id))
 
 
 def _parent(folder: str) -> str | None:
     parts = Path(folder).parts
     for at in range(len(parts) - 1, 0, -1):
-        if parts[at] == "subagents":
+        if parts[at] == _SUBAGENTS:
             return parts[at - 1] if _UUID.fullmatch(parts[at - 1]) else None
     return None
 
 
-def _unit(root: str, path: str, status: os.stat_result, kind: str, session_id: str | None) -> Unit:
-    fingerprint = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
-    if kind == "agent":
-        beside = _status(Path(f"{path.removesuffix('.jsonl')}.meta.json"))
-        fingerprint += f"-{beside.st_mtime_ns}" if beside is not None else ""
-    return Unit(NAME, root, path, "", fingerprint, status.st_size, kind, session_id)
+def _prompts(root: str) -> Iterator[Unit]:
+    path = _join(root, "history.jsonl")
+    if (status := _status(Path(path))) is not None:
+        yield Unit(NAME, root, path, "", _token(status), status.st_size, "prompts")
+
+
+def _agent(
+    root: str, path: str, status: os.stat_result, beside: os.stat_result | None, parent: str | None
+) -> Unit:
+    token = _token(status)
+    if beside is not None:
+        token = f"{token}-{beside.st_mtime_ns}"
+    return Unit(NAME, root, path, "", token, status.st_size, "agent", parent)
+
+
+def _token(status: os.stat_result) -> str:
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
 def _status(path: Path | os.DirEntry[str]) -> os.stat_result | None:
@@ -134,6 +197,6 @@ def _status(path: Path | os.DirEntry[str]) -> os.stat_result | None:
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
+            return sorted(found, key=_NAME)
     except OSError:
         return []

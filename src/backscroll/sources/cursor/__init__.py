@@ -4,7 +4,7 @@ docs/formats/cursor.md describes the stores and the versions met.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,18 @@ class Cursor:
         library = self._library(root)
         library.refresh()
         return listing.units(library)
+
+    def units_at(self, root: Path, paths: Collection[str]) -> None:
+        """What a session is depends on several databases; those that did not change are not asked again."""
+
+    def signs(self, root: Path) -> list[Unit]:
+        """The databases themselves: nothing is written anywhere else."""
+        library = self._library(root)
+        library.refresh()
+        return listing.databases(library)
+
+    def watched(self, root: Path) -> list[Path]:
+        return places.watched(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""

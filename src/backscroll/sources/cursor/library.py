@@ -88,6 +88,10 @@ class Library:
         self._marks = self._storage_ids = None
         self.side = Side(self.root)
 
+    def token(self, path: Path) -> str:
+        """How a database stood before anything that is known of it was read."""
+        return self._tokens.get(path) or change_token(path)
+
     def close(self) -> None:
         for warehouse in self._warehouses.values():
             warehouse.drop()

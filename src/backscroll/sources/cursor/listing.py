@@ -5,7 +5,6 @@ from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 
 from backscroll.model import Unit
-from backscroll.readers.sqlite import change_token
 from backscroll.sources.cursor.composer import SOURCE, is_agent
 from backscroll.sources.cursor.decode import as_text
 from backscroll.sources.cursor.keys import Rows
@@ -13,7 +12,7 @@ from backscroll.sources.cursor.library import Library, Shelfmark
 from backscroll.sources.cursor.prompts import session_of
 from backscroll.sources.cursor.shape import Head
 
-__all__ = ["owned", "units"]
+__all__ = ["databases", "owned", "units"]
 
 
 def units(library: Library) -> Iterator[Unit]:
@@ -33,14 +32,21 @@ def units(library: Library) -> Iterator[Unit]:
     busy = _spoken_for(library)
     for mark in marks:
         yield from _lists(library, mark, taken, tabs, busy)
-    for mark in marks:
-        yield Unit(
+    yield from databases(library)
+
+
+def databases(library: Library) -> list[Unit]:
+    """The databases themselves. What was read of one is of no later state than its fingerprint says."""
+    return [
+        Unit(
             source=SOURCE,
             root=str(library.root),
             path=str(mark.path),
-            fingerprint="" if mark.path in library.faults else change_token(mark.path),
+            fingerprint="" if mark.path in library.faults else library.token(mark.path),
             kind="index",
         )
+        for mark in library.databases()
+    ]
 
 
 def owned(library: Library, mark: Shelfmark) -> frozenset[str]:
@@ -115,7 +121,7 @@ def _lists(
         yield Unit(SOURCE, root, path, f"composer:{name}", token, 1, "session", name, title)
     if lists.has_log and not spoken and mark.storage and mark.storage not in busy:
         yield Unit(
-            SOURCE, root, path, "prompts", change_token(mark.path), 1, "prompts", session_of(mark.storage)
+            SOURCE, root, path, "prompts", library.token(mark.path), 1, "prompts", session_of(mark.storage)
         )
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "roots",
     "search_database",
     "storages",
+    "watched",
 ]
 
 _BUILDS = ("Cursor", "Cursor Nightly")
@@ -65,6 +66,11 @@ def global_database(root: Path) -> Path:
 
 def search_database(root: Path) -> Path:
     return root / "User" / "globalStorage" / "conversation-search.db"
+
+
+def watched(root: Path) -> list[Path]:
+    """What is written to while a session is held."""
+    return [root / "User" / "globalStorage", root / "User" / "workspaceStorage"]
 
 
 def storages(root: Path) -> Iterator[Storage]:

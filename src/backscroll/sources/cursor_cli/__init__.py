@@ -3,7 +3,7 @@
 docs/formats/cursor-cli.md describes the format and the versions seen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,16 @@ class CursorCli:
     def units(self, root: Path) -> Iterator[Unit]:
         self._known.pop(str(root), None)  # it may have changed
         return places.find_units(root)
+
+    def units_at(self, root: Path, paths: Collection[str]) -> list[Unit] | None:
+        self._known.pop(str(root), None)
+        return places.find_units_at(root, paths)
+
+    def signs(self, root: Path) -> None:
+        """Every session has files of its own."""
+
+    def watched(self, root: Path) -> list[Path]:
+        return places.watched(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""

@@ -1,7 +1,7 @@
 """Where Cursor's command line keeps its history, and what is there."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +12,7 @@ from backscroll.model import Unit
 from backscroll.readers.sqlite import change_token
 from backscroll.sources.cursor_cli.layout import rivals_of
 
-__all__ = ["SOURCE", "find_transcripts", "find_units", "roots"]
+__all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots", "watched"]
 
 SOURCE = "cursor-cli"
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
@@ -53,6 +53,35 @@ def find_units(root: Path) -> Iterator[Unit]:
         yield from _session_units(session, root)
     yield from _transcript_units(root)
     yield from _prompt_units(root, root)
+
+
+def watched(root: Path) -> list[Path]:
+    """What is written to while a session is held."""
+    return [root / name for name in ("chats", "acp-sessions", "projects", "prompt_history.json")]
+
+
+def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
+    """The units that changes at these paths bear on; None when one is a transcript, which may have rivals."""
+    folders: set[Path] = set()
+    for path in map(Path, paths):
+        match path.relative_to(root).parts if path.is_relative_to(root) else ():
+            case ("chats", workspace, session, *_):
+                folders.add(root / "chats" / workspace / session)
+            case ("acp-sessions", session, *_):
+                folders.add(root / "acp-sessions" / session)
+            case ("prompt_history.json",):
+                folders.add(root)
+            case ("projects", _, other, *_) if other != "agent-transcripts":
+                continue
+            case _:
+                return None
+    found: list[Unit] = []
+    for folder in sorted(folders):
+        if folder == root:
+            found += _prompt_units(root, root)
+        elif folder in _folders(folder.parent, root):
+            found += _session_units(folder, root)
+    return found
 
 
 def _session_units(folder: Path, root: Path) -> Iterator[Unit]:

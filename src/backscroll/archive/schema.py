@@ -282,7 +282,14 @@ create table excluded (
 );
 """
 
+# A list, its length and a session's place in it are told from this alone.
+_LISTED = """
+create index idx_conversations_listed on conversations(updated_at desc, number desc)
+    where visibility in ('listed', 'archived');
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),
+    ("sessions as they are listed", _LISTED),
 )

@@ -6,26 +6,21 @@ other: blocks are always cut at the same places, so that pages fit together.
 """
 
 import math
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Literal
 
 import tantivy
 from msgspec import Struct
 
+from backscroll.index.counting import By, Counting, Counts, by_session, count
 from backscroll.index.matching import Matching, Piece
 from backscroll.index.query import Query
 
-__all__ = ["By", "Hit", "Hits", "Snapshot"]
-
-By = Literal["session", "message"]
+__all__ = ["By", "Hit", "Hits", "Search", "Snapshot"]
 
 _FIRST_BLOCK = 500
 _GROWTH = 4
-_MOST_SESSIONS = 1 << 24
 _RECENT_BONUS = 0.25
 _HALF_LIFE_DAYS = 90.0
 _DAY = 86_400_000
@@ -52,60 +47,74 @@ class Hits(Struct, frozen=True):
     is_varied: bool = False  # words count in other forms, too
 
 
+class Search:
+    """A page that was found, while its sessions may still be counted in a thread of their own."""
+
+    def __init__(self, hits: list[Hit], counts: Counting | Counts, **facts: bool) -> None:
+        self.hits = hits
+        self._counts = counts
+        self._facts = facts
+
+    @property
+    def is_varied(self) -> bool:
+        return self._facts.get("is_varied", False)
+
+    def finish(self) -> Hits:
+        """The page with its counts."""
+        counts = self._counts.result() if isinstance(self._counts, Counting) else self._counts
+        counted = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
+        return Hits(counted, counts.total, **self._facts)
+
+
 class Snapshot:
     """The index as it was after one commit. Pages taken from the same snapshot fit together."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
-        self._counts: dict[Query, _Counts] = {}
+        self._kept: dict[tuple[Query, By], Counting] = {}
 
     def search(
         self, matching: Matching, *, limit: int, offset: int, by: By, now: datetime | None = None
-    ) -> Hits:
+    ) -> Search:
         """One page of the best messages, or of the sessions they are in."""
         if matching.is_empty:
-            return Hits([], 0)
+            return Search([], Counts(0))
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
         wanted, is_varied = matching.strict(), False
+        counting = self._counting(matching.query, wanted, by)
         first = self._first(wanted, matching.is_ranked)
         if not first and (varied := matching.varied()) is not None:
-            wanted, first, is_varied = varied, self._first(varied, matching.is_ranked), True
+            wanted, is_varied, counting = varied, True, Counting(self.searcher, varied, by)
+            first = self._first(varied, matching.is_ranked)
         if not first and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         blocks = self._blocks(wanted, first, is_ranked=matching.is_ranked, today=today)
-        if by == "message":
-            hits = _page(blocks, limit=limit, offset=offset)
-            return Hits(hits, self._count(wanted, first), is_varied=is_varied)
-        hits = _page(_grouped(blocks), limit=limit, offset=offset)
-        counts = self._counted(matching.query, wanted, first)
-        counted = [_counting(hit, counts.of(hit.session)) for hit in hits]
-        return Hits(counted, len(counts.buckets), is_varied=is_varied)
+        hits = _page(blocks if by == "message" else _grouped(blocks), limit=limit, offset=offset)
+        return Search(hits, counting, is_varied=is_varied)
 
     def _loosely(
         self, matching: Matching, pieces: list[Piece], *, limit: int, offset: int, by: By, today: int
-    ) -> Hits:
+    ) -> Search:
         """The best of what has some of the words. It is not counted: nearly everything has one of them."""
         wanted = matching.any_of(pieces)
         blocks = self._blocks(wanted, self._first(wanted, True), is_ranked=True, today=today)
         if by == "message":
-            return Hits(_page(blocks, limit=limit, offset=offset), None, is_relaxed=True, is_varied=True)
+            hits = _page(blocks, limit=limit, offset=offset)
+            return Search(hits, Counts(None), is_relaxed=True, is_varied=True)
         groups = _grouped(blocks)
-        best = next(groups, [])
-        hits = _page(chain([self._covering(matching, pieces, best)], groups), limit=limit, offset=offset)
-        counts = _Counts(self._sessions(matching.among(wanted, {hit.session for hit in hits})))
-        counted = [_counting(hit, counts.of(hit.session)) for hit in hits]
-        return Hits(counted, None, is_relaxed=True, is_varied=True)
+        best = self._covering(matching, pieces, next(groups, []))
+        hits = _page(chain([best], groups), limit=limit, offset=offset)
+        there = matching.among(wanted, {hit.session for hit in hits})
+        counts = Counts(None, by_session(self.searcher, there))
+        return Search(hits, counts, is_relaxed=True, is_varied=True)
 
     def _covering(self, matching: Matching, pieces: list[Piece], hits: list[Hit]) -> list[Hit]:
         """The best sessions ranked anew: what other messages of a session have of the words counts too."""
         some = hits[:_COVERED]
-        sessions = {hit.session for hit in some}
-        if not sessions:
-            return hits
         scores = {hit.session: hit.score for hit in some}
-        for piece in pieces:
+        for piece in pieces if some else ():
             bonus = _COVER_BONUS * self._rarity(piece)
-            for bucket in self._sessions(matching.among(piece.query, sessions)):
+            for bucket in by_session(self.searcher, matching.among(piece.query, list(scores))):
                 scores[bucket["key"]] += bonus
         again = [Hit(hit.session, hit.position, scores[hit.session]) for hit in some]
         return sorted(again, key=lambda hit: -hit.score) + hits[_COVERED:]
@@ -113,6 +122,14 @@ class Snapshot:
     def _rarity(self, piece: Piece) -> float:
         known = sum(self.searcher.doc_freq(field, term) for field, term in piece.terms)
         return math.log1p(self.searcher.num_docs / (known + 1)) if piece.terms else 1.0
+
+    def _counting(self, query: Query, wanted: tantivy.Query, by: By) -> Counting:
+        """The count of what a query finds; that of the last few queries is kept for their next pages."""
+        known = self._kept.pop((query, by), None) or Counting(self.searcher, wanted, by)
+        while len(self._kept) >= _KEPT_COUNTS:
+            self._kept.pop(next(iter(self._kept)))
+        self._kept[query, by] = known
+        return known
 
     def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
         """Every message that the engine finds, newest first, those without a time last."""
@@ -122,8 +139,7 @@ class Snapshot:
 
     def count(self, wanted: tantivy.Query) -> int:
         """How many messages the engine finds."""
-        found = self.searcher.search(tantivy.Query.const_score_query(wanted, 0.0), 1, count=True)
-        return getattr(found, "count", None) or 0
+        return count(self.searcher, wanted)
 
     def note(self, wanted: tantivy.Query, field: str) -> str | None:
         """What is stored with the one document that the engine finds."""
@@ -158,49 +174,12 @@ class Snapshot:
             offset, size = offset + size, size * _GROWTH
             block = self._block(wanted, offset, size, is_ranked)
 
-    def _count(self, wanted: tantivy.Query, first: list["_Row"]) -> int:
-        return len(first) if len(first) < _FIRST_BLOCK else self.count(wanted)
-
-    def _sessions(self, wanted: tantivy.Query) -> list[dict[str, int]]:
-        """How many messages of each session a query finds, by the sessions' numbers."""
-        terms = {"field": "session", "size": _MOST_SESSIONS, "order": {"_key": "asc"}}
-        found: list[dict[str, int]] = self.searcher.aggregate(wanted, {"sessions": {"terms": terms}})[
-            "sessions"
-        ]["buckets"]
-        return found
-
-    def _counted(self, query: Query, wanted: tantivy.Query, first: list["_Row"]) -> "_Counts":
-        """How many messages of each session are found."""
-        if len(first) < _FIRST_BLOCK:
-            found = Counter(row.session for row in first)
-            return _Counts([{"key": key, "doc_count": found[key]} for key in sorted(found)])
-        if query not in self._counts:
-            counts = _Counts(self._sessions(wanted))
-            while len(self._counts) >= _KEPT_COUNTS:
-                self._counts.pop(next(iter(self._counts)))
-            self._counts[query] = counts
-        return self._counts[query]
-
-
-class _Counts(Struct, frozen=True):
-    """Messages by session, as the engine gives them: sorted, and left as they are, for there are many."""
-
-    buckets: list[dict[str, int]]
-
-    def of(self, session: int) -> int:
-        place = bisect_left(self.buckets, session, key=lambda bucket: bucket["key"])
-        return self.buckets[place]["doc_count"]
-
 
 class _Row(Struct, frozen=True, gc=False):
     score: float
     session: int
     position: int
     at: float | None
-
-
-def _counting(hit: Hit, count: int) -> Hit:
-    return Hit(hit.session, hit.position, hit.score, count)
 
 
 def _hit(row: _Row) -> Hit:

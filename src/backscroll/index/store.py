@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import tantivy
 
     from backscroll.index.scan import Pattern
-    from backscroll.index.search import By, Hit, Hits, Snapshot
+    from backscroll.index.search import By, Hit, Hits, Search, Snapshot
     from backscroll.index.writing import Note, Writer
 
 __all__ = ["Index", "IndexDamagedError"]
@@ -130,6 +130,10 @@ class Index:
 
     def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Hits":
         """One page: the best message of each session, or messages, best first; newest first without words."""
+        return self.finish(self.start(query, limit=limit, offset=offset, by=by))
+
+    def start(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Search":
+        """The same page before all is counted, to be looked at while the counting goes on."""
         from backscroll.index.matching import Matching
 
         matching = Matching(query)
@@ -137,6 +141,11 @@ class Index:
             return self._current().search(
                 matching, limit=min(max(limit, 0), _MOST), offset=max(offset, 0), by=by
             )
+
+    def finish(self, search: "Search") -> "Hits":
+        """The page that was started, with its counts."""
+        with self._guarded():
+            return search.finish()
 
     def candidates(self, pattern: "Pattern", query: Query | None = None) -> "Iterator[Hit]":
         """Every message that may hold the pattern, newest first; the caller looks at its text.

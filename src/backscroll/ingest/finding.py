@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from backscroll.archive import Archive, Passage
+from msgspec.structs import replace
+
+from backscroll.archive import Archive, Passage, Place
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.indexing import searchable
 from backscroll.model import SearchMatch, SearchResult
@@ -31,17 +33,22 @@ def find_words(
     from backscroll.index.spans import spans_of
 
     start = time.perf_counter()
-    found = index.search(query, limit=limit, offset=offset, by=by)
-    passages = archive.passages((hit.session, hit.position) for hit in found.hits)
+    search = index.start(query, limit=limit, offset=offset, by=by)
+    passages = archive.passages((hit.session, hit.position) for hit in search.hits)
     finds = []
-    for hit in found.hits:
+    for hit in search.hits:
         passage = passages.get((hit.session, hit.position))
         if passage is not None:
             text = searchable(passage.message)
-            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=found.is_varied)))
+            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=search.is_varied)))
+    matches = list(_matches(archive, finds, context))
+    found = index.finish(search)
+    counts = {(hit.session, hit.position): hit.match_count for hit in found.hits}
     met = offset + len(found.hits)
     return SearchResult(
-        data=tuple(_matches(archive, finds, context)),
+        data=tuple(
+            replace(match, match_count=counts[find.place]) for match, find in zip(matches, finds, strict=True)
+        ),
         total=found.total,
         total_at_least=None if found.total is not None else met,
         limit=limit,
@@ -111,6 +118,10 @@ class _Find:
         self.passage = passage
         self.text = text
         self.spans = spans
+
+    @property
+    def place(self) -> Place:
+        return self.hit.session, self.hit.position
 
 
 def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:

@@ -313,6 +313,10 @@ class Archive:
         """The sessions that something was read about since a moment, by whichever process."""
         return changes.touched(self._db, since)
 
+    def unsettled(self) -> set[Key]:
+        """The sessions that something was read about which has not been told yet."""
+        return changes.unsettled(self._db)
+
     def standings(self, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
         """How far these sessions have come, or all that a list shows."""
         return changes.standings(self._db, keys)

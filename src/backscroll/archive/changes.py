@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["Key", "Standing", "moment", "standings", "touched"]
+__all__ = ["Key", "Standing", "moment", "standings", "touched", "unsettled"]
 
 Key = tuple[str, str]  # a session's platform and id
 
@@ -39,6 +39,15 @@ def touched(db: sqlite3.Connection, since: int) -> set[Key]:
         "select distinct k.platform, k.session from ledger l join kin k on k.unit = l.unit"
         " where l.number > ?",
         [since],
+    )
+    return {(platform, id_) for platform, id_ in rows}
+
+
+def unsettled(db: sqlite3.Connection) -> set[Key]:
+    """The sessions that something was read about which has not been told yet."""
+    rows = db.execute(
+        "select distinct k.platform, k.session from account a join kin k on k.number = a.number"
+        " where not a.is_settled"
     )
     return {(platform, id_) for platform, id_ in rows}
 

@@ -1,5 +1,6 @@
 """Notice what the tools write while they write it, and read it at once."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,21 +26,12 @@ __all__ = ["Change", "Watcher"]
 
 Roots = Callable[[], Iterable[tuple[Source, Path]]]
 
-# Where a tool writes history below its root. A root as a whole holds caches and extensions by the thousand.
-_PLACES = (
-    "projects",
-    "history.jsonl",
-    "User/globalStorage",
-    "User/workspaceStorage",
-    "chats",
-    "acp-sessions",
-    "prompt_history.json",
-)
 _ENDINGS = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
 _DEBOUNCE = 100  # ms
 _STEP = 25  # ms of quiet that end a burst
+_TICK = 100  # ms, after which what could not be done at once is tried again
 _BEAT = 1.0  # seconds, after which places that appeared are noticed
-_REST = 1.0  # seconds at most between two looks, for as long as the first one took
+_REST = 0.1  # seconds at most between two looks, for as long as the first one took
 _PATIENCE = 0.25  # seconds to wait for another process that is reading the same change
 _POLL = 2.0  # seconds between two looks where nothing tells of changes
 _ROUND = 60.0  # seconds, after which everything is looked at, should a change have gone unnoticed
@@ -61,9 +53,11 @@ class Watcher:
     def __init__(self, archive: Archive, index: Index, roots: Roots) -> None:
         self._archive = archive
         self._index = index
-        self._roots = roots
+        self._all_roots = roots
+        self._sources: dict[str, Source] = {}  # kept, for they remember what has not changed
         self._moment = archive.moment()
-        self._is_behind = True  # something is still to be read or indexed
+        self._is_behind = True  # it is not known what is still to be read or indexed
+        self._unsure: set[str] = set()  # folders to be looked at once more
         self._rounded = 0.0
 
     def changes(self, stop: Event) -> Iterator[Change]:
@@ -71,13 +65,15 @@ class Watcher:
         known = self._archive.standings()
         unclear: set[Key] = set()
         for keys in self.touched(stop):
-            for key, now in self._archive.standings(keys | unclear).items():
+            keys |= unclear
+            if not keys:
+                continue
+            # Of these something was read that nobody has told yet, perhaps another process is about to.
+            unclear = keys & self._archive.unsettled()
+            for key, now in self._archive.standings(keys).items():
                 if now != known.get(key) and (change := self._change(known.get(key), now)) is not None:
                     yield change
-                    keys.discard(key)
                 known[key] = now
-            # Another process has read these, and may only now be about to tell what that changes.
-            unclear = keys
 
     def touched(self, stop: Event) -> Iterator[set[Key]]:
         """The sessions that something was read about, time and again; often none."""
@@ -91,6 +87,10 @@ class Watcher:
             yield keys
             # A tool that writes all the time is not to cost all the time of a processor.
             stop.wait(min(took, _REST))
+
+    def _roots(self) -> Iterator[tuple[Source, Path]]:
+        for source, root in self._all_roots():
+            yield self._sources.setdefault(source.name, source), root
 
     def _change(self, before: Standing | None, now: Standing) -> Change | None:
         summary = self._archive.by_number(now.number)
@@ -109,19 +109,26 @@ class Watcher:
         now = time.monotonic()
         if paths is None or self._is_behind or now - self._rounded > _ROUND:
             self._rounded = now
-            self._is_behind = not self._read(list(self._roots()))
-        elif paths:
+            self._unsure.clear()
+            self._is_behind = not self._read(list(self._roots()), None)
+        elif paths or self._unsure:
+            paths |= self._unsure
             # In a new folder files may have been written before anybody watched it.
-            is_doubtful = any(Path(path).is_dir() for path in paths)
-            self._is_behind = not self._read(_affected(self._roots(), paths)) or is_doubtful
+            self._unsure = {path for path in paths - self._unsure if os.path.isdir(path)}  # noqa: PTH112
+            affected = _affected(self._roots(), paths)
+            if affected:
+                self._is_behind = not self._read(affected, paths)
+            else:
+                # The system spells paths in another way than the user.
+                self._is_behind = not self._read(list(self._roots()), None)
 
-    def _read(self, roots: Iterable[tuple[Source, Path]]) -> bool:
+    def _read(self, roots: Iterable[tuple[Source, Path]], paths: set[str] | None) -> bool:
         """Whether archive and index are up to date now; not while another process holds one of them."""
         with self._archive.patience(_PATIENCE) as archive:
             if archive is None:
                 return False
             try:
-                sync(archive, roots)
+                sync(archive, roots, paths=paths)
             except IntegrityError:
                 return False
             except sqlite3.OperationalError as error:
@@ -132,21 +139,19 @@ class Watcher:
 
 
 def _affected(roots: Iterable[tuple[Source, Path]], paths: set[str]) -> list[tuple[Source, Path]]:
-    """The roots that the paths are below; all when the system spells paths in another way than the user."""
-    every = list(roots)
-    found = [
-        (source, root) for source, root in every if any(Path(path).is_relative_to(root) for path in paths)
+    """The roots that one of the paths is at or below."""
+    return [
+        (source, root) for source, root in roots if any(Path(path).is_relative_to(root) for path in paths)
     ]
-    return found or every
 
 
 def _existing(roots: Roots) -> dict[Path, int]:
     """The places to watch, and which file or folder each is at the moment."""
     found: dict[Path, int] = {}
-    for _, root in roots():
-        for place in _PLACES:
+    for source, root in roots():
+        for place in source.watched(root):
             with suppress(OSError):
-                found[root / place] = (root / place).stat().st_ino
+                found[place] = place.stat().st_ino
     return found
 
 
@@ -179,7 +184,7 @@ def _reported(places: Iterable[Path], stop: Event) -> Iterator[set[str] | None]:
                 debounce=_DEBOUNCE,
                 step=_STEP,
                 stop_event=stop,
-                rust_timeout=int(_BEAT * 1000),
+                rust_timeout=_TICK,
                 yield_on_timeout=True,
                 ignore_permission_denied=True,
             ):
@@ -190,5 +195,5 @@ def _reported(places: Iterable[Path], stop: Event) -> Iterator[set[str] | None]:
 
 
 def _is_history(kind: "Kind", path: str) -> bool:
-    """Whether a change may be one of history; a new folder may have some in it."""
-    return path.endswith(_ENDINGS) or (kind.name == "added" and not path.endswith("-shm"))
+    """Whether a change may be one of history; a folder that comes or goes may have some in it."""
+    return path.endswith(_ENDINGS) or (kind.name != "modified" and not path.endswith("-shm"))

@@ -79,10 +79,9 @@ class Cursor:
         """Nothing is deleted by itself."""
 
     def close(self) -> None:
-        """Close all databases and forget what was fetched ahead."""
+        """Close all databases and forget what was fetched ahead, but not what databases listed."""
         for library in self._libraries.values():
             library.close()
-        self._libraries.clear()
 
     def _library(self, root: Path) -> Library:
         return self._libraries.setdefault(str(root), Library(root))

@@ -13,19 +13,23 @@ from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
 from backscroll.archive.compacting import Compacted, compact, vacuum
 from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
-from backscroll.archive.derive import Session, affected, mark_copies
+from backscroll.archive.derive import Session, affected, mark_copies, settle
+from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.forgetting import Forgotten
+from backscroll.archive.kept_rows import keep_rows
+from backscroll.archive.leaning import lean
 from backscroll.archive.merging import merge
 from backscroll.archive.passages import Passage, Place
-from backscroll.archive.reading import Filter
+from backscroll.archive.responses import find_makers
 from backscroll.archive.retelling import Original
 from backscroll.archive.rows import end_sessions, write_session
 from backscroll.archive.status import Status, status, verify
 from backscroll.archive.trouble import is_busy
 from backscroll.archive.turn import turn
 from backscroll.archive.units import Known
+from backscroll.archive.workspaces import workspace_hashes
 from backscroll.archive.writing import UnitWriter
-from backscroll.model import Item, Mark, Message, SessionSummary, Unit
+from backscroll.model import Item, Mark, Message, Row, SessionSummary, Unit
 
 __all__ = [
     "Archive",
@@ -136,8 +140,9 @@ class Archive:
         event: str,
         is_appended: bool = False,
         keeps_file: bool = False,
+        rows: Iterable[Row] = (),
     ) -> None:
-        """Record a unit and all that was read from it, or none of it."""
+        """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are."""
         try:
             with transaction(self._db):
                 if forgetting.is_forgotten(self._db, unit.path, unit.key):
@@ -160,7 +165,10 @@ class Archive:
                 if writer.was_excluded:
                     writer.tally.mark = None  # when it is not excluded any more, it is read from the start
                 units.exclude(self._db, number, self._barrier.digest if writer.was_excluded else None)
-                units.record(self._db, number, unit, writer.tally, event=event)
+                is_retried = False
+                if not writer.was_forgotten and not writer.was_excluded:
+                    is_retried = not keep_rows(self._db, number, rows)
+                units.record(self._db, number, unit, writer.tally, event=event, is_retried=is_retried)
         except _UnreadError:
             # Locked or unreadable for now: what it told before stands, and it is tried again.
             with transaction(self._db):
@@ -193,10 +201,12 @@ class Archive:
                     ids = account.closing.metadata.get("other_session_ids")
                     if ids:
                         foreign[account.number] = set(ids)
-            mark_copies(self._db, changed, foreign)
+            mark_copies(self._db, foreign)
+            find_makers(self._db)
             for session in sessions:
                 write_session(self._db, session, now)
-            self._db.execute("update account set is_settled = 1 where not is_settled")
+            lean(self._db)
+            settle(self._db)
         return len(sessions)
 
     def problems_since(self, at: datetime) -> int:
@@ -252,7 +262,7 @@ class Archive:
     def unsettle(self) -> None:
         """Have every session derived anew."""
         with transaction(self._db):
-            self._db.execute("update account set is_settled = 0")
+            self._db.execute("update account set is_settled = 0, compared = 0")
 
     def compact(self) -> Compacted:
         """Make the file as small as it can be."""
@@ -331,6 +341,17 @@ class Archive:
         """How many sessions pass a filter."""
         return reading.count(self._db, wanted)
 
+    def numbers(self, wanted: Filter) -> set[int]:
+        """The numbers of the sessions that pass a filter, and of the subagents they started."""
+        return numbers(self._db, wanted)
+
+    def workspace_hashes(self, called: str) -> list[str]:
+        """The workspaces of a path, a name, the end of a path or a host.
+
+        Raises `WorkspaceNotFoundError` with the candidates when the end of a path fits several.
+        """
+        return workspace_hashes(self._db, called)
+
     def find(self, id_: str) -> list[SessionSummary]:
         """Sessions and subagents whose id begins so."""
         return reading.find(self._db, id_)
@@ -339,10 +360,6 @@ class Archive:
         """The session or subagent that has this number in the archive."""
         return reading.by_number(self._db, number)
 
-    def message_at(self, summary: SessionSummary, position: int) -> Message | None:
-        """One message of a session."""
-        return reading.message_at(self._db, summary, position)
-
     def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in."""
         return passages.passages(self._db, places)
@@ -350,10 +367,6 @@ class Archive:
     def indexes(self, numbers: Iterable[int]) -> dict[int, int]:
         """The places of sessions in the whole list, from 1, by their numbers."""
         return passages.indexes(self._db, numbers)
-
-    def index_of(self, summary: SessionSummary) -> int:
-        """A session's place in the whole list, from 1."""
-        return reading.index_of(self._db, summary)
 
     def agents_started(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         """The subagents below a session, each with the id of the call that started it, where it is known."""

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
 from hashlib import blake2b
 
 import msgspec
@@ -13,21 +15,42 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["Piece", "compress", "decompress", "pack", "record_number", "unpack"]
+__all__ = [
+    "Piece",
+    "compress",
+    "decoded",
+    "decompress",
+    "milliseconds",
+    "number_of",
+    "pack",
+    "record_number",
+    "unpack",
+]
 
 _LEVEL = 3
+_SMALL = 64  # bytes that are not worth it
+_MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed body begins with
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Message])
 _parts_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
 _message_decoder = msgspec.msgpack.Decoder(Message)
 
 
+@cache
+def _compressor() -> zstd.ZstdCompressor:
+    """One for all: its tables cost more than a small body does."""
+    return zstd.ZstdCompressor(_LEVEL)
+
+
 def compress(data: bytes) -> bytes:
-    return zstd.compress(data, _LEVEL)
+    """Bytes in less room; a few stay as they are."""
+    if len(data) < _SMALL and not data.startswith(_MAGIC):
+        return data
+    return _compressor().compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def decompress(data: bytes) -> bytes:
-    return zstd.decompress(data)
+    return zstd.decompress(data) if data.startswith(_MAGIC) else data
 
 
 def pack(messages: Sequence[Message]) -> bytes:
@@ -36,14 +59,19 @@ def pack(messages: Sequence[Message]) -> bytes:
 
 
 def unpack(body: bytes) -> list[Message]:
-    return _decoder.decode(decompress(body))
+    return decoded(decompress(body))
+
+
+def decoded(plain: bytes) -> list[Message]:
+    """The messages of a piece that is no longer compressed."""
+    return _decoder.decode(plain)
 
 
 class Piece:
     """Messages packed together, of which only those asked for are decoded."""
 
-    def __init__(self, body: bytes) -> None:
-        self._parts = _parts_decoder.decode(decompress(body))
+    def __init__(self, plain: bytes) -> None:
+        self._parts = _parts_decoder.decode(plain)
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -52,9 +80,18 @@ class Piece:
         return _message_decoder.decode(self._parts[place])
 
 
+def number_of(id_: str) -> int:
+    """An id as a number, the same in every archive."""
+    digest = blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
 def record_number(id_: str, session_id: str = "") -> int:
     """A message's record as a number: the same in every session that holds it, if it is the same anywhere."""
     record = record_of(id_)
-    name = record if is_universal(record) else f"{session_id} {record}"
-    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    return number_of(record if is_universal(record) else f"{session_id} {record}")
+
+
+def milliseconds(at: datetime | None) -> int | None:
+    """A time as rows keep it."""
+    return int(at.timestamp() * 1000) if at is not None else None

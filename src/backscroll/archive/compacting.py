@@ -50,11 +50,20 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
     """One file's pieces in as few as can be; how many fewer there are."""
     with transaction(db):
         numbers = db.execute(
-            "select rowid from raw where unit = ? and state = ? order by offset", [unit, state]
+            "select rowid, offset, size, base from raw where unit = ? and state = ? order by offset",
+            [unit, state],
         ).fetchall()
         pending = bytearray()
         start = written = 0
-        for (number,) in numbers:
+        for number, offset, size, base in numbers:
+            if base is not None:  # it repeats another file, and stays as it is
+                if pending:
+                    _insert(db, unit, state, start, bytes(pending))
+                    written += 1
+                    pending.clear()
+                start = offset + size
+                written += 1
+                continue
             digest, body = db.execute("select sha256, body from raw where rowid = ?", [number]).fetchone()
             data = decompress(body)
             if sha256(data).digest() != digest:

@@ -6,6 +6,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
+from backscroll.archive.bodies import number_of
 from backscroll.archive.schema import MIGRATIONS
 from backscroll.archive.trouble import trouble
 from backscroll.errors import ArchiveError
@@ -51,6 +54,8 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
             f" knows {len(MIGRATIONS)}); update Backscroll, or name another folder with --home",
             path,
         )
+    db.create_function("number_of", 1, lambda id_: id_ if id_ is None else number_of(id_), deterministic=True)
+    db.create_function("tokens_of", 2, _tokens_of, deterministic=True)
     with transaction(db):
         version = db.execute("pragma user_version").fetchone()[0]
         db.execute(
@@ -65,6 +70,12 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
                 "insert into migration values (?, ?, ?)", [number, name, datetime.now(UTC).isoformat()]
             )
         db.execute(f"pragma user_version = {len(MIGRATIONS)}")
+
+
+def _tokens_of(usage: bytes, name: str) -> int | float | str | None:
+    """One figure of a response, from how the first archives kept it."""
+    found: int | float | str | None = msgspec.msgpack.decode(usage).get(name)
+    return found
 
 
 @contextmanager

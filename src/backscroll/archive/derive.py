@@ -10,7 +10,9 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Session", "affected", "mark_copies"]
+from backscroll.archive.words import Words
+
+__all__ = ["Session", "affected", "mark_copies", "settle"]
 
 _FAR = 1 << 62
 
@@ -23,21 +25,28 @@ class Session(NamedTuple):
 
 
 def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
-    """The sessions that changed accounts bear on: their own, those they share with, those they name."""
+    """The sessions that changed accounts bear on: their own, those they share with, those they name.
+
+    Of an account that grew, only what is new can be shared with others that did not know it before.
+    """
     _find_parents(db)
-    db.execute("create temp table if not exists changed (account integer primary key)")
+    db.execute("create temp table if not exists changed (account integer primary key, compared integer)")
     db.execute("delete from changed")
-    db.executemany("insert or ignore into changed values (?)", [(number,) for number in accounts])
+    db.executemany(
+        "insert or ignore into changed select number, compared from account where number = ?",
+        [(number,) for number in accounts],
+    )
     found: set[Session] = set()
     for query in (
         "select platform, session from kin where number in (select account from changed)",
         "select distinct a.platform, a.session"
-        " from changed c cross join message m on m.account = c.account"
+        " from changed c cross join message m on m.account = c.account and m.position >= c.compared"
         " cross join message o on o.record = m.record join kin a on a.number = o.account"
         " where o.account <> m.account",
         "select distinct a.platform, a.session"
         " from changed c cross join response r on r.account = c.account cross join response o on o.id = r.id"
-        " join kin a on a.number = o.account where o.account <> r.account",
+        " join kin a on a.number = o.account"
+        " where o.account <> r.account and (c.compared = 0 or r.is_copy is null)",
         "select distinct a.platform, a.session"
         " from changed c join account own on own.number = c.account join naming n on n.unit = own.unit"
         " join message m on m.record = n.record join kin a on a.number = m.account",
@@ -49,13 +58,20 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
     return found
 
 
+def settle(db: sqlite3.Connection) -> None:
+    """Note that the changed accounts have been compared with all others, and their sessions told."""
+    db.execute(
+        "update account set is_settled = 1, compared = messages where number in (select account from changed)"
+    )
+
+
 def _find_parents(db: sqlite3.Connection) -> None:
     """Whose those subagents are that do not say: a session names them, or a call of its started them."""
     db.execute(
         "update account set found_parent = coalesce("
         " (select p.id from child c join account p on p.number = c.account where c.id = account.id"
         "  order by p.id limit 1),"
-        " (select s.id from link l join message m on m.call = l.tool_call_id"
+        " (select s.id from link l join message m on m.call = l.call"
         "  join account s on s.number = m.account and not s.is_agent where l.agent_id = account.id"
         "  order by l.strength, s.id limit 1)) where is_agent and parent_id is null"
     )
@@ -73,20 +89,19 @@ class _Holder(NamedTuple):
     account: int
 
 
-def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[int, set[str]]) -> None:
-    """Say of every message that another session held first whose it is.
+def mark_copies(db: sqlite3.Connection, foreign: dict[int, set[str]]) -> None:
+    """Say of every message of the changed accounts that another session held first whose it is.
 
     Copies are stamped anew, so the earliest time decides; then an account whose file calls the line another
     session's (``foreign``: ids that an account's lines name beside its own); then the one that began first.
     """
     db.execute("create temp table if not exists shared (record integer primary key)")
     db.execute("delete from shared")
-    for number in accounts:
-        db.execute(
-            "insert or ignore into shared select m.record from message m where m.account = ? and exists"
-            " (select 1 from message o where o.record = m.record and o.account <> m.account)",
-            [number],
-        )
+    db.execute(
+        "insert or ignore into shared select m.record from changed c cross join message m"
+        " on m.account = c.account and m.position >= c.compared where exists"
+        " (select 1 from message o where o.record = m.record and o.account <> m.account)"
+    )
     rows = db.execute(
         "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
         " a.id, coalesce(min(first.at), ?)"
@@ -99,15 +114,19 @@ def mark_copies(db: sqlite3.Connection, accounts: Iterable[int], foreign: dict[i
     for record, account, is_forked, at, is_agent, id_, began in rows:
         holder = _Holder(bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account)
         holders.setdefault(record, []).append(holder)
+    words = Words(db)
+    changes: list[tuple[bool, int | None, int, int]] = []
     for record, held in holders.items():
         ranked = sorted(held, key=lambda one: one._replace(names_another=_names_another(one, held, foreign)))
         owner = ranked[0]
         for holder in ranked:
             is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
-            db.execute(
-                "update message set copied_from = iif(?, forked_from, ?) where account = ? and record = ?",
-                [is_own, owner.id, holder.account, record],
-            )
+            changes.append((is_own, words.number(owner.id), holder.account, record))
+    db.executemany(
+        "update message indexed by message_record set copied_from = iif(?, forked_from, ?)"
+        " where account = ? and record = ?",
+        changes,
+    )
 
 
 def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:

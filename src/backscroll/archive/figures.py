@@ -5,14 +5,25 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
-from backscroll.model import TokenUsage
+from backscroll.archive.words import FIXED
 from backscroll.readers.times import iso
 
 __all__ = ["Figures", "moment"]
 
-_FAR = 1 << 61
+_MESSAGES = (
+    "select coalesce(sum(is_active and role <> {system} and agent_id is null), 0),"
+    " coalesce(sum(is_active and role = {user} and agent_id is null and copied_from is null"
+    " and coalesce(kind, {queued}) = {queued}), 0), min(at), max(at) from message where account = ?"
+).format_map(FIXED)
+_CHANGES = (
+    "select coalesce(sum(e.added + e.removed), 0) from edit e cross join message m"
+    " on m.account = e.account and m.position = e.position"
+    " where e.account = ? and m.is_active and m.copied_from is null and m.status = {completed}"
+).format_map(FIXED)
+_TOKENS = (
+    "select sum(coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_creation, 0)"
+    " + coalesce(cache_read, 0)), max(is_at_least) from response where account = ? and is_copy is not 1"
+)
 
 
 def moment(milliseconds: int | None) -> datetime | None:
@@ -24,50 +35,66 @@ class Figures:
 
     def __init__(self, db: sqlite3.Connection, own: Iterable[int], helpers: Iterable[int] = ()) -> None:
         self.db = db
-        db.execute("create temp table if not exists chosen (account integer primary key, is_helper integer)")
-        db.execute("delete from chosen")
-        db.executemany("insert or ignore into chosen values (?, 0)", [(number,) for number in own])
-        db.executemany("insert or ignore into chosen values (?, 1)", [(number,) for number in helpers])
+        self._own, self._helpers = sorted(own), sorted(helpers)
         self.is_at_least = False
         self.tokens = self._tokens()
-        (self.messages, self.interactions, first, last) = db.execute(
-            "select coalesce(sum(is_active and role <> 'system' and agent_id is null), 0),"
-            " coalesce(sum(is_active and role = 'user' and agent_id is null and copied_from is null"
-            " and coalesce(kind, 'queued') = 'queued'), 0), min(at), max(at)"
-            " from chosen cross join message using (account) where not is_helper"
-        ).fetchone()
+        self.messages = self.interactions = 0
+        first: int | None = None
+        last: int | None = None
+        for account in self._own:
+            messages, interactions, began, ended = db.execute(_MESSAGES, [account]).fetchone()
+            self.messages += messages
+            self.interactions += interactions
+            if began is not None:
+                first = began if first is None else min(first, began)
+                last = ended if last is None else max(last, ended)
         self.first_at, self.last_at = moment(first), moment(last)
         self.tools = self._column(
-            "select tool from chosen cross join message using (account)"
-            " where not is_helper and tool is not null and is_active order by account, position"
+            "select text from message join word on number = tool where account = ? and is_active"
+            " order by position"
         )
-        self.models = self._column(
-            "select model from chosen cross join message using (account)"
-            " where not is_helper and model is not null group by model order by count(*) desc, model"
+        self.models = self._models()
+        self.inlined = sorted(
+            set(
+                self._column(
+                    "select text from (select distinct agent_id from message where account = ?"
+                    " and agent_id is not null) join word on number = agent_id"
+                )
+            )
         )
-        self.inlined = self._column(
-            "select distinct agent_id from chosen cross join message using (account)"
-            " where not is_helper and agent_id is not null order by 1"
+        self.changes = sum(
+            db.execute(_CHANGES, [account]).fetchone()[0] for account in (*self._own, *self._helpers)
         )
-        self.changes: int = db.execute(
-            "select coalesce(sum(e.added + e.removed), 0)"
-            " from chosen c cross join edit e on e.account = c.account"
-            " cross join message m on m.account = e.account and m.position = e.position"
-            " where m.is_active and m.copied_from is null and m.status = 'completed'"
-        ).fetchone()[0]
         self.decisions = self._decisions()
 
     def _column(self, query: str) -> list[str]:
-        return [value for (value,) in self.db.execute(query)]
+        return [value for account in self._own for (value,) in self.db.execute(query, [account])]
+
+    def _models(self) -> list[str]:
+        """The models that answered, the one of most messages first."""
+        found: dict[str, int] = {}
+        for account in self._own:
+            for model, count in self.db.execute(
+                "select text, many from (select model, count(*) as many from message where account = ?"
+                " and model is not null group by model) join word on number = model",
+                [account],
+            ):
+                found[model] = found.get(model, 0) + count
+        return sorted(found, key=lambda model: (-found[model], model))
 
     def _decisions(self) -> list[dict[str, Any]]:
         """Every edit that somebody, or a standing permission, decided on."""
-        rows = self.db.execute(
-            "select m.tool, e.path, m.decision, m.position, m.at"
-            " from chosen c cross join edit e on e.account = c.account"
-            " cross join message m on m.account = e.account and m.position = e.position"
-            " where not c.is_helper and m.decision is not null and m.is_active order by e.account, e.position"
-        )
+        rows = [
+            row
+            for account in self._own
+            for row in self.db.execute(
+                "select t.text, e.path, d.text, m.position, m.at from edit e cross join message m"
+                " on m.account = e.account and m.position = e.position"
+                " left join word t on t.number = m.tool left join word d on d.number = m.decision"
+                " where e.account = ? and m.decision is not null and m.is_active order by e.position",
+                [account],
+            )
+        ]
         return [
             {"what": tool, "where": path, "decision": decision, "position": position, "at": iso(moment(at))}
             for tool, path, decision, position, at in rows
@@ -83,19 +110,10 @@ class Figures:
 
     def _tokens(self) -> int | None:
         """Each response once, where it was first made; None when nobody counted."""
-        rows = self.db.execute(
-            "select r.id, r.usage, r.account, (select o.account from response o"
-            "  left join message m indexed by message_record on m.record = o.record and m.account = o.account"
-            "  where o.id = r.id"
-            "  order by m.copied_from is not null, coalesce(o.at, :far), o.is_agent, o.account limit 1)"
-            " from chosen c cross join response r on r.account = c.account",
-            {"far": _FAR},
-        )
-        usage: dict[str, TokenUsage] = {}
-        for id_, packed, account, maker in rows:
-            if account != maker:
-                continue  # it was first made elsewhere
-            one = msgspec.msgpack.decode(packed, type=TokenUsage)
-            usage[id_] = usage[id_].merged(one) if id_ in usage else one
-        self.is_at_least = any(one.is_at_least for one in usage.values())
-        return sum(one.total for one in usage.values()) if usage else None
+        total: int | None = None
+        for account in (*self._own, *self._helpers):
+            tokens, is_at_least = self.db.execute(_TOKENS, [account]).fetchone()
+            if tokens is not None:
+                total = (total or 0) + tokens
+                self.is_at_least = self.is_at_least or bool(is_at_least)
+        return total

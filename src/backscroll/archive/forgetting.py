@@ -8,7 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.archive.barrier import ALONE, TELLING
+from backscroll.archive.bases import release_accounts, release_original
 from backscroll.archive.derive import Session
+from backscroll.archive.words import FIXED, Words
 
 __all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
 
@@ -46,6 +48,7 @@ def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
 
     True when it tells of nothing else, and is not to be read again.
     """
+    release_original(db, number)
     db.execute("delete from raw where unit = ?", [number])
     if kind not in ALONE or db.execute("select 1 from account where unit = ?", [number]).fetchone():
         return False
@@ -57,6 +60,9 @@ def _forget_unit(db: sqlite3.Connection, number: int) -> None:
     """Erase a unit and all that it told, and never read it again."""
     path, key = db.execute("select path, key from unit where number = ?", [number]).fetchone()
     db.execute("insert or ignore into forgotten_unit values (?)", [_digest(path, key)])
+    accounts = db.execute("select number from account where unit = ?", [number]).fetchall()
+    release_accounts(db, [account for (account,) in accounts])
+    release_original(db, number)
     db.execute("delete from unit where number = ?", [number])
 
 
@@ -89,13 +95,32 @@ def forget(db: sqlite3.Connection, session: Session) -> Forgotten:
     _unsettle(db, session, [number for number, _ in alone])
     _erase_mentions(db, session)
     _erase_rows(db, key)
+    release_accounts(db, [number for (number,) in db.execute("select account from doomed").fetchall()])
     db.execute("delete from account where number in (select account from doomed)")
     for number, _ in alone:
         _forget_unit(db, number)
     for number, _ in shared:
+        release_original(db, number)
         db.execute("delete from raw where unit = ?", [number])
         db.execute("update unit set mark_offset = null, mark_state = null where number = ?", [number])
+    _erase_words(db)
     return erased
+
+
+def _erase_words(db: sqlite3.Connection) -> None:
+    """The names of tools, agents and sessions that no row uses any more."""
+    used = " union ".join(
+        f"select {column} from {table} where {column} is not null"  # noqa: S608 - names are ours
+        for table, columns in (
+            ("message", ("kind", "tool", "model", "agent_id", "forked_from", "copied_from")),
+            ("response", ("model", "speed")),
+        )
+        for column in columns
+    )
+    db.execute(
+        f"delete from word where number > ? and number not in ({used})",  # noqa: S608 - names are ours
+        [len(FIXED)],
+    )
 
 
 def _choose(db: sqlite3.Connection, key: dict[str, str]) -> None:
@@ -141,7 +166,8 @@ def _unsettle(db: sqlite3.Connection, session: Session, units: list[int]) -> Non
     """Have those sessions derived anew that shared messages with this one, or had their titles from it."""
     for column, table in (("record", "message"), ("id", "response")):
         db.execute(
-            "update account set is_settled = 0 where number in (select o.account"  # noqa: S608 - names are ours
+            "update account set is_settled = 0, compared = 0"  # noqa: S608 - names are ours
+            " where number in (select o.account"
             f" from doomed d cross join {table} m on m.account = d.account"
             f" cross join {table} o on o.{column} = m.{column})"
         )
@@ -151,15 +177,16 @@ def _unsettle(db: sqlite3.Connection, session: Session, units: list[int]) -> Non
             " cross join message m on m.record = n.record where n.unit = ?)",
             [number],
         )
+    word = {"word": Words(db).number(session.id)}
     db.execute(
-        "update account set is_settled = 0 where number in"
-        " (select account from message where :id in (copied_from, forked_from))",
-        {"id": session.id},
+        "update account set is_settled = 0, compared = 0 where number in"
+        " (select account from message where :word in (copied_from, forked_from))",
+        word,
     )
     db.execute(
-        "update message set copied_from = nullif(copied_from, :id), forked_from = nullif(forked_from, :id)"
-        " where :id in (copied_from, forked_from)",
-        {"id": session.id},
+        "update message set copied_from = nullif(copied_from, :word),"
+        " forked_from = nullif(forked_from, :word) where :word in (copied_from, forked_from)",
+        word,
     )
 
 

@@ -15,6 +15,10 @@ _FORGOTTEN = (
     "select 1 from main.forgotten f join shard.account a on a.platform = f.platform"
     " and f.id = coalesce(a.parent_id, a.id) limit 1"
 )
+_WORDS = {
+    "message": ("kind", "tool", "model", "agent_id", "forked_from", "copied_from"),
+    "response": ("model", "speed"),
+}
 _BY_ACCOUNT = ("message", "chunk", "amendment", "response", "edit", "child")
 
 
@@ -25,6 +29,7 @@ def merge(db: sqlite3.Connection, shard: Path) -> None:
     by somebody else.
     """
     db.execute("attach database ? as shard", [str(shard)])
+    db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
     try:
         db.execute("begin immediate")
         try:
@@ -36,6 +41,7 @@ def merge(db: sqlite3.Connection, shard: Path) -> None:
             raise
         db.execute("commit")
     finally:
+        db.execute("pragma foreign_keys = on")
         db.execute("detach database shard")
 
 
@@ -44,6 +50,7 @@ def _copy(db: sqlite3.Connection) -> None:
         db.execute(f"select coalesce(max(number), 0) from main.{table}").fetchone()[0]  # noqa: S608
         for table in ("unit", "account")
     )
+    _translate(db)
     _insert(db, "unit", {"number": f"number + {units}"})
     for table in _BY_UNIT:
         changed = {"unit": f"unit + {units}"}
@@ -53,7 +60,20 @@ def _copy(db: sqlite3.Connection) -> None:
             changed["number"] = "null"
         _insert(db, table, changed)
     for table in _BY_ACCOUNT:
-        _insert(db, table, {"account": f"account + {accounts}"})
+        changed = {"account": f"account + {accounts}"}
+        for name in _WORDS.get(table, ()):
+            changed[name] = f"(select new from meaning where old = {name})"  # noqa: S608 - names are ours
+        _insert(db, table, changed)
+
+
+def _translate(db: sqlite3.Connection) -> None:
+    """Find out which numbers the shard's words have here."""
+    db.execute("insert or ignore into main.word (text) select text from shard.word")
+    db.execute("create temp table if not exists meaning (old integer primary key, new integer)")
+    db.execute("delete from meaning")
+    db.execute(
+        "insert into meaning select s.number, w.number from shard.word s join main.word w on w.text = s.text"
+    )
 
 
 def _insert(db: sqlite3.Connection, table: str, changed: dict[str, str]) -> None:

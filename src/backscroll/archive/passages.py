@@ -6,6 +6,7 @@ from itertools import groupby, islice
 
 import msgspec
 
+from backscroll.archive.bases import Plain
 from backscroll.archive.bodies import Piece
 from backscroll.archive.reading import messages_of, numbered
 from backscroll.model import STORES, Message, SessionSummary
@@ -83,10 +84,11 @@ def _of_account(
         [account, msgspec.json.encode(positions).decode()],
     )
     known = dict(amended.fetchall())
+    plain = Plain(db)
     piece, first = None, 0
     for position in positions:
         if position in known:
-            yield position, Piece(known[position]).message(0)
+            yield position, Piece(plain.chunk(known[position])).message(0)
             continue
         if piece is None or position >= first + len(piece):
             row = db.execute(
@@ -96,7 +98,7 @@ def _of_account(
             ).fetchone()
             if row is None:
                 continue
-            first, piece = row[0], Piece(row[1])
+            first, piece = row[0], Piece(plain.chunk(row[1]))
         if position - first < len(piece):
             yield position, piece.message(position - first)
 

@@ -4,7 +4,8 @@ import sqlite3
 from hashlib import sha256
 from pathlib import Path
 
-from backscroll.archive.bodies import compress, decompress
+from backscroll.archive.bases import Plain, release_original
+from backscroll.archive.bodies import compress
 from backscroll.errors import ArchiveError, DestinationError
 
 __all__ = ["keep", "written_back"]
@@ -26,6 +27,7 @@ def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool) ->
             file.seek(kept - size)
             if sha256(file.read(size)).digest() != digest:
                 kept -= size
+                release_original(db, unit, offset=kept)
                 db.execute("delete from raw where unit = ? and state = ? and offset = ?", [unit, state, kept])
         elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
             state, kept = state + 1, 0
@@ -41,7 +43,7 @@ def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool) ->
 def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
     """Write a file as it was last seen. Returns its size; the bytes are checked on the way."""
     rows = db.execute(
-        "select offset, sha256, body from raw where unit = :unit and state ="
+        "select offset, sha256, base, body from raw where unit = :unit and state ="
         " (select max(state) from raw where unit = :unit) order by offset",
         {"unit": unit},
     )
@@ -51,8 +53,9 @@ def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
     except FileExistsError as error:
         raise DestinationError(f"{target} exists; name another folder", target) from error
     with file:
-        for offset, digest, body in rows:
-            data = decompress(body)
+        plain = Plain(db)
+        for offset, digest, base, body in rows:
+            data = plain.original(base, body)
             if sha256(data).digest() != digest or offset != size:
                 raise ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
             file.write(data)

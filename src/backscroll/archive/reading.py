@@ -3,24 +3,23 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from backscroll.archive.accounts import Account, accounts_of, agents_of, told_by
-from backscroll.archive.bodies import unpack
+from backscroll.archive.bases import Plain
+from backscroll.archive.bodies import decoded, number_of, unpack
 from backscroll.archive.derive import Session
+from backscroll.archive.filters import Filter, condition
+from backscroll.archive.responses import usage_of
 from backscroll.model import Message, SessionSummary, TokenUsage
 
 __all__ = [
-    "Filter",
     "by_number",
     "count",
     "find",
-    "index_of",
-    "message_at",
     "messages_of",
     "numbered",
     "summaries",
@@ -40,65 +39,7 @@ _AGENTS = (
 )
 
 
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sessions are wanted; everything is optional."""
-
-    source: str | None = None
-    workspace: str | None = None  # a path, a folder's name, or the end of a path
-    since: datetime | None = None
-    until: datetime | None = None
-    branch: str | None = None
-    model: str | None = None
-    has_edits: bool = False
-    is_gone: bool | None = None
-    with_subagents: bool = False
-    with_unlisted: bool = False  # drafts, ghosts and the tools' own background work
-
-    def condition(self) -> tuple[str, dict[str, Any]]:
-        """The filter as SQL over conversations, with its values."""
-        parts: list[str] = []
-        values: dict[str, Any] = {}
-        if not self.with_unlisted:
-            parts.append("visibility in ('listed', 'archived')")
-        if self.source is not None:
-            parts.append("source = :source")
-            values["source"] = self.source
-        if self.workspace is not None:
-            parts.append(
-                "(workspace_path = :workspace or workspace_name = :workspace"
-                " or replace(workspace_path, '\\', '/') like '%/' || :escaped escape '!')"
-            )
-            plain = self.workspace.rstrip("/") or "/"
-            escaped = plain.lstrip("/")
-            for special in "!%_":
-                escaped = escaped.replace(special, f"!{special}")
-            values |= {"workspace": plain, "escaped": escaped}
-        if self.since is not None:
-            parts.append("updated_at >= :since")
-            values["since"] = _spelled(self.since)
-        if self.until is not None:
-            parts.append("started_at < :until")
-            values["until"] = _spelled(self.until)
-        if self.branch is not None:
-            parts.append("git_branch = :branch")
-            values["branch"] = self.branch
-        if self.model is not None:
-            parts.append("exists (select 1 from json_each(models) where value like '%' || :model || '%')")
-            values["model"] = self.model
-        if self.has_edits:
-            parts.append("total_changes > 0")
-        if self.is_gone is not None:
-            parts.append("is_gone = :gone")
-            values["gone"] = self.is_gone
-        return " and ".join(parts) or "1", values
-
-
-def _spelled(at: datetime) -> str:
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _source_table(wanted: Filter) -> str:
-    condition, _ = wanted.condition()
+def _source_table(condition: str, wanted: Filter) -> str:
     own = f"select {_COLUMNS}, null as parent_id, number from conversations where {condition}"  # noqa: S608
     if not wanted.with_subagents:
         return own
@@ -110,17 +51,18 @@ def _source_table(wanted: Filter) -> str:
 
 def count(db: sqlite3.Connection, wanted: Filter) -> int:
     """How many sessions pass."""
-    _, values = wanted.condition()
-    return int(db.execute(f"select count(*) from ({_source_table(wanted)})", values).fetchone()[0])  # noqa: S608
+    passing, values = condition(db, wanted)
+    table = _source_table(passing, wanted)
+    return int(db.execute(f"select count(*) from ({table})", values).fetchone()[0])  # noqa: S608
 
 
 def summaries(db: sqlite3.Connection, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
     """One page, newest first."""
-    _, values = wanted.condition()
-    query = f"select * from ({_source_table(wanted)})"  # noqa: S608
-    order = " order by updated_at desc, parent_id is not null, number desc, external_id"
+    passing, values = condition(db, wanted)
+    order = "updated_at desc, parent_id is not null, number desc, external_id"
     rows = db.execute(
-        f"{query} {order} limit :limit offset :offset", {**values, "limit": limit, "offset": offset}
+        f"select * from ({_source_table(passing, wanted)}) order by {order} limit :limit offset :offset",  # noqa: S608
+        {**values, "limit": limit, "offset": offset},
     )
     return [_summary(row, offset + place) for place, row in enumerate(rows, start=1)]
 
@@ -195,34 +137,6 @@ def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Sessio
     return {row[-1]: _summary(row, None) for row in rows}
 
 
-def message_at(db: sqlite3.Connection, summary: SessionSummary, position: int) -> Message | None:
-    """One message, without reading the rest where that can be avoided."""
-    accounts, agent_id = _accounts(db, summary)
-    if agent_id is not None or len(accounts) != 1:
-        return next(islice(messages_of(db, summary), position, None), None)
-    number = accounts[0].number
-    row = db.execute(
-        "select 0, body from amendment where account = :account and position = :position union all"
-        " select :position - position, body from (select position, body from chunk where account = :account"
-        " and position <= :position order by position desc limit 1)",
-        {"account": number, "position": position},
-    ).fetchone()
-    messages = unpack(row[1]) if row is not None else []
-    return messages[row[0]] if row is not None and row[0] < len(messages) else None
-
-
-def index_of(db: sqlite3.Connection, summary: SessionSummary) -> int:
-    """A session's place in the whole list, from 1."""
-    return int(
-        db.execute(
-            "select count(*) + 1 from conversations c, (select updated_at, number from conversations"
-            " where external_id = ? and platform = ?) one where c.visibility in ('listed', 'archived')"
-            " and (c.updated_at, c.number) > (one.updated_at, one.number)",
-            [summary.id, summary.platform],
-        ).fetchone()[0]
-    )
-
-
 def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> Iterator[Message]:
     """Every message of a session or a subagent, in order, as it stands today.
 
@@ -233,7 +147,7 @@ def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> Iterator[Mes
     if agent_id is not None:
         told = [(message for message in own if message.agent_id == agent_id) for own in told]
     if len(accounts) == 1:
-        return _with_usage(told[0], _usage_of(db, accounts[0]))
+        return _with_usage(told[0], usage_of(db, accounts[0].number))
     messages: list[Message] = []
     for own in told:
         known = {message.id for message in messages}
@@ -262,15 +176,16 @@ def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
     changed = {
         place: (bool(active), copied)
         for place, active, copied in db.execute(
-            "select position, is_active, copied_from from message where account = ?"
-            " and (not is_active or copied_from is not null)",
+            "select position, is_active, text from message left join word on number = copied_from"
+            " where account = ? and (not is_active or copied_from is not null)",
             [account.number],
         )
     }
+    plain = Plain(db)
     for first, body in db.execute(
         "select position, body from chunk where account = ? order by position", [account.number]
     ):
-        messages = unpack(body)
+        messages = decoded(plain.chunk(body))
         for place, amended in db.execute(
             "select position, body from amendment where account = ? and position between ? and ?",
             [account.number, first, first + len(messages) - 1],
@@ -283,24 +198,23 @@ def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
             yield message
 
 
-def _usage_of(db: sqlite3.Connection, account: Account) -> dict[str, TokenUsage]:
-    """What each response of an account cost."""
-    rows = db.execute("select id, usage from response where account = ?", [account.number])
-    return {id_: msgspec.msgpack.decode(packed, type=TokenUsage) for id_, packed in rows}
-
-
-def _merged_usage(messages: Iterable[Message]) -> dict[str, TokenUsage]:
-    """The same, where several accounts tell of one response."""
-    usage: dict[str, TokenUsage] = {}
+def _merged_usage(messages: Iterable[Message]) -> dict[int, TokenUsage]:
+    """What each response cost, by the number of its id, where several accounts tell of it."""
+    usage: dict[int, TokenUsage] = {}
     for message in messages:
         if message.usage is not None and message.response_id is not None:
-            known = usage.get(message.response_id)
-            usage[message.response_id] = known.merged(message.usage) if known else message.usage
+            number = number_of(message.response_id)
+            known = usage.get(number)
+            usage[number] = known.merged(message.usage) if known else message.usage
     return usage
 
 
-def _with_usage(messages: Iterable[Message], usage: dict[str, TokenUsage]) -> Iterator[Message]:
+def _with_usage(messages: Iterable[Message], usage: dict[int, TokenUsage]) -> Iterator[Message]:
     """Each response's cost on its first message and nowhere else."""
+    last = None  # the messages of a response follow each other
     for message in messages:
-        share = usage.pop(message.response_id, None) if message.response_id is not None else message.usage
+        share = message.usage
+        if message.response_id is not None:
+            share = usage.pop(number_of(message.response_id), None) if message.response_id != last else None
+            last = message.response_id
         yield message if share is message.usage else replace(message, usage=share)

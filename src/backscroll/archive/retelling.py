@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive import units
+from backscroll.archive.bases import messages_in, release_accounts
 from backscroll.archive.bodies import decompress, unpack
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive import Session
@@ -76,6 +77,8 @@ def retell(
             told = db.execute(
                 "select distinct platform, id from account where unit = ? and not is_agent", [number]
             ).fetchall()
+            accounts = db.execute("select number from account where unit = ? and not is_former", [number])
+            release_accounts(db, [account for (account,) in accounts.fetchall()])
             db.execute("delete from account where unit = ? and not is_former", [number])
             for table in ("naming", "link", "problem"):
                 db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
@@ -109,7 +112,7 @@ def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _S
         }
         size = 0
         for first, body in db.execute("select position, body from chunk where account = ?", [number]):
-            for place, message in enumerate(unpack(body), start=first):
+            for place, message in enumerate(messages_in(db, body), start=first):
                 message = amended.get(place, message)
                 size += len(message.content) + len((message.tool and message.tool.result) or "")
         closing = msgspec.msgpack.decode(decompress(packed), type=Closing) if packed else Closing()

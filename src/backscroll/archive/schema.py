@@ -3,6 +3,9 @@
 docs/reference/schema.md says what every column means.
 """
 
+from backscroll.archive.schema_lean import LEAN
+from backscroll.archive.schema_rows import KEPT_ROWS
+
 __all__ = ["MIGRATIONS", "WINDOWS"]
 
 # The unified schema: two tables that other programs may query, with the columns they expect first.
@@ -292,4 +295,6 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),
     ("sessions as they are listed", _LISTED),
+    ("leaner rows, and files that lean on others", LEAN),
+    ("rows of databases", KEPT_ROWS),
 )

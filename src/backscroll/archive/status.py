@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.archive.bodies import decompress, record_number, unpack
+from backscroll.archive.bases import Plain
+from backscroll.archive.bodies import decoded, record_number
 
 __all__ = ["Status", "status", "verify"]
 
@@ -54,8 +55,9 @@ def verify(db: sqlite3.Connection) -> list[str]:
         f"the database is damaged: {row[0]}" for row in db.execute("pragma quick_check") if row[0] != "ok"
     ]
     found += [f"a row of {row[0]} points nowhere" for row in db.execute("pragma foreign_key_check")]
-    for unit, offset, digest, body in db.execute("select unit, offset, sha256, body from raw"):
-        if sha256(decompress(body)).digest() != digest:
+    plain = Plain(db)
+    for unit, offset, digest, base, body in db.execute("select unit, offset, sha256, base, body from raw"):
+        if sha256(plain.original(base, body)).digest() != digest:
             found.append(f"the original of unit {unit} is damaged at byte {offset}")
     for account, count, id_ in db.execute(
         "select number, messages, id from account where not is_former"
@@ -73,11 +75,12 @@ def _verify_account(db: sqlite3.Connection, account: int, count: int, id_: str) 
         place for (place,) in db.execute("select position from amendment where account = ?", [account])
     }
     place = 0
+    plain = Plain(db)
     chunks = db.execute("select position, body from chunk where account = ? order by position", [account])
     for first, body in chunks:
         if first != place:
             return [f"account {account} lacks the messages from {place} to {first}"]
-        for message in unpack(body):
+        for message in decoded(plain.chunk(body)):
             if place not in amended and records.get(place) != record_number(message.id, id_):
                 return [f"message {place} of account {account} is not the one its row speaks of"]
             place += 1

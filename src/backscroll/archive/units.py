@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from backscroll.archive.bases import release_accounts
 from backscroll.archive.bodies import compress, decompress
 from backscroll.model import Mark, Problem, Tally, Unit
 
@@ -168,6 +169,7 @@ def settle_former(db: sqlite3.Connection, number: int) -> int:
             db.execute("delete from response where account = ?", [account])
             db.execute("delete from edit where account = ?", [account])
         else:
+            release_accounts(db, [account])
             db.execute("delete from account where number = ?", [account])
     return kept
 
@@ -180,25 +182,24 @@ def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> N
     db.executemany("insert into problem values (?, ?, ?, ?)", rows)
 
 
-def record(db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, event: str) -> None:
+def record(
+    db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, event: str, is_retried: bool = False
+) -> None:
     """Note that a unit was read, as the last step of its transaction."""
     now = datetime.now(UTC).isoformat()
-    try:
-        modified = datetime.fromtimestamp(Path(unit.path).stat().st_mtime, UTC).isoformat()
-    except OSError:
-        modified = None
     mark = tally.mark
     prefix = prefix_of(Path(unit.path), mark.offset) if mark is not None else None
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
-        " is_retried = 0, mark_offset = ?, mark_line = ?, mark_state = ?,"
+        " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
         " prefix_hash = ?, tally = ? where number = ?",
         [
             unit.kind,
             unit.fingerprint,
             unit.size,
-            modified,
+            _modified_at(unit.path),
             now,
+            is_retried,
             mark.offset if mark else None,
             mark.line if mark else None,
             compress(mark.state) if mark else None,
@@ -208,6 +209,17 @@ def record(db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, eve
         ],
     )
     db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
+
+
+def _modified_at(path: str) -> str | None:
+    """When a file was last written to, a database's log included."""
+    newest: float | None = None
+    for file in (path, f"{path}-wal"):
+        try:
+            newest = max(newest or 0, os.stat(file).st_mtime)  # noqa: PTH116 - for every unit that is read
+        except OSError:
+            continue
+    return datetime.fromtimestamp(newest, UTC).isoformat() if newest is not None else None
 
 
 def record_again(db: sqlite3.Connection, number: int, tally: Tally, file: Path) -> None:

@@ -7,13 +7,16 @@ is kept as an amendment of it.
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec.structs import replace
 
 from backscroll.archive.barrier import Barrier
-from backscroll.archive.bodies import compress, pack, record_number, unpack
+from backscroll.archive.bases import messages_in
+from backscroll.archive.bodies import compress, milliseconds, number_of, pack, record_number, unpack
+from backscroll.archive.responses import Spending
+from backscroll.archive.words import Words
 from backscroll.model import (
     Answer,
     Closing,
@@ -25,7 +28,7 @@ from backscroll.model import (
     Problem,
     Spent,
     Tally,
-    TokenUsage,
+    ToolCall,
     answered,
     is_same_response,
     with_answer,
@@ -35,11 +38,13 @@ from backscroll.model import (
 __all__ = ["UnitWriter"]
 
 _PIECE = 200  # messages
-_PIECE_SIZE = 256 * 1024  # characters
+_PIECE_SIZE = 64 * 1024  # characters; a message that was found is read with its whole piece
 _MOST_HELD = 2000  # messages kept in hand for an answer
 _PREVIEW = 300
 _MOST_PROBLEMS = 100
 _ORPHAN = "answer without a call"
+
+_NO_TOOL = (None, None, None, None)
 
 _Row = tuple[object, ...]
 
@@ -68,6 +73,7 @@ class UnitWriter:
         self._is_outside = False  # within a session that was forgotten
         self.was_forgotten = False  # something in the unit
         self.was_excluded = False
+        self.words = Words(db)
 
     @property
     def was_read(self) -> bool:
@@ -80,15 +86,16 @@ class UnitWriter:
         """Take the whole stream."""
         db = self.db
         for item in items:
+            if type(item) is Message and self._account is not None:  # nearly all are
+                self._account.say(item)
+                continue
             match item:
-                case Message() if self._account is not None:
-                    self._account.say(item)
                 case Answer() if self._account is not None:
                     self._account.answer(item)
                 case Opening():
                     self._open(item)
                 case Spent() if self._account is not None:
-                    self._account.spend(item.response_id, item.usage, None)
+                    self._account.spending.spend(item.response_id, item.usage, None)
                 case Closing() if self._account is not None:
                     self._close(self._account, item)
                 case Closing():
@@ -100,8 +107,9 @@ class UnitWriter:
                         "insert into naming values (?, ?, ?)", [self.unit, record_number(message_id), title]
                     )
                 case Link():
-                    row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength]
-                    db.execute("insert into link values (?, ?, ?, ?, ?)", row)
+                    call = number_of(item.tool_call_id)
+                    row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength, call]
+                    db.execute("insert into link values (?, ?, ?, ?, ?, ?)", row)
                 case Problem(origin, reason) if not self.barrier.names(f"{origin.path} {origin.place}"):
                     if len(self.problems) < _MOST_PROBLEMS:
                         self.problems.append(item)
@@ -152,7 +160,7 @@ class _Account:
         self.calls: dict[str, int] = {}
         self.open_calls: set[int] = set()
         self.early: dict[str, Answer] = {}
-        self.usage: dict[str, tuple[TokenUsage, Message | None]] = {}
+        self.spending = Spending()
 
     def _begin(self) -> tuple[int, int, str | None]:
         opening, writer = self.opening, self.writer
@@ -184,11 +192,10 @@ class _Account:
     def say(self, message: Message) -> None:
         """Take a message; the same id said again takes the place of what was said before."""
         if message.usage is not None:
-            self.spend(message.response_id or message.id, message.usage, message)
+            self.spending.spend(message.response_id or message.id, message.usage, message)
         call = message.tool.id if message.tool is not None else None
         place = self._known_place(message.id)
-        known = self._call(call) if call is not None else None
-        if known is not None:
+        if call is not None and (known := self._call(call)) is not None:
             before = self._message(known)
             if before.kind == _ORPHAN:  # it was answered in an earlier reading than it is asked in
                 place, message = known, with_answer(message, before)
@@ -232,7 +239,7 @@ class _Account:
         if place is None and self.writer.is_appended:
             row = self.db.execute(
                 "select position from message where account = ? and call = ? order by position desc limit 1",
-                [self.number, call],
+                [self.number, number_of(call)],
             ).fetchone()
             if row is not None:
                 place = self.calls[call] = int(row[0])
@@ -262,6 +269,9 @@ class _Account:
         self.db.execute(
             "insert or replace into amendment values (?, ?, ?)", [self.number, place, pack([message])]
         )
+        self.db.execute(
+            "update account set compared = min(compared, ?) where number = ?", [place, self.number]
+        )
         self.db.execute("delete from message where account = ? and position = ?", [self.number, place])
         self.db.execute("delete from edit where account = ? and position = ?", [self.number, place])
         self._insert([(place, message)])
@@ -277,13 +287,7 @@ class _Account:
             " order by position desc limit 1",
             [self.number, place],
         ).fetchone()
-        return unpack(row[1])[place - row[0]]
-
-    def spend(self, response: str, usage: TokenUsage, message: Message | None) -> None:
-        known = self.usage.get(response)
-        if known is not None:
-            usage, message = known[0].merged(usage), known[1] or message
-        self.usage[response] = (usage, message)
+        return messages_in(self.db, row[1])[place - row[0]]
 
     def _flush(self, *, keep_open: bool) -> None:
         """Write the messages in hand, up to the first call that still waits for its answer."""
@@ -294,7 +298,10 @@ class _Account:
         if not stop:
             return
         piece = self.held[:stop]
-        self.db.execute("insert into chunk values (?, ?, ?)", [self.number, self.first, pack(piece)])
+        self.db.execute(
+            "insert into chunk (account, position, body) values (?, ?, ?)",
+            [self.number, self.first, pack(piece)],
+        )
         self._insert(enumerate(piece, start=self.first))
         self.first += stop
         self.held = self.held[stop:]
@@ -303,26 +310,26 @@ class _Account:
     def _insert(self, placed: Iterable[tuple[int, Message]]) -> None:
         rows: list[_Row] = []
         edits: list[_Row] = []
+        writer, account, session = self.writer, self.number, self.opening.id
+        number = writer.words.number
         for place, message in placed:
-            tool = message.tool
-            forked = self.writer.barrier.remembered(self.writer.platform, message.copied_from)
+            tool, forked = message.tool, message.copied_from
+            if forked is not None:
+                forked = writer.barrier.remembered(writer.platform, forked)
             rows.append(
                 (
-                    self.number,
+                    account,
                     place,
-                    record_number(message.id, self.opening.id),
-                    _milliseconds(message),
-                    message.role,
-                    message.kind,
-                    tool.name if tool else None,
-                    tool.id if tool else None,
-                    tool.status if tool else None,
-                    tool.decision if tool else None,
-                    message.model,
-                    message.agent_id,
+                    record_number(message.id, session),
+                    milliseconds(message.timestamp),
+                    number(message.role),
+                    number(message.kind),
+                    *(_NO_TOOL if tool is None else _tool_columns(tool, number)),
+                    number(message.model),
+                    number(message.agent_id),
                     message.is_active,
-                    forked,
-                    forked,
+                    number(forked),
+                    number(forked),
                 )
             )
             if tool is not None and tool.edits:
@@ -340,57 +347,36 @@ class _Account:
             self.say(message)
         self._flush(keep_open=False)
         self._mark_abandoned(closing)
-        self._write_usage()
-        children = [(self.number, id_) for id_ in closing.child_ids]
-        self.db.executemany("insert or ignore into child values (?, ?)", children)
+        writer = self.writer
+        self.spending.write(self.db, writer.words, self.number, self.opening, is_appended=writer.is_appended)
+        if closing.child_ids:
+            children = [(self.number, id_) for id_ in closing.child_ids]
+            self.db.executemany("insert or ignore into child values (?, ?)", children)
         self.db.execute(
             "update account set closing = ?, messages = ?, preview = ?, is_settled = 0 where number = ?",
             [compress(msgspec.msgpack.encode(closing)), self.count, self.preview, self.number],
         )
 
     def _mark_abandoned(self, closing: Closing) -> None:
+        """Say which messages are on the branch that is shown; only rows that change are touched."""
+        found = (self._known_place(id_) for id_ in closing.abandoned)
+        left = {place for place in found if place is not None}
         if self.writer.is_appended:
-            self.db.execute("update message set is_active = 1 where account = ?", [self.number])
-        for id_ in closing.abandoned:
-            place = self._known_place(id_)
-            if place is not None:
-                self.db.execute(
-                    "update message set is_active = 0 where account = ? and position = ?",
-                    [self.number, place],
-                )
+            rows = self.db.execute(
+                "select position from message where account = ? and not is_active", [self.number]
+            ).fetchall()
+            before = {place for (place,) in rows}
+            self._activate(before - left, is_active=True)
+            left -= before
+        self._activate(left, is_active=False)
 
-    def _write_usage(self) -> None:
-        rows: list[_Row] = []
-        for response, (usage, message) in self.usage.items():
-            if self.writer.is_appended and self._add_usage(response, usage):
-                continue
-            rows.append(
-                (
-                    self.number,
-                    response,
-                    record_number(message.id, self.opening.id) if message is not None else 0,
-                    _milliseconds(message) if message is not None else None,
-                    self.opening.agent_id is not None or (message is not None and message.is_sidechain),
-                    message.model if message is not None else None,
-                    msgspec.msgpack.encode(usage),
-                )
-            )
-        self.db.executemany("insert into response values (?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def _add_usage(self, response: str, usage: TokenUsage) -> bool:
-        """Merge into what an earlier reading said of the response; False when it said nothing."""
-        known = self.db.execute(
-            "select usage from response where account = ? and id = ?", [self.number, response]
-        ).fetchone()
-        if known is None:
-            return False
-        merged = msgspec.msgpack.decode(known[0], type=TokenUsage).merged(usage)
-        self.db.execute(
-            "update response set usage = ? where account = ? and id = ?",
-            [msgspec.msgpack.encode(merged), self.number, response],
+    def _activate(self, places: Iterable[int], *, is_active: bool) -> None:
+        self.db.executemany(
+            "update message set is_active = ? where account = ? and position = ?",
+            [(is_active, self.number, place) for place in places],
         )
-        return True
 
 
-def _milliseconds(message: Message) -> int | None:
-    return int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None
+def _tool_columns(tool: ToolCall, number: Callable[[str | None], int | None]) -> tuple[int | None, ...]:
+    call = number_of(tool.id) if tool.id is not None else None
+    return number(tool.name), call, number(tool.status), number(tool.decision)

@@ -1,0 +1,154 @@
+"""Bodies that lean on others: what a resumed or forked file repeats is not kept a second time.
+
+A body that leans names its base in front of the compressed bytes, and cannot be read without it. So the
+base's rows must not go or change before `release_accounts` or `release_original` has stored anew what
+leans on them; the foreign keys refuse it.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Iterable
+from struct import Struct
+
+from backscroll.archive.bodies import compress, decoded, decompress
+from backscroll.model import Message
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = [
+    "Plain",
+    "leaning_chunk",
+    "leaning_original",
+    "messages_in",
+    "release_accounts",
+    "release_original",
+]
+
+_MARK = b"\x01"  # no compressed body and no list of messages begins so
+_CHUNK = Struct(">cqqq")  # the mark, the base's account, positions of the first and last of its pieces
+_ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repeated bytes begin, how many
+_WINDOW = 25  # as a power of two: more than a piece of a file and all that it may lean on
+_LEVEL = 3
+_AT_HAND = 32 * 1024 * 1024  # bytes
+
+
+class Plain:
+    """Bodies as they were before they were compressed; some stay at hand, for what leans on them."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._at_hand: dict[tuple[int, ...], bytes] = {}
+        self._size = 0
+
+    def chunk(self, body: bytes) -> bytes:
+        """The messages of a chunk, or of an amendment, as they were packed."""
+        if not body.startswith(_MARK):
+            return decompress(body)
+        _, account, first, last = _CHUNK.unpack_from(body)
+        return _unfolded(body[_CHUNK.size :], self.chunks(account, first, last))
+
+    def chunks(self, account: int, first: int, last: int) -> bytes:
+        """Several pieces of an account, one after the other."""
+        rows = self._db.execute(
+            "select position from chunk where account = ? and position between ? and ? order by position",
+            [account, first, last],
+        ).fetchall()
+        return b"".join(self._piece(account, place) for (place,) in rows)
+
+    def _piece(self, account: int, place: int) -> bytes:
+        known = self._at_hand.get((account, place))
+        if known is not None:
+            return known
+        query = "select body from chunk where account = ? and position = ?"
+        (body,) = self._db.execute(query, [account, place]).fetchone()
+        return self._keep((account, place), self.chunk(body))
+
+    def original(self, base: int | None, body: bytes) -> bytes:
+        """A piece of a file, byte for byte."""
+        if base is None:
+            return decompress(body)
+        _, state, offset, size = _ORIGINAL.unpack_from(body)
+        return _unfolded(body[_ORIGINAL.size :], self.stretch(base, state, offset, size))
+
+    def stretch(self, unit: int, state: int, offset: int, size: int) -> bytes:
+        """Bytes of a kept file."""
+        rows = self._db.execute(
+            "select offset from raw where unit = ? and state = ? and offset < ? and offset + size > ?"
+            " order by offset",
+            [unit, state, offset + size, offset],
+        ).fetchall()
+        if not rows:
+            return b""
+        data = b"".join(self._segment(unit, state, start) for (start,) in rows)
+        return data[offset - rows[0][0] :][:size]
+
+    def _segment(self, unit: int, state: int, start: int) -> bytes:
+        known = self._at_hand.get((unit, state, start))
+        if known is not None:
+            return known
+        query = "select base, body from raw where unit = ? and state = ? and offset = ?"
+        base, body = self._db.execute(query, [unit, state, start]).fetchone()
+        return self._keep((unit, state, start), self.original(base, body))
+
+    def _keep(self, key: tuple[int, ...], data: bytes) -> bytes:
+        self._at_hand[key] = data
+        self._size += len(data)
+        while self._size > _AT_HAND and len(self._at_hand) > 1:
+            self._size -= len(self._at_hand.pop(next(iter(self._at_hand))))
+        return data
+
+
+def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
+    """The messages of a chunk, whether or not it leans on another."""
+    return decoded(Plain(db).chunk(body))
+
+
+def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
+    """A chunk's body that leans on pieces of another account, which are ``base`` together."""
+    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, base)
+
+
+def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
+    """A piece of a file that leans on ``base``, a stretch of another file."""
+    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, base)
+
+
+def _folded(data: bytes, base: bytes) -> bytes:
+    options: dict[int, int] = {
+        zstd.CompressionParameter.compression_level: _LEVEL,
+        zstd.CompressionParameter.window_log: _WINDOW,
+        zstd.CompressionParameter.enable_long_distance_matching: 1,
+    }
+    prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
+    return zstd.compress(data, options=options, zstd_dict=prefix)
+
+
+def _unfolded(body: bytes, base: bytes) -> bytes:
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW}
+    return zstd.decompress(body, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix, options=options)
+
+
+def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
+    """Before accounts go: store what leans on them so that it can be read without them."""
+    for number in accounts:
+        rows = db.execute("select rowid, body from chunk where base = ?", [number]).fetchall()
+        plain = Plain(db)
+        for row, body in rows:
+            db.execute(
+                "update chunk set base = null, body = ? where rowid = ?", [compress(plain.chunk(body)), row]
+            )
+
+
+def release_original(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> None:
+    """Before a kept file goes, or changes from an offset on: store anew what leans on it."""
+    rows = db.execute("select rowid from raw where base = ?", [unit]).fetchall()
+    plain = Plain(db)
+    for (row,) in rows:
+        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        _, _, start, size = _ORIGINAL.unpack_from(body)
+        if start + size > offset:
+            data = compress(plain.original(unit, body))
+            db.execute("update raw set base = null, body = ? where rowid = ?", [data, row])

@@ -1,0 +1,118 @@
+"""What requests to a model cost: each response once per account, and which account made it first."""
+
+import sqlite3
+from typing import Any
+
+from backscroll.archive.bodies import milliseconds, number_of, record_number
+from backscroll.archive.words import Words
+from backscroll.model import Message, Opening, TokenUsage
+
+__all__ = ["Spending", "find_makers", "usage_of"]
+
+_FAR = 1 << 61
+_USAGE = (
+    "input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
+    " (select text from word where number = speed), cost"
+)
+
+
+class Spending:
+    """What the responses of one account cost, while it is read."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[TokenUsage, Message | None]] = {}
+
+    def spend(self, response: str, usage: TokenUsage, message: Message | None) -> None:
+        """Take what a record says; the records of one response repeat it while it grows."""
+        known = self._known.get(response)
+        if known is None:
+            self._known[response] = (usage, message)
+        elif known[0] != usage or known[1] is None:
+            self._known[response] = (known[0].merged(usage), known[1] or message)
+
+    def write(
+        self, db: sqlite3.Connection, words: Words, account: int, opening: Opening, *, is_appended: bool
+    ) -> None:
+        """Put it all into the account's rows, beside what an earlier reading said of the same responses."""
+        rows = []
+        for response, (usage, message) in self._known.items():
+            id_ = number_of(response)
+            if is_appended and _with_earlier(db, words, account, id_, usage):
+                continue
+            is_agent = opening.agent_id is not None
+            record, at, model = 0, None, None
+            if message is not None:
+                is_agent = is_agent or message.is_sidechain
+                record = record_number(message.id, opening.id)
+                at, model = milliseconds(message.timestamp), words.number(message.model)
+            rows.append((account, id_, record, at, is_agent, model, None, *_columns(words, usage)))
+        if rows:
+            db.executemany(
+                "insert into response values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+
+
+def _columns(words: Words, usage: TokenUsage) -> tuple[Any, ...]:
+    return (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_creation_input_tokens,
+        usage.cache_read_input_tokens,
+        usage.cache_creation_1h_input_tokens,
+        usage.is_at_least,
+        words.number(usage.speed),
+        usage.cost_usd,
+    )
+
+
+def _usage(row: tuple[Any, ...]) -> TokenUsage:
+    given, output, creation, reads, hour, is_at_least, speed, cost = row
+    return TokenUsage(given, output, creation, reads, hour, bool(is_at_least), speed, cost)
+
+
+def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, usage: TokenUsage) -> bool:
+    """Merge into what an earlier reading said of the response; False when it said nothing."""
+    row = db.execute(
+        f"select {_USAGE} from response where account = ? and id = ?",  # noqa: S608 - names are ours
+        [account, id_],
+    ).fetchone()
+    if row is None:
+        return False
+    db.execute(
+        "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
+        " speed, cost) = (?, ?, ?, ?, ?, ?, ?, ?) where account = ? and id = ?",
+        [*_columns(words, _usage(row).merged(usage)), account, id_],
+    )
+    return True
+
+
+def usage_of(db: sqlite3.Connection, account: int) -> dict[int, TokenUsage]:
+    """What each response of an account cost, by the number of its id."""
+    rows = db.execute(f"select id, {_USAGE} from response where account = ?", [account])  # noqa: S608
+    return {row[0]: _usage(row[1:]) for row in rows}
+
+
+def find_makers(db: sqlite3.Connection) -> None:
+    """Of the responses of changed accounts that others tell of too, say who made each first: there it counts.
+
+    Which accounts changed `derive` has noted, and whose the messages are is known by now.
+    """
+    db.execute("create temp table if not exists repeated (id integer primary key)")
+    db.execute("delete from repeated")
+    db.execute(
+        "insert or ignore into repeated select r.id from changed c cross join response r"
+        " on r.account = c.account where (c.compared = 0 or r.is_copy is null) and (r.is_copy = 1"
+        " or exists (select 1 from response o where o.id = r.id and o.account <> r.account))"
+    )
+    db.execute(
+        "update response set is_copy = 0 where is_copy is null and account in (select account from changed)"
+    )
+    db.execute(
+        "update response set is_copy = account <> (select o.account from response o"
+        "  left join message m indexed by message_record on m.record = o.record and m.account = o.account"
+        "  where o.id = response.id"
+        "  order by m.copied_from is not null, coalesce(o.at, ?), o.is_agent, o.account limit 1)"
+        " where id in (select id from repeated)",
+        [_FAR],
+    )

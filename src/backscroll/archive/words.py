@@ -1,0 +1,48 @@
+"""Words that stand in many rows, such as the names of tools and models, kept once and named by a number."""
+
+import sqlite3
+
+__all__ = ["FIXED", "Words"]
+
+# The first words of every archive, with the numbers they have in all of them. They never change.
+FIXED = {
+    word: number
+    for number, word in enumerate(
+        (
+            "user",
+            "assistant",
+            "thinking",
+            "tool",
+            "error",
+            "system",
+            "completed",
+            "pending",
+            "failed",
+            "cancelled",
+            "accepted",
+            "rejected",
+            "modified",
+            "queued",
+        ),
+        start=1,
+    )
+}
+
+
+class Words:
+    """The numbers of words, within one transaction: what is undone takes its words along."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._numbers: dict[str | None, int | None] = {None: None}
+        self._numbers.update(FIXED)
+
+    def number(self, word: str | None) -> int | None:
+        """A word's number; one that was never met gets the next."""
+        try:
+            return self._numbers[word]
+        except KeyError:
+            self._db.execute("insert or ignore into word (text) values (?)", [word])
+            row = self._db.execute("select number from word where text = ?", [word]).fetchone()
+            number = self._numbers[word] = int(row[0])
+            return number

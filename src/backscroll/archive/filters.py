@@ -1,0 +1,77 @@
+"""Which sessions are wanted, as a value and as SQL."""
+
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from backscroll.archive.workspaces import workspace_hashes
+
+__all__ = ["Filter", "condition", "numbers"]
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions are wanted; everything is optional."""
+
+    source: str | None = None
+    workspace: str | None = None  # a path, a folder's name, the end of a path, or a host
+    since: datetime | None = None
+    until: datetime | None = None  # the first moment that is too late
+    branch: str | None = None  # may hold *
+    model: str | None = None
+    has_edits: bool = False
+    is_gone: bool | None = None
+    with_subagents: bool = False
+    with_unlisted: bool = False  # drafts, ghosts and the tools' own background work
+
+
+def condition(db: sqlite3.Connection, wanted: Filter) -> tuple[str, dict[str, Any]]:
+    """A filter as SQL over conversations, with its values.
+
+    Raises `WorkspaceNotFoundError` when the end of a path fits several workspaces.
+    """
+    parts: list[str] = []
+    values: dict[str, Any] = {}
+    if not wanted.with_unlisted:
+        parts.append("visibility in ('listed', 'archived')")
+    if wanted.source is not None:
+        parts.append("source = :source")
+        values["source"] = wanted.source
+    if wanted.workspace is not None:
+        parts.append("workspace_hash in (select value from json_each(:workspaces))")
+        values["workspaces"] = msgspec.json.encode(workspace_hashes(db, wanted.workspace)).decode()
+    if wanted.since is not None:
+        parts.append("updated_at >= :since")
+        values["since"] = _spelled(wanted.since)
+    if wanted.until is not None:
+        parts.append("started_at < :until")
+        values["until"] = _spelled(wanted.until)
+    if wanted.branch is not None:
+        parts.append("git_branch glob :branch" if "*" in wanted.branch else "git_branch = :branch")
+        values["branch"] = wanted.branch
+    if wanted.model is not None:
+        parts.append("exists (select 1 from json_each(models) where value like '%' || :model || '%')")
+        values["model"] = wanted.model
+    if wanted.has_edits:
+        parts.append("total_changes > 0")
+    if wanted.is_gone is not None:
+        parts.append("is_gone = :gone")
+        values["gone"] = wanted.is_gone
+    return " and ".join(parts) or "1", values
+
+
+def numbers(db: sqlite3.Connection, wanted: Filter) -> set[int]:
+    """The numbers of the sessions that pass, and of the subagents they started."""
+    passing, values = condition(db, wanted)
+    rows = db.execute(
+        f"select number from conversations where {passing} union all select s.number from subagent s"  # noqa: S608
+        " join conversations c on c.external_id = s.parent_id and c.platform = s.platform"
+        f" where c.number in (select number from conversations where {passing})",
+        values,
+    )
+    return {number for (number,) in rows}
+
+
+def _spelled(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,85 @@
+"""Workspaces as people call them: by path, by the folder's name, by the end of a path, by the host."""
+
+import sqlite3
+
+from msgspec import Struct
+
+from backscroll.errors import WorkspaceNotFoundError
+from backscroll.model import normalised
+
+__all__ = ["workspace_hashes"]
+
+# Every hash once: each is found by a step in the index, however many sessions the one before has.
+_EVERY = """
+with recursive one(hash) as (
+    select min(workspace_hash) from conversations where workspace_hash is not null
+    union all
+    select (select min(workspace_hash) from conversations where workspace_hash > one.hash)
+    from one where one.hash is not null
+)
+select one.hash, c.workspace_path, c.workspace_name, json_extract(c.metadata, '$.workspace_authority')
+from one join conversations c on c.rowid =
+    (select rowid from conversations where workspace_hash = one.hash limit 1)
+where c.workspace_path is not null
+"""
+
+
+class _Known(Struct, frozen=True):
+    hash: str
+    path: str
+    name: str
+    host: str  # empty for this machine
+
+    @property
+    def spelled(self) -> str:
+        return f"{self.host}:{self.path}" if self.host else self.path
+
+
+def workspace_hashes(db: sqlite3.Connection, called: str) -> list[str]:
+    """The workspaces that somebody may mean; several only when they share a name, a path or a host.
+
+    Raises `WorkspaceNotFoundError` with the candidates when the end of a path fits several.
+    """
+    every = [_known(row) for row in db.execute(_EVERY)]
+    wanted = _folded(called)
+    for is_it in (_is_path, _is_name, _is_host):
+        if found := [one for one in every if is_it(one, wanted)]:
+            return [one.hash for one in found]
+    ending = f"/{wanted.strip('/')}"
+    found = [one for one in every if _folded(one.path).endswith(ending)]
+    if len(found) > 1:
+        names = "\n".join(sorted(f"  {one.spelled}" for one in found))
+        raise WorkspaceNotFoundError(
+            f"{called!r} may be any of these workspaces; write more of the path:\n{names}", called
+        )
+    return [one.hash for one in found]
+
+
+def _known(row: tuple[str, str, str | None, str | None]) -> _Known:
+    hash_, path, name, authority = row
+    return _Known(hash_, path, name or "", authority or "")
+
+
+def _is_path(one: _Known, wanted: str) -> bool:
+    if "/" not in wanted:
+        return False
+    path = _folded(one.path)
+    return wanted == path or (bool(one.host) and wanted in {f"{host}:{path}" for host in _hosts(one)})
+
+
+def _is_name(one: _Known, wanted: str) -> bool:
+    return wanted == one.name.casefold()
+
+
+def _is_host(one: _Known, wanted: str) -> bool:
+    return bool(one.host) and wanted in _hosts(one)
+
+
+def _hosts(one: _Known) -> tuple[str, str]:
+    """A host as the tool spells it, ``ssh-remote+gauge-box``, and as people do."""
+    whole = one.host.casefold()
+    return whole, whole.rpartition("+")[2]
+
+
+def _folded(path: str) -> str:
+    return normalised(path).replace("\\", "/").casefold()

@@ -16,6 +16,7 @@ from backscroll.model.message import (
     is_universal,
     record_of,
 )
+from backscroll.model.row import Row
 from backscroll.model.search import SearchMatch, SearchResult
 from backscroll.model.stream import (
     STORES,
@@ -63,6 +64,7 @@ __all__ = [
     "Reading",
     "Retention",
     "Role",
+    "Row",
     "SearchMatch",
     "SearchResult",
     "Session",

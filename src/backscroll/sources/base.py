@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from backscroll.config import Machine
-from backscroll.model import Item, Mark, Retention, Unit
+from backscroll.model import Item, Mark, Retention, Row, Unit
 
 __all__ = ["Source"]
 
@@ -42,6 +42,12 @@ class Source(Protocol):
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """What it says from there on. A bad record is a problem; the good ones still arrive."""
+
+    def rows(self, unit: Unit) -> Iterator[Row]:
+        """The rows of a database that make up a unit, as they lie there, without secrets; none of a file.
+
+        Raises `BackscrollError` or `sqlite3.Error` when they cannot be read to the end.
+        """
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """The raw records, decoded, by kind, to look at their outline; never one that holds secrets."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from backscroll.config import Machine
-from backscroll.model import Item, Mark, Origin, Problem, Retention, Tally, Unit
+from backscroll.model import Item, Mark, Origin, Problem, Retention, Row, Tally, Unit
 from backscroll.readers import jsonl
 from backscroll.sources.claude_code import places, prompts
 from backscroll.sources.claude_code.lines import STARTS
@@ -58,6 +58,10 @@ class ClaudeCode:
         except OSError as error:
             yield Problem(Origin(unit.path, "file"), f"cannot be read: {error.strerror or error}")
             yield Tally()
+
+    def rows(self, unit: Unit) -> Iterator[Row]:
+        """There are no databases; files are kept whole."""
+        return iter(())
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Every line, by type and, where there is one, by subtype."""

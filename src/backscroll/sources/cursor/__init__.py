@@ -11,8 +11,8 @@ from typing import Any
 
 from backscroll.config import Machine
 from backscroll.errors import BackscrollError
-from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
-from backscroll.sources.cursor import account, chat, composer, document, listing, places, prompts
+from backscroll.model import Item, Mark, Origin, Problem, Row, Tally, Unit
+from backscroll.sources.cursor import account, chat, composer, document, keeping, listing, places, prompts
 from backscroll.sources.cursor.library import Library, Shelfmark
 
 __all__ = ["Cursor"]
@@ -63,6 +63,21 @@ class Cursor:
             yield Problem(Origin(unit.path, unit.key or "database"), str(error))
             yield tally
 
+    def rows(self, unit: Unit) -> Iterator[Row]:
+        """The rows of one session, and the entries of lists that name it; of a whole database none."""
+        library = self._library(Path(unit.root))
+        mark = _mark(library, unit)
+        kind, colon, name = unit.key.partition(":")
+        if not unit.key:
+            return iter(())
+        if kind == "tab" and colon:
+            return keeping.tab_rows(library, mark, name)
+        if kind == "composer" and colon:
+            return keeping.inline_rows(library, mark, name)
+        if unit.kind == "prompts":
+            return keeping.log_rows(library, mark)
+        return keeping.session_rows(library, mark.path, unit.key)
+
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
         library = self._library(Path(unit.root))
@@ -88,8 +103,7 @@ class Cursor:
 
     def _items(self, unit: Unit) -> Iterator[Item]:
         library = self._library(Path(unit.root))
-        path = Path(unit.path)
-        mark = Shelfmark(path, "" if path == library.global_path else path.parent.name)
+        mark = _mark(library, unit)
         kind, colon, name = unit.key.partition(":")
         if not unit.key:
             return account.read(library, mark, listing.owned(library, mark))
@@ -98,5 +112,10 @@ class Cursor:
         if kind == "composer" and colon:
             return chat.read_inline(library, mark, name)
         if unit.kind == "prompts":
-            return prompts.read(library, path, mark.storage)
-        return composer.read(library, path, unit.key)
+            return prompts.read(library, mark.path, mark.storage)
+        return composer.read(library, mark.path, unit.key)
+
+
+def _mark(library: Library, unit: Unit) -> Shelfmark:
+    path = Path(unit.path)
+    return Shelfmark(path, "" if path == library.global_path else path.parent.name)

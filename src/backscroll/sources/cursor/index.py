@@ -9,6 +9,7 @@ from sqlite3 import Connection, DatabaseError
 from typing import Any
 from zlib import crc32
 
+import msgspec
 from msgspec import Raw, Struct
 
 from backscroll.readers.sqlite import as_bytes
@@ -21,8 +22,11 @@ __all__ = [
     "CHAT_KEY",
     "COMPOSERS_KEY",
     "GLOBAL_KEYS",
+    "HEADS_KEY",
     "LOG_KEYS",
+    "MEMBERS_KEY",
     "PANE_PREFIX",
+    "PROJECTS_KEY",
     "WORKSPACE_KEYS",
     "Entry",
     "Heads",
@@ -31,8 +35,10 @@ __all__ = [
     "entry_faults",
     "heads",
     "inline",
+    "inline_entry",
     "item",
     "lists",
+    "raw_tab",
     "tab_list",
     "tab_name",
 ]
@@ -43,12 +49,12 @@ PANE_PREFIX = "workbench.panel.composerChatViewPane"
 LOG_KEYS = ("aiService.prompts", "aiService.generations")
 WORKSPACE_KEYS = frozenset({COMPOSERS_KEY, CHAT_KEY, *LOG_KEYS})
 
-_HEADS_KEY = "composer.composerHeaders"
+HEADS_KEY = "composer.composerHeaders"
 _VERSION_KEY = "composer.composerHeaders.version"
 _GATE_KEY = "composer.composerHeaders.tableGateEnabled"
-_PROJECTS_KEY = "glass.localAgentProjects.v1"
-_MEMBERS_KEY = "glass.localAgentProjectMembership.v1"
-GLOBAL_KEYS = frozenset({CHAT_KEY, _HEADS_KEY, _VERSION_KEY, _GATE_KEY, _PROJECTS_KEY, _MEMBERS_KEY})
+PROJECTS_KEY = "glass.localAgentProjects.v1"
+MEMBERS_KEY = "glass.localAgentProjectMembership.v1"
+GLOBAL_KEYS = frozenset({CHAT_KEY, HEADS_KEY, _VERSION_KEY, _GATE_KEY, PROJECTS_KEY, MEMBERS_KEY})
 BARE_KEYS = frozenset({_VERSION_KEY, _GATE_KEY})  # text that is no JSON in some builds
 
 _SHOWN_PREFIX = "workbench.panel.aichat.view."
@@ -64,6 +70,7 @@ class Entry(Struct):
     agent_kind: str | None = None
     fault: str | None = None
     is_row: bool = False  # a row of the table, to be accounted for
+    raw: bytes = b""  # the entry of a JSON list as it lies there
 
 
 class Heads(Struct):
@@ -71,7 +78,7 @@ class Heads(Struct):
 
     source: str = "none"  # "table", "json" or "none"
     entries: dict[str, Entry] = {}
-    projects: dict[str, Any] = {}  # session id to the workspace of the project it was put into
+    projects: dict[str, dict[str, Any]] = {}  # session id to the project it was put into
     fault: str | None = None
 
 
@@ -114,13 +121,13 @@ def heads(connection: Connection) -> Heads:
         if is_live:
             found.projects = projects
             return found
-    value = item(connection, _HEADS_KEY) if has_items else None
+    value = item(connection, HEADS_KEY) if has_items else None
     if value is None:
         return Heads(projects=projects)
     try:
         entries = _entries(value)[0]
     except Undecodable as error:
-        return Heads("json", {}, projects, f"{_HEADS_KEY}: {error}")
+        return Heads("json", {}, projects, f"{HEADS_KEY}: {error}")
     return Heads("json", entries, projects)
 
 
@@ -190,9 +197,10 @@ def _entries(value: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
         raw = bytes(each)
         token = f"{crc32(raw):x}"
         identifier = as_map(head.workspace_identifier)
-        entries[composer_id] = Entry(head, token, as_text(identifier.get("id")))
+        entries[composer_id] = Entry(head, token, as_text(identifier.get("id")), raw=raw)
         if b'"conversation"' in raw and _carries(each):
             inline[composer_id] = token
+            entries[composer_id].raw = b""  # too much to stay in hand
     return entries, inline
 
 
@@ -209,7 +217,7 @@ def _listed(value: bytes) -> list[Raw]:
 
 def entry_faults(key: str, value: bytes) -> list[str]:
     """Why entries of a list of sessions cannot be read; other values have none. May raise `Undecodable`."""
-    if key not in (COMPOSERS_KEY, _HEADS_KEY, CHAT_KEY):
+    if key not in (COMPOSERS_KEY, HEADS_KEY, CHAT_KEY):
         return []
     faults = []
     for number, each in enumerate(tab_list(value) if key == CHAT_KEY else _listed(value)):
@@ -224,11 +232,18 @@ def entry_faults(key: str, value: bytes) -> list[str]:
 
 def inline(connection: Connection, session: str) -> Composer | None:
     """A session's record out of a workspace's own list."""
+    found = inline_entry(connection, session)
+    return found[1] if found else None
+
+
+def inline_entry(connection: Connection, session: str) -> tuple[bytes, Composer] | None:
+    """The same, with the entry as it lies there."""
     value = item(connection, COMPOSERS_KEY) if has_table(connection, "ItemTable") else None
     try:
         for each in _listed(value) if value is not None else []:
-            if f'"{session}"'.encode() in bytes(each) and (found := _record(each, session)):
-                return found
+            raw = bytes(each)
+            if f'"{session}"'.encode() in raw and (found := _record(each, session)):
+                return raw, found
     except Undecodable:
         return None
     return None
@@ -331,19 +346,34 @@ def tab_list(value: bytes) -> list[Raw]:
     return []
 
 
+def raw_tab(connection: Connection, tab_id: str) -> bytes | None:
+    """A tab as it lies there, with the name it goes by where it has none of its own."""
+    for number, raw in enumerate(tab_list(item(connection, CHAT_KEY) or b"null")):
+        try:
+            tab = decode(raw, Tab)
+        except Undecodable:
+            continue
+        if tab_name(tab, number) == tab_id:
+            data = bytes(raw)
+            if as_text(tab.tab_id) or as_text(tab.id):
+                return data
+            return b'{"tabId":' + msgspec.json.encode(tab_id) + (b"," if len(data) > 2 else b"") + data[1:]
+    return None
+
+
 def tab_name(tab: Tab, number: int) -> str:
     return as_text(tab.tab_id) or as_text(tab.id) or f"tab-{number}"
 
 
-def _projects(connection: Connection) -> dict[str, Any]:
-    """The workspace of the project that the sidebar puts a session into."""
+def _projects(connection: Connection) -> dict[str, dict[str, Any]]:
+    """The project that the sidebar puts a session into, where it has a workspace."""
     known = {
-        as_text(project.get("id")): project.get("workspace")
-        for project in map(as_map, as_list(_any(Raw(item(connection, _PROJECTS_KEY) or b"null"))))
+        as_text(project.get("id")): project
+        for project in map(as_map, as_list(_any(Raw(item(connection, PROJECTS_KEY) or b"null"))))
     }
-    members = as_map(_any(Raw(item(connection, _MEMBERS_KEY) or b"null")))
+    members = as_map(_any(Raw(item(connection, MEMBERS_KEY) or b"null")))
     return {
         composer_id: known[project]
         for composer_id, project in members.items()
-        if isinstance(project, str) and known.get(project)
+        if isinstance(project, str) and known.get(project, {}).get("workspace")
     }

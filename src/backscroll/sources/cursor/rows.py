@@ -5,9 +5,11 @@ as a first import does, are fetched several at a time and in row order, so that
 a database of many GB is read mostly from front to back.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from sqlite3 import Connection
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,13 +17,23 @@ from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor import keys, shadow
 
-__all__ = ["Beside", "Damaged", "Shelf", "Value", "Warehouse"]
+__all__ = ["Beside", "Damaged", "Shelf", "Value", "Warehouse", "Whole"]
 
 T = TypeVar("T")
 
 BUDGET = 32 * 1024 * 1024  # bytes of values held at a time
 _GUESS = 16 * 1024  # bytes of a bubble, before any was seen
+_MOST_AT_ONCE = 2000  # rows asked for together
 _ENOUGH = 16  # values that tell how large the others are
+
+_BY_ROWID = """
+    select rowid, value, typeof(value) = 'text' from cursorDiskKV
+    where rowid in (select value from json_each(?)) order by rowid
+"""
+_BY_KEY = """
+    select key, value, typeof(value) = 'text' from cursorDiskKV
+    where key in (select value from json_each(?))
+"""
 
 _VALUES = """
     select rowid, value from cursorDiskKV
@@ -36,6 +48,13 @@ class Damaged(NamedTuple):
 
 
 Value = bytes | Damaged | None
+
+
+class Whole(NamedTuple):
+    """A value, and how SQLite has it stored."""
+
+    data: bytes | None
+    is_text: bool
 
 
 class Shelf:
@@ -225,6 +244,35 @@ class Warehouse:
             single = {name: self.value_at(name) for name in names}
             return {name: value for name, value in single.items() if value and isinstance(value, bytes)}
 
+    def whole_rows(self, rowids: Iterable[int], limit: int) -> Iterator[tuple[int, Whole]]:
+        """Rows that are there and can be read, in row order, about ``limit`` bytes of them at a time."""
+        left = sorted(rowids)
+        while left:
+            some = left[:_MOST_AT_ONCE]
+            listed = msgspec.json.encode(some).decode()
+            work = partial(_whole, query=_BY_ROWID, wanted=listed, limit=limit)
+            try:
+                rows, is_cut = self._database.read(work)
+            except DatabaseLockedError:
+                raise
+            except DatabaseUnreadableError:
+                is_cut = False
+                single = ((rowid, self._value(rowid)) for rowid in some)
+                rows = [(rowid, Whole(one, True)) for rowid, one in single if not isinstance(one, Damaged)]
+            yield from rows
+            left = left[bisect_right(left, rows[-1][0] if is_cut else some[-1]) :]
+
+    def whole_values(self, names: list[str]) -> dict[str, Whole]:
+        """The values under those of the keys that are there, not emptied, and can be read."""
+        listed = msgspec.json.encode(names).decode()
+        try:
+            rows, _ = self._database.read(partial(_whole, query=_BY_KEY, wanted=listed, limit=None))
+        except DatabaseLockedError:
+            raise
+        except DatabaseUnreadableError:
+            return {name: Whole(value, is_text=False) for name, value in self.values_at(names).items()}
+        return {key.decode("utf-8", "replace"): value for key, value in rows if value.data is not None}
+
     def drop(self) -> None:
         """Forget what was fetched ahead, and the list of keys that stood in for a damaged index."""
         self.expect([])
@@ -284,6 +332,23 @@ def _values(connection: Connection, rowids: str, limit: int | None) -> list[tupl
         if limit is not None and size > limit:
             break
     return found
+
+
+def _whole(
+    connection: Connection, query: str, wanted: str, limit: int | None
+) -> tuple[list[tuple[Any, Whole]], bool]:
+    """Rows, and whether there are more of them than the limit allows."""
+    found: list[tuple[Any, Whole]] = []
+    if not keys.has_table(connection, "cursorDiskKV"):
+        return found, False
+    size = 0
+    for name, value, is_text in connection.execute(query, [wanted]):
+        data = value if type(value) is bytes else as_bytes(value)
+        found.append((name, Whole(data, bool(is_text))))
+        size += len(data) if data else 0
+        if limit is not None and size > limit:
+            return found, True
+    return found, False
 
 
 def _rowid(connection: Connection, key: str) -> int:

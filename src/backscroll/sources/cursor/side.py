@@ -55,6 +55,10 @@ class Side:
         """All text of a session as the search index holds it: what is left when its rows are lost."""
         return self._ask(self._search, lambda connection: _search_body(connection, session)) or ""
 
+    def search_rows(self, session: str) -> list[tuple[str, str, dict[str, object]]]:
+        """Table, key and columns of what the search index holds of a session."""
+        return self._ask(self._search, lambda connection: _search_rows(connection, session)) or []
+
     def _ask(self, path: Path | None, work: Callable[[sqlite3.Connection], T]) -> T | None:
         if path is None or not path.is_file():
             return None
@@ -89,6 +93,25 @@ def _search_body(connection: sqlite3.Connection, session: str) -> str:
         [session],
     )
     return next((_text(body) for (body,) in rows if _text(body)), "")
+
+
+def _search_rows(connection: sqlite3.Connection, session: str) -> list[tuple[str, str, dict[str, object]]]:
+    found = connection.execute("select * from conversations where id = ?", [session])
+    names = [column[0] for column in found.description]
+    rows: list[tuple[str, str, dict[str, object]]] = []
+    for row in found.fetchall():
+        columns = {name: _cell(value) for name, value in zip(names, row, strict=True)}
+        number = columns.get("fts_rowid")
+        rows.append(("conversations", f"{session} {number}", columns))
+        body = connection.execute("select body from conversation_fts where rowid = ?", [number]).fetchone()
+        if body is not None:
+            rows.append(("conversation_fts", str(number), {"rowid": number, "body": _cell(body[0])}))
+    return rows
+
+
+def _cell(value: object) -> object:
+    """A cell as JSON can hold it."""
+    return value if value is None or isinstance(value, int | float) else _text(value)
 
 
 def _summary_titles(connection: sqlite3.Connection) -> dict[str, str]:

@@ -79,7 +79,8 @@ def _own(library: Library, session: str, claims: Claims) -> Workspace | None:
             return found
     if claims.workspace_id and (found := stored(library, claims.workspace_id, "workspaceIdentifier.id")):
         return found
-    if found := _identified(library, as_map(library.heads().projects.get(session))):
+    project = library.heads().projects.get(session, {})
+    if found := _identified(library, as_map(project.get("workspace"))):
         return Workspace(found.path, found.authority, "project", found.folders, found.storage_ids)
     for storage in library.members(session):
         if found := stored(library, storage, "workspace list"):

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.config import Machine
-from backscroll.model import Item, Mark, Unit
+from backscroll.model import Item, Mark, Row, Unit
 from backscroll.sources.cursor_cli import places
 from backscroll.sources.cursor_cli.document import documents_of
 from backscroll.sources.cursor_cli.draft import read_draft, read_prompts
+from backscroll.sources.cursor_cli.keeping import file_row, store_rows
 from backscroll.sources.cursor_cli.store import read_store
 from backscroll.sources.cursor_cli.transcript import Known, read_transcript
 
@@ -57,6 +58,16 @@ class CursorCli:
             case _ if path.name == "meta.json":
                 return read_draft(path)
         return read_store(path)
+
+    def rows(self, unit: Unit) -> Iterator[Row]:
+        """The rows of a store and the file beside it; transcripts are kept whole."""
+        path = Path(unit.path)
+        match path.name:
+            case "store.db":
+                return store_rows(path, Path(unit.root))
+            case "meta.json":
+                return file_row(path, Path(unit.root))
+        return iter(())
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         return documents_of(Path(unit.path))

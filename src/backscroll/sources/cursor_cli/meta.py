@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from backscroll.readers import lenient
 from backscroll.readers.sqlite import as_bytes
+from backscroll.sources.blanking import is_secret
 
-__all__ = ["Meta", "Sidecar", "read_meta", "read_sidecar"]
+__all__ = ["KNOWN", "Meta", "Sidecar", "is_hex", "read_meta", "read_sidecar", "text_of_hex"]
 
-_KNOWN = {
+KNOWN = {
     "agentId",
     "approvalMode",
     "createdAt",
@@ -25,7 +26,6 @@ _KNOWN = {
     "subagentInfo",
 }
 _NOT_TEXT = {"createdAt", "isRunEverything", "subagentInfo"}
-_SECRET = re.compile(r"key|token|secret|auth", re.IGNORECASE)
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _SCALAR = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
 _LARGEST_SIDECAR = 1024 * 1024
@@ -71,31 +71,41 @@ def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
     fault: str | None = None
     for raw_key, raw_value in rows:
         key, value = (as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value)
-        if key in _KNOWN:
+        if key in KNOWN:
             fields.setdefault(key, _plain(value, is_text=key not in _NOT_TEXT))
             continue
-        if _SECRET.search(key) or value is None:
+        if is_secret(key) or value is None:
             continue
         loaded, problem = _document(value)
         fields = {**fields, **loaded}
         fault = fault or problem
-    known = {name: value for name, value in fields.items() if name in _KNOWN}
-    unknown = sorted(name for name in fields if name not in _KNOWN and not _SECRET.search(name))
+    known = {name: value for name, value in fields.items() if name in KNOWN}
+    unknown = sorted(name for name in fields if name not in KNOWN and not is_secret(name))
     return Meta(known, tuple(unknown), fault)
 
 
 def _document(value: bytes) -> tuple[dict[str, Any], str | None]:
     """A whole object, or the plain fields of one that is cut or torn."""
-    text = value
-    if _HEX.fullmatch(value.strip()):
-        digits = value.strip()
-        text = bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
+    text = text_of_hex(value)
     try:
         loaded = lenient.load(text)
     except lenient.FAILURES:
         spelled = lenient.clean_text(text)
         return {key: _scalar(found) for key, found in _SCALAR.findall(spelled)}, "is not whole JSON"
     return (loaded, None) if isinstance(loaded, dict) else ({}, "is not an object")
+
+
+def is_hex(value: bytes) -> bool:
+    """Whether text is written as hexadecimal digits, as newer versions write it."""
+    return _HEX.fullmatch(value.strip()) is not None
+
+
+def text_of_hex(value: bytes) -> bytes:
+    """The text that digits stand for, or the text itself; a digit too many says nothing."""
+    if not is_hex(value):
+        return value
+    digits = value.strip()
+    return bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
 
 
 def _scalar(found: str) -> Any:
@@ -131,4 +141,4 @@ def read_sidecar(path: Path) -> Sidecar:
         return Sidecar(fault="is not JSON", is_there=True)
     if not isinstance(loaded, dict):
         return Sidecar(fault="is not an object", is_there=True)
-    return Sidecar({key: value for key, value in loaded.items() if not _SECRET.search(key)}, is_there=True)
+    return Sidecar({key: value for key, value in loaded.items() if not is_secret(key)}, is_there=True)

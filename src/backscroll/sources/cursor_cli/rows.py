@@ -11,8 +11,9 @@ from backscroll.model import Tally
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor_graph import Verdict
 from backscroll.sources.cursor_graph.blobs import LARGEST_BLOB
+from backscroll.sources.cursor_graph.reach import Stored
 
-__all__ = ["Rows", "count_blobs", "fetch", "survey"]
+__all__ = ["Rows", "count_blobs", "fetch", "fetch_stored", "survey"]
 
 _COLUMNS = {"blobs": ("id", "data"), "meta": ("key", "value")}
 
@@ -129,6 +130,11 @@ def _id(raw: Any, kind: bytes) -> str | None:
 
 def fetch(database: Database, ids: Iterable[str], rows: Rows) -> dict[str, bytes]:
     """Those blobs that are there and can be read. Raises `DatabaseLockedError`, since they may be later."""
+    return {id: stored.data for id, stored in fetch_stored(database, ids, rows).items()}
+
+
+def fetch_stored(database: Database, ids: Iterable[str], rows: Rows) -> dict[str, Stored]:
+    """The same, with how each is stored."""
     asked = [id for id in ids if id in rows.sizes]
     try:
         return database.read(lambda db: _fetch(db, asked, rows))
@@ -139,16 +145,17 @@ def fetch(database: Database, ids: Iterable[str], rows: Rows) -> dict[str, bytes
             return {}
     # A damaged page hides the blobs on it, and no others.
     half = len(asked) // 2
-    return fetch(database, asked[:half], rows) | fetch(database, asked[half:], rows)
+    return fetch_stored(database, asked[:half], rows) | fetch_stored(database, asked[half:], rows)
 
 
-def _fetch(db: sqlite3.Connection, ids: Iterable[str], rows: Rows) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+def _fetch(db: sqlite3.Connection, ids: Iterable[str], rows: Rows) -> dict[str, Stored]:
+    found: dict[str, Stored] = {}
+    query = "select data, typeof(data) = 'text' from blobs where id = ?"
     for id in ids:
-        row = db.execute("select data from blobs where id = ?", [rows.keys.get(id, id)]).fetchone()
+        row = db.execute(query, [rows.keys.get(id, id)]).fetchone()
         data = as_bytes(row[0]) if row else None
         if data is not None:
-            found[id] = data
+            found[id] = Stored(data, bool(row[1]))
     return found
 
 

@@ -1,0 +1,68 @@
+"""Values of databases without the keys that lie in them.
+
+Only the secret itself is taken out; every other byte of a value stays as it was.
+"""
+
+import re
+
+import msgspec
+
+from backscroll.readers import lenient
+
+__all__ = ["blank", "is_secret"]
+
+_HINT = b'ncryptionKey"'
+_LONGEST_NAME = 80
+_FIELD = re.compile(rb'"(\w*[eE]ncryptionKey)"\s*:\s*')
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
+_SECRET = re.compile(r"key|token|secret|auth", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a field of a store's own metadata may be a secret, by its name."""
+    return _SECRET.search(name) is not None
+
+
+def blank(value: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """A JSON value with its keys blanked, and their names."""
+    at = value.find(_HINT)
+    if at < 0:
+        return value, ()
+    names: dict[str, None] = {}
+    parts: list[bytes] = []
+    done = 0
+    while at >= 0:
+        field = _FIELD.match(value, value.rfind(b'"', max(0, at - _LONGEST_NAME), at))
+        text = _TEXT.match(value, field.end()) if field else None
+        if field and text:
+            names[field[1].decode()] = None
+            parts += [value[done : field.end()], b'""']
+            done = text.end()
+        elif field and not value.startswith(b"null", field.end()):
+            return _rewritten(value)  # a key that is no text: rare enough to be written anew
+        at = value.find(_HINT, max(done, at + 1))
+    return b"".join([*parts, value[done:]]), tuple(names)
+
+
+def _rewritten(value: bytes) -> tuple[bytes, tuple[str, ...]]:
+    try:
+        document = lenient.load(value)
+    except lenient.FAILURES:
+        return b"", ("everything",)  # what cannot be looked through is not kept
+    names: list[str] = []
+    return msgspec.json.encode(_without(document, names)), tuple(dict.fromkeys(names))
+
+
+def _without(document: object, names: list[str]) -> object:
+    if isinstance(document, list):
+        return [_without(item, names) for item in document]
+    if not isinstance(document, dict):
+        return document
+    told: dict[str, object] = {}
+    for key, item in document.items():
+        if key.lower().endswith("encryptionkey") and item not in (None, ""):
+            names.append(key)
+            told[key] = ""
+        else:
+            told[key] = _without(item, names)
+    return told

@@ -1,0 +1,57 @@
+"""Every blob that a root leads to, as it is stored."""
+
+import re
+from binascii import unhexlify
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+__all__ = ["Stored", "named_in", "reached"]
+
+_BATCH = 100
+# A reference is the length 32 and a SHA-256. Whether it is one, the store decides: nobody makes up
+# the digest of something that is there. Text is passed over, in which a space stands for the length.
+_REFERENCE = re.compile(rb"\x20(?=([\x00-\xff]{32}))")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x80-\xff]")
+_TEXT = re.compile(rb"[\t\n\r\x20-\x7e]{29}")
+
+
+class Stored(NamedTuple):
+    """A blob as its row has it."""
+
+    data: bytes
+    is_text: bool
+
+
+def reached(
+    ids: Iterable[str], fetch: Callable[[Sequence[str]], dict[str, Stored]]
+) -> Iterator[tuple[str, Stored]]:
+    """The blobs of these ids that are there, and all that they refer to, each once."""
+    seen: set[str] = set()
+    waiting = list(dict.fromkeys(ids))
+    while waiting:
+        seen.update(waiting)
+        later: dict[str, None] = {}
+        rest = iter(waiting)
+        while batch := list(islice(rest, _BATCH)):
+            for id, stored in fetch(batch).items():
+                yield id, stored
+                later |= dict.fromkeys(each for each in named_in(_plain(stored)) if each not in seen)
+        waiting = list(later)
+
+
+def named_in(data: bytes) -> list[str]:
+    """The ids that a root, a turn, an archive may refer to; a message refers to none."""
+    if data[:1] == b"{" or not _BINARY.search(data):
+        return []
+    return [id.hex() for id in dict.fromkeys(_REFERENCE.findall(data)) if not _TEXT.search(id)]
+
+
+def _plain(stored: Stored) -> bytes:
+    """Some versions store what is not JSON as hex text."""
+    if not stored.is_text or len(stored.data) % 2 or stored.data[:1] == b"{":
+        return stored.data
+    try:
+        return unhexlify(stored.data)
+    except ValueError:
+        return stored.data

@@ -106,6 +106,58 @@ def test_listing_needs_no_parsing_and_names_every_unit_once(history: History, tm
 
 
 @every_history
+def test_a_change_at_a_path_leads_to_its_units_and_no_others(history: History, tmp_path: Path) -> None:
+    root = history.write(tmp_path / "root")
+    source = history.source()
+    units = list(source.units(root))
+    for path in {unit.path for unit in units}:
+        found = source.units_at(root, [path])
+        if found is not None:
+            there = list(found)
+            assert [unit for unit in there if unit.path == path] == [
+                unit for unit in units if unit.path == path
+            ]
+            assert all(unit in units for unit in there)
+    everything = source.units_at(root, [unit.path for unit in units])
+    assert everything is None or sorted(everything, key=repr) == sorted(units, key=repr)
+    source.close()
+
+
+@every_history
+def test_a_change_at_a_folder_leads_to_all_that_is_in_it(history: History, tmp_path: Path) -> None:
+    root = history.write(tmp_path / "root")
+    source = history.source()
+    units = list(source.units(root))
+    for folder in {str(Path(unit.path).parent) for unit in units} - {str(root)}:
+        found = source.units_at(root, [folder])
+        assert found is None or {unit for unit in units if Path(unit.path).is_relative_to(folder)} <= set(
+            found
+        )
+    source.close()
+
+
+@every_history
+def test_all_units_are_in_places_that_are_watched(history: History, tmp_path: Path) -> None:
+    root = history.write(tmp_path / "root")
+    source = history.source()
+    watched = source.watched(root)
+    for unit in source.units(root):
+        assert any(Path(unit.path).is_relative_to(place) for place in watched), unit.path
+    source.close()
+
+
+@every_history
+def test_signs_are_among_the_units_and_stay_while_nothing_changes(history: History, tmp_path: Path) -> None:
+    root = history.write(tmp_path / "root")
+    source = history.source()
+    signs = source.signs(root)
+    units = list(source.units(root))
+    assert signs is None or units[len(units) - len(signs) :] == signs
+    assert source.signs(root) == signs
+    source.close()
+
+
+@every_history
 def test_outlines_hold_no_values(history: History, tmp_path: Path) -> None:
     source = history.source()
     for unit in source.units(history.write(tmp_path / "root")):

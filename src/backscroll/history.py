@@ -13,6 +13,7 @@ from backscroll.config import Machine, NamedRoot, Settings, archive_home, settin
 from backscroll.errors import DataNotFoundError, SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
 from backscroll.model import PaginatedResult, Pagination, Retention, SearchResult, Session, SessionSummary
+from backscroll.model.ledger import Ledger
 from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
@@ -241,6 +242,10 @@ class History:
     def archive_status(self) -> "Status":
         """What the archive holds, in numbers."""
         return self._archive.status()
+
+    def ledger(self, since: datetime | None = None) -> Ledger:
+        """What became of sessions in the tools' own stores since a moment, or ever. All of them are kept."""
+        return self._archive.ledger(since)
 
     def verify_archive(self) -> list[str]:
         """What in the archive does not agree with itself, a sentence each."""

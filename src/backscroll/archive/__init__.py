@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import IntegrityError
 
-from backscroll.archive import changes, forgetting, nesting, passages, raw, reading, retelling, units
+from backscroll.archive import changes, fates, forgetting, nesting, passages, raw, reading, retelling, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
@@ -30,6 +30,7 @@ from backscroll.archive.units import Known
 from backscroll.archive.workspaces import workspace_hashes
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, Row, SessionSummary, Unit
+from backscroll.model.ledger import Ledger
 
 __all__ = [
     "Archive",
@@ -159,7 +160,7 @@ class Archive:
                 if writer.was_forgotten and forgetting.forget_rest(self._db, number, unit.kind):
                     return
                 if not is_appended and units.settle_former(self._db, number):
-                    event = "rewritten, and what it no longer tells was kept"
+                    event = fates.LOST
                 if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                     raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
                 if writer.was_excluded:
@@ -314,6 +315,10 @@ class Archive:
             )
 
     # --- what happened ------------------------------------------------------------------------------------
+
+    def ledger(self, since: datetime | None) -> Ledger:
+        """What became of sessions since a moment, or ever."""
+        return fates.ledger(self._db, since)
 
     def moment(self) -> int:
         """Now, as the ledger counts it."""

@@ -1,6 +1,7 @@
 """``backscroll archive``: the file that everything is kept in."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from backscroll.cli.progress import Bar
 from backscroll.errors import UsageError
 from backscroll.render.documents import encoded
 from backscroll.render.inert import inert
+from backscroll.render.ledger import ledger_document, ledger_line
 
 if TYPE_CHECKING:
     from backscroll.archive.upgrade import Upgraded
@@ -38,12 +40,16 @@ def status(setup: Setup, as_json: bool) -> None:
     """Say what the archive holds."""
     with setup.history() as history:
         found = history.archive_status()
+        ledger = history.ledger()
     if as_json:
-        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(found)))
+        document = msgspec.structs.asdict(found) | {"ledger": ledger_document(ledger)}
+        sys.stdout.buffer.write(encoded(document))
         return
     click.echo(found.path)
     click.echo(f"  {found.sessions:,} sessions, {found.subagents:,} subagents, {found.messages:,} messages")
     click.echo(f"  {found.units:,} units read, {found.gone:,} of them gone from the tools' own stores")
+    if told := ledger_line(ledger, datetime.now(UTC)):
+        click.echo(f"  {told}")
     click.echo(
         f"  {found.size / 1e6:,.1f} MB, of which {found.kept_size / 1e6:,.1f} MB hold"
         f" {found.kept_bytes / 1e6:,.1f} MB of original files"

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -9,11 +10,25 @@ import msgspec
 
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
-from backscroll.config import named_roots, this_machine
+from backscroll.cli.sync import RECENTLY
+from backscroll.config import this_machine
+from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.ingest.survey import Place, Survey
+from backscroll.model import Retention
+from backscroll.model.ledger import Ledger
+from backscroll.render.ledger import ledger_document, ledger_line
+from backscroll.render.text import expiry_lines
 
 __all__ = ["command"]
+
+
+class _Kept(msgspec.Struct):
+    """What the archive says of itself: nothing when there is none yet, or what is wrong with it."""
+
+    path: str
+    ledger: Ledger | None = None
+    trouble: str | None = None
 
 
 @click.command("doctor")
@@ -27,25 +42,48 @@ def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
     """Say what history there is, and whether all of it was understood.
 
     Every record below every root is read and counted once: as understood, as known to carry no message, or as
-    a problem. Exit code 3 means that something was not understood.
+    a problem. What became of sessions within the last week is said as well, and whether the archive can be
+    read. Exit code 3 means that something was not understood, or that the archive is damaged.
 
     Example:
 
         backscroll doctor
     """
-    machine = this_machine()
-    history = History(roots=named_roots(setup.roots, machine), machine=machine)
+    history = setup.history()
     if shape:
         _print_shape(history, as_json=as_json)
         return
+    now = datetime.now(UTC)
     with Bar("Reading") as bar:
         found = history.survey(bar.step)
+    kept = _kept(history, now)
+    retentions = history.retentions(now)
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(_document(found))) + b"\n")
+        document = _document(found, kept, retentions)
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
     else:
-        click.echo("\n".join(_report(found, machine.home, most)))
-    if not found.is_understood:
+        lines = [*_report(found, this_machine().home, most), *_kept_lines(kept, now)]
+        click.echo("\n".join([*lines, *(line for one in retentions for line in expiry_lines(one))]))
+    if not found.is_understood or kept.trouble is not None:
         sys.exit(3)
+
+
+def _kept(history: History, now: datetime) -> _Kept:
+    path = history.archive_path
+    try:
+        if not path.exists():
+            return _Kept(str(path))
+        with history:
+            return _Kept(str(path), history.ledger(now - RECENTLY))
+    except (ArchiveError, OSError) as error:
+        return _Kept(str(path), trouble=str(error))
+
+
+def _kept_lines(kept: _Kept, now: datetime) -> Iterator[str]:
+    if kept.trouble is not None:
+        yield f"{kept.trouble}."
+    elif kept.ledger is not None and (told := ledger_line(kept.ledger, now)):
+        yield f"{told}."
 
 
 def _print_shape(history: History, *, as_json: bool) -> None:
@@ -66,9 +104,13 @@ def _print_shape(history: History, *, as_json: bool) -> None:
                 click.echo(f"  {line}")
 
 
-def _document(found: Survey) -> dict[str, object]:
+def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[str, object]:
     return {
         "is_understood": found.is_understood,
+        "archive": kept.path,
+        "archive_trouble": kept.trouble,
+        "ledger": ledger_document(kept.ledger) if kept.ledger is not None else None,
+        "retention": retentions,
         "places": found.places,
         "problems": [
             {"path": p.origin.path, "place": p.origin.place, "reason": p.reason} for p in found.problems

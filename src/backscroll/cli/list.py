@@ -7,6 +7,7 @@ import click
 
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
+from backscroll.cli.welcome import welcome_lines
 from backscroll.render.documents import encoded, page_document
 from backscroll.render.text import session_lines
 
@@ -31,13 +32,12 @@ def command(setup: Setup, /, limit: int, offset: int, as_json: bool, no_sync: bo
             bring_up_to_date(history)
         page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
-        places = [f"  {source.name:<12} {path}" for source, path in history.roots()] if is_empty else []
+        welcome = list(welcome_lines(history)) if is_empty else []
     if as_json:
         sys.stdout.buffer.write(encoded(page_document(page)))
         return
     if is_empty:
-        click.echo("\n".join(["No history was found. These places were looked at:", *places, ""]))
-        click.echo("To look around with a made-up one: backscroll demo DIR")
+        click.echo("\n".join(welcome))
         return
     if not page.data:
         click.echo("No session fits.")

@@ -1,0 +1,38 @@
+"""What became of sessions, told from what the ledger says of the units that they were read from."""
+
+import sqlite3
+from datetime import datetime
+
+from backscroll.model.ledger import Fate, Ledger
+
+__all__ = ["LOST", "ledger"]
+
+LOST = "rewritten, and what it no longer tells was kept"  # the event of a unit that has lost messages
+
+# The last that was noticed of each session. What vanished counts for as long as all of it is gone, what was
+# overwritten for as long as there is something that only a former state of it holds.
+_FATES = """
+select c.source, c.external_id, f.what, max(f.at)
+from (
+    select k.platform, k.session, 'vanished' as what, l.at
+    from ledger l join kin k on k.unit = l.unit where l.event = 'vanished' and l.at >= :since
+    union all
+    select k.platform, k.session, 'came_back', l.at
+    from ledger l join kin k on k.unit = l.unit where l.event = 'came back' and l.at >= :since
+    union all
+    select k.platform, k.session, 'overwritten', l.at
+    from ledger l join account a on a.unit = l.unit and a.is_former join kin k on k.number = a.number
+    where l.event = :lost and l.at >= :since
+) f
+join conversations c on c.platform = f.platform and c.external_id = f.session
+where c.visibility in ('listed', 'archived')
+    and case f.what when 'vanished' then c.is_gone when 'came_back' then not c.is_gone else 1 end
+group by c.number, f.what order by max(f.at), c.number
+"""
+
+
+def ledger(db: sqlite3.Connection, since: datetime | None) -> Ledger:
+    """What became of sessions since a moment, or ever."""
+    rows = db.execute(_FATES, {"since": since.isoformat() if since is not None else "", "lost": LOST})
+    fates = (Fate(f"{source}:{id_}", id_, what, datetime.fromisoformat(at)) for source, id_, what, at in rows)
+    return Ledger(since, tuple(fates))

@@ -1,0 +1,34 @@
+"""What became of sessions in the tools' own stores."""
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["Fate", "Ledger", "What"]
+
+What = Literal["vanished", "overwritten", "came_back"]
+
+
+class Fate(Struct, frozen=True):
+    """What became of one session."""
+
+    session_ref: str
+    session_id: str
+    what: What
+    at: datetime  # when it was noticed
+
+
+class Ledger(Struct, frozen=True):
+    """What became of sessions since a moment. All of them are kept.
+
+    One has *vanished* when none of the files is left that its content is from. It was *overwritten* when one
+    of them lost messages that it had: they stay beside those that are left. It *came back* when what had
+    vanished is there again.
+    """
+
+    since: datetime | None  # None: ever
+    fates: tuple[Fate, ...]  # by time
+
+    def count(self, what: What) -> int:
+        return sum(fate.what == what for fate in self.fates)

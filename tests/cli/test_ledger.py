@@ -1,0 +1,174 @@
+"""What became of sessions in the tools' own stores, as ``sync``, ``doctor`` and ``archive status`` say it."""
+
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll.model.ledger import Fate, Ledger
+from backscroll.render.ledger import ledger_line
+from backscroll.testing import cursor
+from backscroll.testing.claude_code import Prompt, Transcript
+from backscroll.testing.claude_code.stores import write_prompts, write_settings
+from tests.cli.running import Ran, backscroll
+
+TUESDAY = datetime(2026, 11, 10, 9, tzinfo=UTC)
+
+
+class Shell:
+    """Three sessions of Claude Code, synced once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "claude"
+        self.home = folder / "home"
+        write_settings(self.root, cleanup_days=36500)
+        self.files = [
+            Transcript(seed=n, cwd="/home/zoe/quay")
+            .user(f"one {n}")
+            .assistant("two")
+            .user("three")
+            .write(self.root)
+            for n in range(3)
+        ]
+        self.run("sync")
+
+    def run(self, *arguments: str) -> Ran:
+        return backscroll("--home", self.home, "--root", f"claude-code={self.root}", *arguments)
+
+    def ledger(self) -> dict[str, Any]:
+        """What sync says, which is what doctor says, without the moment they were asked at."""
+        said = [json.loads(self.run(command, "--json").out)["ledger"] for command in ("sync", "doctor")]
+        for one in said:
+            assert one.pop("since")
+        assert said[0] == said[1]
+        return said[0]
+
+    def counts(self) -> tuple[int, int, int]:
+        said = self.ledger()
+        return said["vanished"], said["overwritten"], said["came_back"]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_when_nothing_happened_nothing_is_said(shell: Shell) -> None:
+    assert shell.counts() == (0, 0, 0)
+    assert shell.run("sync").out == "3 units: nothing new.\n"
+    assert "vanished" not in shell.run("archive", "status").out
+
+
+def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Shell) -> None:
+    shell.files[0].unlink()
+    shell.files[1].unlink()
+    shell.run("list")
+    assert shell.counts() == (2, 0, 0)
+    for command in (["sync"], ["doctor"]):
+        assert "2 sessions vanished today, all kept." in shell.run(*command).out
+    assert "2 sessions vanished, all kept" in shell.run("archive", "status").out
+    told = shell.ledger()["sessions"]
+    assert {(one["what"], one["session_id"]) for one in told} == {
+        ("vanished", shell.files[0].stem),
+        ("vanished", shell.files[1].stem),
+    }
+
+
+def test_sessions_are_counted_and_not_files(shell: Shell) -> None:
+    session = Transcript(seed=9).user("go")
+    session.delegate("look", "done")
+    path = session.write(shell.root)
+    shell.run("sync")
+    agents = list(path.with_suffix("").rglob("*.jsonl")) or list(path.parent.glob("agent-*.jsonl"))
+    assert agents
+    agents[0].unlink()
+    assert shell.counts() == (0, 0, 0), "the session itself is still there"
+    path.unlink()
+    assert shell.counts() == (1, 0, 0)
+
+
+@pytest.mark.parametrize("how", ["cut", "rewritten"])
+def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shell: Shell, how: str) -> None:
+    lines = shell.files[0].read_bytes().splitlines(keepends=True)
+    shell.files[0].write_bytes(b"".join(lines[:1] if how == "cut" else lines[1:]))
+    assert "1 session was overwritten with an older state today, both kept." in shell.run("sync").out
+    assert shell.counts() == (0, 1, 0)
+    shown = json.loads(shell.run("show", shell.files[0].stem, "--json").out)
+    assert {message["content"] for message in shown["messages"]} == {"one 0", "two", "three"}
+
+
+def test_a_file_that_grew_or_was_written_again_as_it_was_is_no_news(shell: Shell) -> None:
+    data = shell.files[0].read_bytes()
+    shell.files[0].unlink()
+    shell.files[0].write_bytes(data)
+    more = Transcript(seed=1, cwd="/home/zoe/quay").user("one 1").assistant("two").user("three")
+    assert more.assistant("four").write(shell.root) == shell.files[1]
+    assert shell.counts() == (0, 0, 0)
+
+
+def test_what_vanished_and_is_there_again_came_back(shell: Shell) -> None:
+    data = shell.files[0].read_bytes()
+    shell.files[0].unlink()
+    shell.run("sync")
+    shell.files[0].write_bytes(data)
+    assert "1 session came back today." in shell.run("sync").out
+    assert shell.counts() == (0, 0, 1)
+
+
+def test_a_log_of_prompts_that_was_cut_says_nothing_of_sessions_it_still_names(shell: Shell) -> None:
+    prompts = [Prompt(f"word {n}", session_id=f"{n}0000000-0000-4000-8000-000000000000") for n in range(4)]
+    path = write_prompts(shell.root, prompts)
+    shell.run("sync")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    assert shell.counts()[1] == 1
+
+
+def test_what_happened_longer_than_a_week_ago_is_only_in_the_totals(shell: Shell) -> None:
+    shell.files[0].unlink()
+    shell.run("sync")
+    with closing(sqlite3.connect(shell.home / "archive.db")) as db, db:
+        db.execute("update ledger set at = ?", [(datetime.now(UTC) - timedelta(days=8)).isoformat()])
+    assert shell.counts() == (0, 0, 0)
+    assert json.loads(shell.run("archive", "status", "--json").out)["ledger"]["vanished"] == 1
+
+
+def test_a_session_emptied_by_the_editor_is_said_too(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "cursor")
+    first = home.composer([cursor.user("hello"), cursor.assistant("hi")])
+    home.write()
+    options = ["--home", tmp_path / "home", "--root", f"cursor={tmp_path / 'cursor'}"]
+    backscroll(*options, "sync")
+    database = tmp_path / "cursor/User/globalStorage/state.vscdb"
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("delete from cursorDiskKV where key like 'bubbleId:%' and value like '%hi%'")
+    said = json.loads(backscroll(*options, "sync", "--json").out)["ledger"]
+    assert said["overwritten"] == 1, (first, said)
+
+
+def test_without_an_archive_the_doctor_makes_none(tmp_path: Path) -> None:
+    ran = backscroll("--home", tmp_path / "home", "doctor", "--json", HOME=str(tmp_path))
+    document = json.loads(ran.out)
+    assert (document["ledger"], document["archive_trouble"]) == (None, None)
+    assert not (tmp_path / "home").exists()
+
+
+def fate(what: Any, at: datetime) -> Fate:
+    return Fate("claude-code:a", "a", what, at)
+
+
+def test_the_sentence_names_the_day_it_began() -> None:
+    fates = (*(fate("vanished", TUESDAY) for _ in range(12)), fate("overwritten", TUESDAY))
+    friday = TUESDAY + timedelta(days=3)
+    said = ledger_line(Ledger(TUESDAY, fates), friday, zone=UTC)
+    assert said == (
+        "12 sessions vanished since Tuesday, all kept; 1 was overwritten with an older state, both kept"
+    )
+    assert ledger_line(Ledger(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
+    one = Ledger(TUESDAY, (fate("vanished", TUESDAY),))
+    assert ledger_line(one, TUESDAY + timedelta(days=1), zone=UTC) == (
+        "1 session vanished since yesterday, and is kept"
+    )

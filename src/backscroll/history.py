@@ -178,27 +178,41 @@ class History:
         filters: Mapping[str, str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        progress: Progress | None = None,
     ) -> SearchResult:
         """Find what was said: words in the query syntax, an exact substring, or a regular expression.
 
         ``filters`` are those of the query syntax, by name: source, workspace, role, tool, model, branch …
+        ``until`` is the first moment that is too late. ``progress`` is told how many messages were looked at
+        when a pattern holds nothing to look up. Raises `WorkspaceNotFoundError` with the candidates when the
+        workspace is the end of several paths.
         """
         from backscroll.index import Filter, Query, exact, parse, regex
-        from backscroll.ingest.finding import find_pattern, find_words
+        from backscroll.ingest.finding import find_pattern, find_words, resolve
 
         _check_page(limit, offset)
         if not self._index.is_usable():
             self._update_index()
+        if "*" not in (called := (filters or {}).get("workspace", "*")):
+            self._archive.workspace_hashes(called)  # raises when it is not clear which is meant
         asked = parse(query) if pattern == "words" else Query()
         conditions = [Filter(name, value) for name, value in (filters or {}).items()]
-        asked = asked.narrowed(*conditions, since=since, until=until)
+        asked = resolve(self._archive, asked.narrowed(*conditions, since=since, until=until))
         if pattern == "words":
             return find_words(
                 self._archive, self._index, asked, limit=limit, offset=offset, by=by, context=context
             )
         looked_for = exact(query) if pattern == "exact" else regex(query)
         return find_pattern(
-            self._archive, self._index, looked_for, asked, limit=limit, offset=offset, by=by, context=context
+            self._archive,
+            self._index,
+            looked_for,
+            asked,
+            limit=limit,
+            offset=offset,
+            by=by,
+            context=context,
+            progress=None if looked_for.is_narrow else progress,
         )
 
     def list_sessions(

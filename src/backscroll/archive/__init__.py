@@ -27,7 +27,7 @@ from backscroll.archive.status import Status, status, verify
 from backscroll.archive.trouble import is_busy
 from backscroll.archive.turn import turn
 from backscroll.archive.units import Known
-from backscroll.archive.workspaces import workspace_hashes
+from backscroll.archive.workspaces import workspace_hashes, workspaces_of
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Mark, Message, Row, SessionSummary, Unit
 from backscroll.model.ledger import Ledger
@@ -346,16 +346,20 @@ class Archive:
         """How many sessions pass a filter."""
         return reading.count(self._db, wanted)
 
-    def numbers(self, wanted: Filter) -> set[int]:
-        """The numbers of the sessions that pass a filter, and of the subagents they started."""
+    def numbers(self, wanted: Filter) -> tuple[set[int], set[int]]:
+        """The numbers of the sessions that pass and of the subagents they started, and those of all others."""
         return numbers(self._db, wanted)
 
-    def workspace_hashes(self, called: str) -> list[str]:
+    def workspace_hashes(self, called: str, *, is_strict: bool = True) -> list[str]:
         """The workspaces of a path, a name, the end of a path or a host.
 
-        Raises `WorkspaceNotFoundError` with the candidates when the end of a path fits several.
+        When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
         """
-        return workspace_hashes(self._db, called)
+        return workspace_hashes(self._db, called, is_strict=is_strict)
+
+    def workspaces_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The hashes of the workspaces that sessions and subagents belong to, by their numbers."""
+        return workspaces_of(self._db, numbers)
 
     def find(self, id_: str) -> list[SessionSummary]:
         """Sessions and subagents whose id begins so."""

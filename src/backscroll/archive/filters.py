@@ -61,8 +61,8 @@ def condition(db: sqlite3.Connection, wanted: Filter) -> tuple[str, dict[str, An
     return " and ".join(parts) or "1", values
 
 
-def numbers(db: sqlite3.Connection, wanted: Filter) -> set[int]:
-    """The numbers of the sessions that pass, and of the subagents they started."""
+def numbers(db: sqlite3.Connection, wanted: Filter) -> tuple[set[int], set[int]]:
+    """The numbers of the sessions that pass and of the subagents they started, and those of all others."""
     passing, values = condition(db, wanted)
     rows = db.execute(
         f"select number from conversations where {passing} union all select s.number from subagent s"  # noqa: S608
@@ -70,7 +70,9 @@ def numbers(db: sqlite3.Connection, wanted: Filter) -> set[int]:
         f" where c.number in (select number from conversations where {passing})",
         values,
     )
-    return {number for (number,) in rows}
+    found = {number for (number,) in rows}
+    every = db.execute("select number from conversations union all select number from subagent")
+    return found, {number for (number,) in every} - found
 
 
 def _spelled(at: datetime) -> str:

@@ -31,7 +31,10 @@ _COLUMNS = (
     " acceptance_rate, total_tokens, total_changes, completeness, is_gone"
 )
 _AGENTS = (
-    "select agent_id as external_id, source, platform, title, null as workspace_path, null as workspace_name,"
+    "select agent_id as external_id, source, platform, title, (select p.workspace_path from conversations p"
+    " where p.external_id = parent_id and p.platform = subagent.platform) as workspace_path,"
+    " (select p.workspace_name from conversations p"
+    " where p.external_id = parent_id and p.platform = subagent.platform) as workspace_name,"
     " message_count, started_at, updated_at, prompt as first_message_preview, null as git_branch,"
     " iif(model is null, '[]', json_array(model)) as models, null as version, '[]' as agent_ids,"
     " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"

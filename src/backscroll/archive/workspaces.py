@@ -1,13 +1,15 @@
 """Workspaces as people call them: by path, by the folder's name, by the end of a path, by the host."""
 
 import sqlite3
+from collections.abc import Iterable
 
+import msgspec
 from msgspec import Struct
 
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalised
 
-__all__ = ["workspace_hashes"]
+__all__ = ["workspace_hashes", "workspaces_of"]
 
 # Every hash once: each is found by a step in the index, however many sessions the one before has.
 _EVERY = """
@@ -35,10 +37,10 @@ class _Known(Struct, frozen=True):
         return f"{self.host}:{self.path}" if self.host else self.path
 
 
-def workspace_hashes(db: sqlite3.Connection, called: str) -> list[str]:
-    """The workspaces that somebody may mean; several only when they share a name, a path or a host.
+def workspace_hashes(db: sqlite3.Connection, called: str, *, is_strict: bool = True) -> list[str]:
+    """The workspaces that somebody may mean; several when they share a name, a path or a host.
 
-    Raises `WorkspaceNotFoundError` with the candidates when the end of a path fits several.
+    When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
     """
     every = [_known(row) for row in db.execute(_EVERY)]
     wanted = _folded(called)
@@ -47,12 +49,25 @@ def workspace_hashes(db: sqlite3.Connection, called: str) -> list[str]:
             return [one.hash for one in found]
     ending = f"/{wanted.strip('/')}"
     found = [one for one in every if _folded(one.path).endswith(ending)]
-    if len(found) > 1:
+    if len(found) > 1 and is_strict:
         names = "\n".join(sorted(f"  {one.spelled}" for one in found))
         raise WorkspaceNotFoundError(
             f"{called!r} may be any of these workspaces; write more of the path:\n{names}", called
         )
     return [one.hash for one in found]
+
+
+def workspaces_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
+    """The hash of the workspace that each session, and each subagent with it, belongs to."""
+    rows = db.execute(
+        "select number, workspace_hash from conversations"
+        " where number in (select value from json_each(:many))"
+        " union all select s.number, c.workspace_hash from subagent s join conversations c"
+        " on c.external_id = s.parent_id and c.platform = s.platform"
+        " where s.number in (select value from json_each(:many))",
+        {"many": msgspec.json.encode(list(numbers)).decode()},
+    )
+    return {number: hash_ for number, hash_ in rows if hash_ is not None}
 
 
 def _known(row: tuple[str, str, str | None, str | None]) -> _Known:

@@ -11,43 +11,72 @@ from backscroll.cli.progress import Bar
 from backscroll.history import History
 from backscroll.sources import NAMES
 
-__all__ = ["Day", "as_filter", "bring_up_to_date", "filters", "reading"]
+__all__ = ["Day", "as_conditions", "as_filter", "bring_up_to_date", "filters", "message_filters", "reading"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Day(click.ParamType[datetime]):
-    """A day or a moment, in UTC unless it says otherwise."""
+    """A day, a month or a moment as the query syntax has it; its beginning, or the first moment after it."""
 
     name = "date"
+
+    def __init__(self, *, is_end: bool = False) -> None:
+        self._is_end = is_end
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        try:
-            at = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is no date; write it like 2026-10-03 or 2026-10-03T14:30", param, ctx)
-        return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        from backscroll.index.dates import span_of
+
+        span = span_of(value, datetime.now(UTC).astimezone())
+        if span is None:
+            self.fail(f"{value!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d", param, ctx)
+        return span[1] if self._is_end else span[0]
 
 
-def filters(command: F) -> F:
-    """Which sessions are wanted."""
+def _narrowed(command: F, *, since: str, until: str, branch: str) -> F:
     for option in reversed(
         [
             click.option("--source", type=click.Choice(NAMES), help="Only sessions of this source."),
-            click.option("--workspace", help="Only of this workspace: its path, name or path's end."),
-            click.option("--since", type=Day(), help="Only with activity on or after this day."),
-            click.option("--until", type=Day(), help="Only begun before this day."),
-            click.option("--branch", help="Only begun on this git branch."),
+            click.option("--workspace", help="Only of this workspace: its path, name, path's end or host."),
+            click.option("--since", type=Day(), help=since),
+            click.option("--until", type=Day(is_end=True), help=until),
+            click.option("--branch", help=branch),
             click.option("--model", help="Only with a model whose name contains this."),
-            click.option("--has-edits", is_flag=True, help="Only those that changed files."),
-            click.option("--gone", is_flag=True, help="Only those no longer in the tool's own store."),
-            click.option("--subagents", is_flag=True, help="Subagents as well."),
+            click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
+            click.option("--gone", is_flag=True, help="Only sessions no longer in the tool's own store."),
         ]
     ):
         command = option(command)
     return command
+
+
+def filters(command: F) -> F:
+    """Which sessions are wanted."""
+    return _narrowed(
+        click.option("--subagents", is_flag=True, help="Subagents as well.")(command),
+        since="Only with activity on or after this day.",
+        until="Only begun on or before this day.",
+        branch="Only begun on this git branch.",
+    )
+
+
+def message_filters(command: F) -> F:
+    """Which messages are wanted, and of which sessions."""
+    return _narrowed(
+        command,
+        since="Only said on or after this day.",
+        until="Only said on or before this day.",
+        branch="Only said on this git branch.",
+    )
+
+
+def as_conditions(options: dict[str, Any]) -> dict[str, str]:
+    """The shared options as filters of the query syntax, by name; the times aside."""
+    named = {name: options[name] for name in ("source", "workspace", "branch", "model")}
+    named |= {"has": "edits" if options["has_edits"] else None, "is": "gone" if options["gone"] else None}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def as_filter(options: dict[str, Any]) -> Filter:

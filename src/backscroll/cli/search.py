@@ -1,15 +1,15 @@
 """``backscroll search``: find the sessions where something was said."""
 
 import sys
-from datetime import datetime
+from typing import Any
 
 import click
 
 from backscroll.cli.app import Setup
-from backscroll.cli.options import Day, bring_up_to_date, reading
+from backscroll.cli.options import as_conditions, bring_up_to_date, message_filters, reading
+from backscroll.cli.progress import Bar
 from backscroll.render.documents import encoded, search_document
 from backscroll.render.text import match_lines
-from backscroll.sources import NAMES
 
 __all__ = ["command"]
 
@@ -22,12 +22,7 @@ __all__ = ["command"]
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
 @click.option("--offset", default=0, show_default=True, help="How many to pass over.")
 @click.option("--context", default=2, show_default=True, help="Lines to show around a match.")
-@click.option("--source", type=click.Choice(NAMES), help="Only sessions of this source.")
-@click.option("--workspace", help="Only of this workspace.")
-@click.option("--branch", help="Only on this git branch.")
-@click.option("--model", help="Only of this model.")
-@click.option("--since", type=Day(), help="Only on or after this day.")
-@click.option("--until", type=Day(), help="Only before this day.")
+@message_filters
 @reading
 @click.pass_obj
 def command(
@@ -40,19 +35,14 @@ def command(
     limit: int,
     offset: int,
     context: int,
-    source: str | None,
-    workspace: str | None,
-    branch: str | None,
-    model: str | None,
-    since: datetime | None,
-    until: datetime | None,
     as_json: bool,
     no_sync: bool,
+    **options: Any,
 ) -> None:
     """Find the sessions where something was said.
 
     Words, "phrases", -not, OR, prefix*, and role: source: workspace: tool: model: file: branch: since: until:
-    is:error is:edit has:thinking.
+    is:error is:edit is:gone has:thinking has:edits.
 
     Example:
 
@@ -62,21 +52,22 @@ def command(
         raise click.NoSuchOption(unknown[0])
     if exact and regex:
         raise click.UsageError("--exact and --regex are two different things; give one of them")
-    named = {"source": source, "workspace": workspace, "branch": branch, "model": model}
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
-        found = history.search_sessions(
-            " ".join(words),
-            limit=limit,
-            offset=offset,
-            by="message" if by == "message" else "session",
-            context=max(context, 0),
-            pattern="exact" if exact else "regex" if regex else "words",
-            filters={name: value for name, value in named.items() if value is not None},
-            since=since,
-            until=until,
-        )
+        with Bar("Looking at every message, newest first") as bar:
+            found = history.search_sessions(
+                " ".join(words),
+                limit=limit,
+                offset=offset,
+                by="message" if by == "message" else "session",
+                context=max(context, 0),
+                pattern="exact" if exact else "regex" if regex else "words",
+                filters=as_conditions(options),
+                since=options["since"],
+                until=options["until"],
+                progress=bar.step,
+            )
     if as_json:
         sys.stdout.buffer.write(encoded(search_document(found)))
         return

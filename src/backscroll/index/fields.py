@@ -14,7 +14,7 @@ from backscroll.index.words import LONGEST_WORD, clean
 
 __all__ = ["NOTE", "TEXT_FIELDS", "VERSION", "open_index", "schema", "tag", "word_analyser", "words_of"]
 
-VERSION = 2  # to be raised with every change to the fields, the analysis or the tags
+VERSION = 3  # to be raised with every change to the fields, the analysis or the tags
 
 TEXT_FIELDS = ("said", "done")
 _LONGEST_TAG = 200

@@ -9,7 +9,7 @@ from tantivy import Occur
 
 from backscroll.index.endings import forms
 from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, words_of
-from backscroll.index.query import Clause, Filter, Phrase, Query, Term, Word
+from backscroll.index.query import Clause, Filter, Phrase, Query, Sessions, Term, Word
 from backscroll.index.words import bigrams, clean, cut_cjk
 from backscroll.model import workspace_hash
 
@@ -168,6 +168,13 @@ def _query(term: Term) -> tantivy.Query:
     match term:
         case Filter():
             return _filter(term)
+        case Sessions(numbers, is_none_of):
+            those = tantivy.Query.term_set_query(schema(), "session", [*numbers])
+            if not is_none_of:
+                return those
+            return tantivy.Query.boolean_query(
+                [(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, those)]
+            )
         case Word(text, is_prefix):
             found = _spelled(text, is_prefix=is_prefix, with_parts=True)
         case Phrase(text, is_prefix):

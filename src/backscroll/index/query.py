@@ -5,7 +5,7 @@ query: what is not understood as syntax is searched for as words.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from backscroll.index.dates import span_of
 from backscroll.model import Role
 
-__all__ = ["FILTERS", "Clause", "Filter", "Phrase", "Query", "Term", "Word", "parse"]
+__all__ = ["FILTERS", "Clause", "Filter", "Phrase", "Query", "Sessions", "Term", "Word", "parse", "resolved"]
 
 FILTERS = ("role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has")
 
-_FIXED = {"role": set(get_args(Role)), "is": {"error", "edit"}, "has": {"thinking"}}
+_FIXED = {"role": set(get_args(Role)), "is": {"error", "edit", "gone"}, "has": {"thinking", "edits"}}
 _SINGLE = ("role", "source", "workspace", "tool", "model", "branch")  # a message has at most one of each
 
 _ITEM = re.compile(
@@ -57,7 +57,14 @@ class Filter(Struct, frozen=True, tag=True):
     value: str
 
 
-Term = Word | Phrase | Filter
+class Sessions(Struct, frozen=True, tag=True):
+    """Being in one of these sessions, or in none of them: what only the archive can tell of a session."""
+
+    numbers: frozenset[int]
+    is_none_of: bool = False
+
+
+Term = Word | Phrase | Filter | Sessions
 
 
 class Clause(Struct, frozen=True):
@@ -68,7 +75,7 @@ class Clause(Struct, frozen=True):
 
     @property
     def is_filter(self) -> bool:
-        return all(isinstance(term, Filter) for term in self.any_of)
+        return all(isinstance(term, Filter | Sessions) for term in self.any_of)
 
     @property
     def is_stop_word(self) -> bool:
@@ -106,6 +113,20 @@ class Query(Struct, frozen=True):
             since=_latest(self.since, _milliseconds(since)),
             until=_earliest(self.until, _milliseconds(until)),
         )
+
+
+def resolved(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -> Query:
+    """The same query with each filter replaced by the terms that ``look_up`` gives for it, if it does."""
+
+    def terms(term: Term) -> Sequence[Term]:
+        found = look_up(term) if isinstance(term, Filter) else None
+        return (term,) if found is None else found
+
+    clauses = (
+        Clause(tuple(new for term in clause.any_of for new in terms(term)), is_negated=clause.is_negated)
+        for clause in query.clauses
+    )
+    return replace(query, clauses=tuple(clauses))
 
 
 def parse(text: str, *, now: datetime | None = None) -> Query:

@@ -1,13 +1,13 @@
 """Search: the index says where, the archive says what stands there."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Passage, Place
+from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.indexing import searchable
 from backscroll.model import SearchMatch, SearchResult
@@ -16,14 +16,38 @@ if TYPE_CHECKING:
     from backscroll.index.search import Hit
     from backscroll.index.spans import Span
 
-__all__ = ["By", "find_pattern", "find_words"]
+__all__ = ["By", "Progress", "find_pattern", "find_words", "resolve"]
 
 By = Literal["session", "message"]
 Progress = Callable[[int, int], None]  # messages looked at, and how many there are
 
+_OF_SESSIONS = {
+    ("is", "gone"): Filter(is_gone=True, with_unlisted=True),
+    ("has", "edits"): Filter(has_edits=True, with_unlisted=True),
+}
 _TIME_LIMIT = 10.0  # seconds that looking for a pattern may take
 _FIRST_BATCH = 64  # messages that are looked at together: few at first, for most patterns are found soon
 _LARGEST_BATCH = 1024
+
+
+def resolve(archive: Archive, query: Query) -> Query:
+    """A query with what only the archive knows put in: the workspaces that are meant, the sessions gone."""
+    from backscroll.index.query import Filter as Asked
+    from backscroll.index.query import Sessions, Term, resolved
+
+    def look_up(asked: Asked) -> Sequence[Term] | None:
+        if asked.name == "workspace" and "*" not in asked.value:
+            found = archive.workspace_hashes(asked.value, is_strict=False)
+            return [Asked("workspace", one) for one in found] or None
+        wanted = _OF_SESSIONS.get((asked.name, asked.value))
+        if wanted is None:
+            return None
+        passing, others = archive.numbers(wanted)
+        # The engine is asked for the fewer of the two.
+        is_none_of = len(others) < len(passing)
+        return [Sessions(frozenset(others if is_none_of else passing), is_none_of)]
+
+    return resolved(query, look_up)
 
 
 def find_words(

@@ -113,7 +113,7 @@ class History:
             if archive is None:
                 return None
             try:
-                report = sync(archive, self.roots(), progress)
+                report = sync(archive, self.roots(), progress, index=self._index)
             except OperationalError as error:
                 if wait or not is_busy(error):
                     raise

@@ -18,6 +18,7 @@ from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.kept_rows import keep_rows
 from backscroll.archive.leaning import lean
+from backscroll.archive.listening import Listener
 from backscroll.archive.merging import merge
 from backscroll.archive.passages import Passage, Place
 from backscroll.archive.responses import find_makers
@@ -141,9 +142,13 @@ class Archive:
         event: str,
         is_appended: bool = False,
         keeps_file: bool = False,
+        listener: Listener | None = None,
         rows: Iterable[Row] = (),
     ) -> None:
-        """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are."""
+        """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
+
+        A listener hears the messages.
+        """
         try:
             with transaction(self._db):
                 if forgetting.is_forgotten(self._db, unit.path, unit.key):
@@ -153,7 +158,14 @@ class Archive:
                     units.mend_tail(self._db, number)
                 else:
                     units.set_aside(self._db, number)
-                writer = UnitWriter(self._db, number, platform, is_appended=is_appended, barrier=self.barrier)
+                writer = UnitWriter(
+                    self._db,
+                    number,
+                    platform,
+                    is_appended=is_appended,
+                    barrier=self.barrier,
+                    listener=listener,
+                )
                 writer.write(items)
                 if not writer.was_read:
                     raise _UnreadError
@@ -176,9 +188,13 @@ class Archive:
                 number = units.register(self._db, unit, platform)
                 units.retry(self._db, number, writer.problems)
 
-    def merge(self, shard: Path) -> None:
-        """Take in what another process read."""
-        merge(self._db, shard)
+    def merge(self, shard: Path) -> int:
+        """Take in what another process read. Returns by how much the numbers of its accounts have grown."""
+        return merge(self._db, shard)
+
+    def account_numbers(self) -> set[int]:
+        """Every account there is."""
+        return {number for (number,) in self._db.execute("select number from account")}
 
     def mark_gone(self, numbers: Iterable[int]) -> None:
         """Note that units vanished."""
@@ -314,6 +330,11 @@ class Archive:
                 " union select number from subagent"
             )
 
+    def only_account(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
+        """The account that a session's messages are in, and the positions of those that are copies."""
+        account = passages.only_account(self._db, summary)
+        return (account, passages.copies_in(self._db, account)) if account is not None else None
+
     # --- what happened ------------------------------------------------------------------------------------
 
     def ledger(self, since: datetime | None) -> Ledger:
@@ -368,6 +389,10 @@ class Archive:
     def by_number(self, number: int) -> SessionSummary | None:
         """The session or subagent that has this number in the archive."""
         return reading.by_number(self._db, number)
+
+    def numbered(self, numbers: Iterable[int]) -> dict[int, SessionSummary]:
+        """The sessions and subagents that have these numbers, by number."""
+        return reading.numbered(self._db, numbers)
 
     def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in."""

@@ -22,8 +22,8 @@ _WORDS = {
 _BY_ACCOUNT = ("message", "chunk", "amendment", "response", "edit", "child")
 
 
-def merge(db: sqlite3.Connection, shard: Path) -> None:
-    """Take a shard in, all of it or nothing.
+def merge(db: sqlite3.Connection, shard: Path) -> int:
+    """Take a shard in, all of it or nothing. Returns by how much the numbers of its accounts have grown.
 
     Raises `sqlite3.IntegrityError` when in the meantime a unit of it was read, or a session of it forgotten,
     by somebody else.
@@ -35,7 +35,7 @@ def merge(db: sqlite3.Connection, shard: Path) -> None:
         try:
             if db.execute(_FORGOTTEN).fetchone() is not None:
                 raise sqlite3.IntegrityError("a session was forgotten while it was read")
-            _copy(db)
+            accounts = _copy(db)
         except BaseException:
             db.execute("rollback")
             raise
@@ -43,11 +43,12 @@ def merge(db: sqlite3.Connection, shard: Path) -> None:
     finally:
         db.execute("pragma foreign_keys = on")
         db.execute("detach database shard")
+    return accounts
 
 
-def _copy(db: sqlite3.Connection) -> None:
+def _copy(db: sqlite3.Connection) -> int:
     units, accounts = (
-        db.execute(f"select coalesce(max(number), 0) from main.{table}").fetchone()[0]  # noqa: S608
+        int(db.execute(f"select coalesce(max(number), 0) from main.{table}").fetchone()[0])  # noqa: S608
         for table in ("unit", "account")
     )
     _translate(db)
@@ -64,6 +65,7 @@ def _copy(db: sqlite3.Connection) -> None:
         for name in _WORDS.get(table, ()):
             changed[name] = f"(select new from meaning where old = {name})"  # noqa: S608 - names are ours
         _insert(db, table, changed)
+    return accounts
 
 
 def _translate(db: sqlite3.Connection) -> None:

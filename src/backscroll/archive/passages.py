@@ -11,7 +11,7 @@ from backscroll.archive.bodies import Piece
 from backscroll.archive.reading import messages_of, numbered
 from backscroll.model import STORES, Message, SessionSummary
 
-__all__ = ["Passage", "Place", "indexes", "passages"]
+__all__ = ["Passage", "Place", "copies_in", "indexes", "only_account", "passages"]
 
 Place = tuple[int, int]  # a session's number, and a message's position in it
 
@@ -67,7 +67,7 @@ def indexes(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, int]:
 def _messages(
     db: sqlite3.Connection, summary: SessionSummary, positions: Sequence[int]
 ) -> Iterable[tuple[int, Message]]:
-    account = _only_account(db, summary)
+    account = only_account(db, summary)
     if account is None:
         wanted = set(positions)
         told = enumerate(islice(messages_of(db, summary), positions[-1] + 1))
@@ -103,7 +103,7 @@ def _of_account(
             yield position, piece.message(position - first)
 
 
-def _only_account(db: sqlite3.Connection, summary: SessionSummary) -> int | None:
+def only_account(db: sqlite3.Connection, summary: SessionSummary) -> int | None:
     """The account that a session's messages are in; None when they are put together from several."""
     if summary.parent_ref is None:
         rows = db.execute(
@@ -122,3 +122,9 @@ def _only_account(db: sqlite3.Connection, summary: SessionSummary) -> int | None
     best = min(rows, key=lambda row: (row[3], not row[2], STORES.index(row[1])))
     alike = [number for number, store, *_ in rows if store == best[1]]
     return alike[0] if len(alike) == 1 else None
+
+
+def copies_in(db: sqlite3.Connection, account: int) -> set[int]:
+    """The positions of messages that another session held first."""
+    rows = db.execute("select position from message where account = ? and copied_from is not null", [account])
+    return {position for (position,) in rows}

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from backscroll.archive.barrier import Barrier
 from backscroll.archive.bases import messages_in
 from backscroll.archive.bodies import compress, milliseconds, number_of, pack, record_number, unpack
+from backscroll.archive.listening import Listener
 from backscroll.archive.responses import Spending
 from backscroll.archive.words import Words
 from backscroll.model import (
@@ -60,6 +61,7 @@ class UnitWriter:
         *,
         is_appended: bool = False,
         barrier: Barrier | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.db = db
         self.unit = unit
@@ -70,6 +72,7 @@ class UnitWriter:
         self.tally = Tally()
         self._account: _Account | None = None
         self.barrier = barrier or Barrier()
+        self.listener = listener
         self._is_outside = False  # within a session that was forgotten
         self.was_forgotten = False  # something in the unit
         self.was_excluded = False
@@ -187,6 +190,8 @@ class _Account:
             ],
         )
         assert cursor.lastrowid is not None
+        if writer.listener is not None:
+            writer.listener.begin(cursor.lastrowid)
         return cursor.lastrowid, 0, None
 
     def say(self, message: Message) -> None:
@@ -266,6 +271,8 @@ class _Account:
             self.held[place - self.first] = message
             self.held_size += len(message.tool.result or "") if message.tool is not None else 0
             return
+        if self.writer.listener is not None:
+            self.writer.listener.amend()
         self.db.execute(
             "insert or replace into amendment values (?, ?, ?)", [self.number, place, pack([message])]
         )
@@ -303,6 +310,8 @@ class _Account:
             [self.number, self.first, pack(piece)],
         )
         self._insert(enumerate(piece, start=self.first))
+        if self.writer.listener is not None:
+            self.writer.listener.say(self.first, piece)
         self.first += stop
         self.held = self.held[stop:]
         self.held_size = sum(len(message.content) for message in self.held)

@@ -7,18 +7,15 @@ from contextlib import contextmanager, suppress
 import msgspec
 import tantivy
 
-from backscroll.index.document import Document
-from backscroll.index.fields import NOTE, VERSION, schema, tag, word_analyser
-from backscroll.index.folding import fold_accents
-from backscroll.index.words import Analysed, analyse
+from backscroll.index.document import Document, Whose
+from backscroll.index.entry import Entry, entry, whole
+from backscroll.index.fields import NOTE, VERSION, schema
 
 __all__ = ["Note", "Writer", "is_busy"]
 
 _HEAP_PER_THREAD = 30_000_000  # with what merging needs, under 200 MB in all
 _SMALL_HEAP = 15_000_000
 _MOST_THREADS = 2
-_SAID = ("user", "assistant")
-_TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
 
 
 class Note(msgspec.Struct):
@@ -51,12 +48,30 @@ class Writer:
             query = tantivy.Query.term_set_query(schema(), "session", numbers)
             self._writer.delete_documents_by_query(query)
 
-    def add(self, documents: Iterable[Document]) -> None:
+    def forget_rest(self, session: int, first: int) -> None:
+        """Take out the messages of a session from a position on."""
         self._is_committed = False
+        conditions = [
+            tantivy.Query.term_query(schema(), "session", session),
+            tantivy.Query.range_query(
+                schema(), "position", tantivy.FieldType.Unsigned, lower_bound=first, upper_bound=None
+            ),
+        ]
+        both = tantivy.Query.boolean_query([(tantivy.Occur.Must, one) for one in conditions])
+        self._writer.delete_documents_by_query(both)
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Add messages of any sessions."""
         for document in documents:
             if not document.is_copy:
-                with _said_plainly():
-                    self._writer.add_json(_prepared(document))
+                self.add_session(_whose(document), [entry(document)])
+
+    def add_session(self, whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) -> None:
+        """Add messages of one session, in order; the title goes with the first of them."""
+        self._is_committed = False
+        for text in whole(whose, entries, with_title=with_title):
+            with _said_plainly():
+                self._writer.add_json(text)
 
     def commit(self, watermark: str | None) -> None:
         """Let everybody see what was added and forgotten, all at once and for good."""
@@ -86,67 +101,11 @@ def _said_plainly() -> Iterator[None]:
         raise OSError(f"the index cannot be written: {error}") from error
 
 
-class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
-    """A message as the engine reads it, which takes text written as JSON with the least copying."""
-
-    session: int
-    position: int
-    at: int | None = None
-    said: str = ""
-    done: str = ""
-    parts: str = ""
-    pairs: str = ""
-    files: list[str] = []
-    tags: str = ""
-
-
-_encode = msgspec.json.Encoder().encode
-
-
-def _prepared(document: Document) -> str:
-    text = document.text
-    more = [path for path in document.paths if path not in text]
-    if document.title or more:
-        text = "\n".join([text, *filter(None, [document.title]), *more])
-    found = analyse(text)
-    fields = _Fields(
-        document.session,
-        document.position,
-        document.at,
-        parts=fold_accents(found.parts),
-        pairs=found.pairs,
-        files=[_cuttable(analyse(path)) for path in document.paths],
-        tags=" ".join(_tags(document, is_odd=found.is_odd)),
+def _whose(document: Document) -> Whose:
+    return Whose(
+        session=document.session,
+        source=document.source,
+        title=document.title,
+        workspace_hash=document.workspace_hash,
+        workspace_name=document.workspace_name,
     )
-    if document.role in _SAID and document.kind in _TALK:
-        fields.said = _cuttable(found)
-    else:
-        fields.done = _cuttable(found)
-    return _encode(fields).decode()
-
-
-def _cuttable(text: Analysed) -> str:
-    """A text that the engine can cut into words without looking at them: no accents, no overlong words."""
-    words = fold_accents(text.words) if text.is_accented else text.words
-    return " ".join(word_analyser().analyze(words)) if text.has_long_run else words
-
-
-def _tags(document: Document, *, is_odd: bool) -> Iterator[str]:
-    yield tag("role", document.role)
-    yield tag("source", document.source)
-    yield tag("workspace", document.workspace_hash)
-    for name, value in (
-        ("workspace", document.workspace_name),
-        ("tool", document.tool),
-        ("model", document.model),
-        ("branch", document.branch),
-        ("kind", document.kind),
-    ):
-        if value:
-            yield tag(name, value)
-    if document.is_error:
-        yield tag("is", "error")
-    if document.is_edit:
-        yield tag("is", "edit")
-    if is_odd:
-        yield tag("odd")

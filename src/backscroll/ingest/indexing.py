@@ -1,90 +1,112 @@
 """Give the index the words it does not have yet. The archive decides what it must have."""
 
-from collections.abc import Iterator
-
-import msgspec
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from backscroll.archive import Archive
-from backscroll.index import Document, Index
-from backscroll.model import Message, SessionSummary, workspace_hash
+from backscroll.index import Index, Whose
+from backscroll.ingest.entries import Ready, searchable, spoken
+from backscroll.model import UNKNOWN_WORKSPACE, SessionSummary
 
-__all__ = ["searchable", "update"]
+if TYPE_CHECKING:
+    from backscroll.index.entry import Entry
+    from backscroll.index.writing import Writer
 
-_BATCH = 200  # sessions in one commit
-_encode = msgspec.json.Encoder().encode
+__all__ = ["Indexing", "searchable", "update"]
 
-
-def searchable(message: Message) -> str:
-    """Everything that can be found of a message: its words, or a tool's name, arguments and result."""
-    tool = message.tool
-    if tool is None:
-        return message.content
-    asked = "\n".join(f"{name}: {_spelled(value)}" for name, value in tool.params.items())
-    return "\n".join(part for part in (tool.name, asked, message.content, tool.result) if part)
-
-
-def _spelled(value: object) -> str:
-    return value if isinstance(value, str) else _encode(value).decode()
+_FEW = 3  # sessions that one thread writes as fast as two
+_BATCH = 500  # sessions that are looked up together
+_COMMIT = 4000  # sessions in one commit at most, so that not all is lost when a long run is stopped
 
 
 def update(archive: Archive, index: Index) -> bool:
     """Bring the index up to the archive. False when another process is writing it."""
-    if not _belongs(index, archive):
-        archive.mark_unindexed()
-        with archive.alone():
-            # Whoever waited for this finds it done, and throws away nothing that others are writing.
-            if not _belongs(index, archive):
-                index.rebuild()
-                index.write((), watermark=archive.identity)
-    while numbers := archive.unindexed(_BATCH):
-        with index.writer(is_small=len(numbers) < 3) as writer:
-            if writer is None:
+    with Indexing(archive, index) as indexing:
+        return indexing.catch_up()
+
+
+class Indexing:
+    """The index, held for writing from the first time that there is something to write."""
+
+    def __init__(self, archive: Archive, index: Index) -> None:
+        self._archive = archive
+        self._index = index
+        self._writer: Writer | None = None
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.__exit__(kind, error, trace)
+
+    def catch_up(self, ready: Ready | None = None) -> bool:
+        """Index all that the archive has and the index has not, from what is ready where it is.
+
+        False when another process is writing the index.
+        """
+        archive, index = self._archive, self._index
+        if self._writer is None and not _belongs(index, archive):
+            archive.mark_unindexed()
+            with archive.alone():
+                # Whoever waited for this finds it done, and throws away nothing that others are writing.
+                if not _belongs(index, archive):
+                    index.rebuild()
+                    index.write((), watermark=archive.identity)
+        while numbers := archive.unindexed(_COMMIT):
+            if self._writer is None:
+                self._writer = self._held.enter_context(index.writer(is_small=len(numbers) < _FEW))
+            if self._writer is None:
                 return False
-            while numbers:
-                writer.forget(numbers)
-                for number in numbers:
-                    writer.add(_documents(archive, number))
-                writer.commit(archive.identity)
-                archive.mark_indexed(numbers)
-                numbers = archive.unindexed(_BATCH)
-    return True
+            self._write(self._writer, numbers, ready)
+        return True
+
+    def _write(self, writer: "Writer", numbers: Sequence[int], ready: Ready | None) -> None:
+        archive = self._archive
+        writer.forget(numbers)
+        for start in range(0, len(numbers), _BATCH):
+            batch = numbers[start : start + _BATCH]
+            workspaces = archive.workspaces_of(batch)
+            for number, summary in archive.numbered(batch).items():
+                if summary.parent_ref is not None and summary.id.startswith("inline-"):
+                    continue  # told together with its parent
+                whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
+                writer.add_session(whose, _entries(archive, summary, ready))
+        writer.commit(archive.identity)
+        archive.mark_indexed(numbers)
 
 
 def _belongs(index: Index, archive: Archive) -> bool:
     return index.is_usable() and index.watermark == archive.identity
 
 
-def _documents(archive: Archive, number: int) -> Iterator[Document]:
-    summary = archive.by_number(number)
-    if summary is None or (summary.parent_ref is not None and summary.id.startswith("inline-")):
-        return  # gone, or told together with its parent
-    title: str | None = summary.title
-    for position, message in enumerate(archive.messages_of(summary)):
-        if message.copied_from is not None:
-            continue
-        yield _document(summary, number, position, message, title)
-        title = None
-
-
-def _document(
-    summary: SessionSummary, number: int, position: int, message: Message, title: str | None
-) -> Document:
-    tool = message.tool
-    return Document(
+def _whose(number: int, summary: SessionSummary, workspace: str) -> Whose:
+    return Whose(
         session=number,
-        position=position,
-        role=message.role,
-        kind=message.kind,
         source=summary.source,
-        at=int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None,
-        text=searchable(message),
-        title=title,
-        tool=tool.name if tool else None,
-        model=message.model,
-        branch=message.git_branch or summary.git_branch,
-        workspace_hash=workspace_hash(summary.workspace_path),
+        title=summary.title,
+        branch=summary.git_branch,
+        workspace_hash=workspace,
         workspace_name=summary.workspace_name,
-        paths=tuple(edit.path for edit in tool.edits) if tool else (),
-        is_error=message.role == "error" or (tool is not None and tool.is_error),
-        is_edit=bool(tool and tool.edits),
     )
+
+
+def _entries(archive: Archive, summary: SessionSummary, ready: Ready | None) -> "Iterator[Entry]":
+    """The messages of a session that it held first."""
+    if ready is not None:
+        account, copies = archive.only_account(summary) or (None, set())
+        if account is not None and account in ready:
+            return (one for one in ready.entries(account) if one.position not in copies)
+    return _read(archive, summary)
+
+
+def _read(archive: Archive, summary: SessionSummary) -> "Iterator[Entry]":
+    from backscroll.index.entry import entry
+
+    for position, message in enumerate(archive.messages_of(summary)):
+        if message.copied_from is None:
+            yield entry(spoken(position, message))

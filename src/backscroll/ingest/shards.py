@@ -18,7 +18,7 @@ from backscroll.sources import named
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Batch", "batches", "keeps_file", "read_batches"]
+__all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
 _BATCH = 24 * 1024 * 1024  # bytes that one process reads before it hands over
 _MOST_UNITS = 400
@@ -60,8 +60,17 @@ def batches(units: list[Unit]) -> list[Batch]:
     return found
 
 
-def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, Path]]:
-    """Read batches side by side; each comes back as the archive that holds it, gone after the next step."""
+class Shard(Struct, frozen=True):
+    """A batch that was read: an archive of its own, and a file with entries for the index, by account."""
+
+    batch: Batch
+    archive: Path
+    entries: Path
+    frames: dict[int, list[tuple[int, int]]]
+
+
+def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
+    """Read batches side by side; the archive of each is gone after the next step, all else after the last."""
     if not work:
         return
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
@@ -75,19 +84,18 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[tuple[Batch, P
         ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_serve) as pool,
     ):
         waiting = list(enumerate(work))[::-1]
-        running: dict[Future[Path], Batch] = {}
+        running: set[Future[Shard]] = set()
         try:
             while waiting or running:
                 while waiting and len(running) < cores + 1:
                     number, batch = waiting.pop()
                     with _undisturbed():
-                        future = pool.submit(_read, batch, barrier, folder / f"{number}.db")
-                    running[future] = batch
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                        running.add(pool.submit(_read, batch, barrier, folder / f"{number}.db"))
+                done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     shard = future.result()
-                    yield running.pop(future), shard
-                    shard.unlink()
+                    yield shard
+                    shard.archive.unlink()
         except (BrokenExecutor, OSError, OperationalError):
             # A script without a main guard cannot start processes, and a temporary folder may have no room;
             # what is left is read in this one.
@@ -124,12 +132,24 @@ def _serve() -> None:
     Thread(target=follow, daemon=True).start()
 
 
-def _read(batch: Batch, barrier: Barrier, shard: Path) -> Path:
+def _read(batch: Batch, barrier: Barrier, path: Path) -> Shard:
     """In a process of its own: read a batch into a new archive."""
-    archive = Archive(shard, barrier=barrier, is_shard=True)
+    from backscroll.ingest.entries import Recorder
+
+    archive = Archive(path, barrier=barrier, is_shard=True)
+    recorder = Recorder(path.with_suffix(".entries"))
     source = named(batch.source)
     for unit in batch.units:
-        archive.put(unit, source.platform, source.read(unit), event="new", keeps_file=keeps_file(unit))
+        archive.put(
+            unit,
+            source.platform,
+            source.read(unit),
+            event="new",
+            keeps_file=keeps_file(unit),
+            rows=source.rows(unit),
+            listener=recorder,
+        )
     source.close()
+    frames = recorder.close(archive.account_numbers())
     archive.close()
-    return shard
+    return Shard(batch, path, path.with_suffix(".entries"), frames)

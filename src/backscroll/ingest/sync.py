@@ -1,14 +1,16 @@
 """Bring the archive up to date: read what changed, keep what vanished."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from backscroll.archive import Archive, IntegrityError, Known
+from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.differences import differences
-from backscroll.ingest.shards import batches, keeps_file, read_batches
+from backscroll.ingest.shards import Batch, batches, keeps_file, read_batches
 from backscroll.model import Mark, Unit
 from backscroll.sources import Source
 
@@ -35,6 +37,9 @@ class Synced(Struct):
         return self.new + self.grew + self.rewritten + self.came_back
 
 
+_ROUND = 64 * 1024 * 1024  # bytes of entries that are indexed together
+
+
 class _Work(Struct):
     source: Source
     unit: Unit
@@ -47,10 +52,12 @@ def sync(
     progress: Progress | None = None,
     *,
     paths: Collection[str] | None = None,
+    index: Index | None = None,
 ) -> Synced:
     """Read every unit that changed since it was last read, and derive what that changes.
 
-    Where changes were noticed at some ``paths``, nothing else is looked at.
+    Where changes were noticed at some ``paths``, nothing else is looked at. An ``index`` gets the words of
+    much that is new while it is read; whatever the archive says it lacks afterwards is for `indexing.update`.
     """
     report = Synced()
     began = datetime.now(UTC)
@@ -72,28 +79,24 @@ def sync(
     total = sum(one.unit.size for one in work)
     done = 0
     try:
-        for size in _read_all(archive, work, report):
+        for size in _read_all(archive, work, report, index):
             done += size
             if progress is not None:
                 progress(done, total)
     finally:
         # What was read is whole; its sessions are told even when the rest was interrupted.
-        report.sessions = archive.derive()
+        report.sessions += archive.derive()
         report.problems = archive.problems_since(began)
         for source in used:
             source.close()
     return report
 
 
-def _read_all(archive: Archive, work: list[_Work], report: Synced) -> Iterator[int]:
+def _read_all(archive: Archive, work: list[_Work], report: Synced, index: Index | None) -> Iterator[int]:
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
-    for batch, shard in read_batches(batches([one.unit for one in new.values()]), archive.barrier):
-        try:
-            archive.merge(shard)
-        except IntegrityError:
-            continue  # somebody else read one of these in the meantime; they are looked at again below
+    for batch in _read_side_by_side(archive, batches([one.unit for one in new.values()]), report, index):
         report.new += len(batch.units)
         for unit in batch.units:
             del new[unit.path, unit.key]
@@ -101,6 +104,33 @@ def _read_all(archive: Archive, work: list[_Work], report: Synced) -> Iterator[i
     for one in [*new.values(), *rest]:
         _read(archive, one, report)
         yield one.unit.size
+
+
+def _read_side_by_side(
+    archive: Archive, work: list[Batch], report: Synced, index: Index | None
+) -> Iterator[Batch]:
+    """Read much in several processes, and index it round by round while they go on; what was taken in."""
+    if not work:
+        return
+    from backscroll.ingest.entries import Ready
+    from backscroll.ingest.indexing import Indexing
+
+    ready = Ready()
+    with nullcontext() if index is None else Indexing(archive, index) as indexing:
+        for number, shard in enumerate(read_batches(work, archive.barrier), start=1):
+            try:
+                offset = archive.merge(shard.archive)
+            except IntegrityError:
+                continue  # somebody else read one of these in the meantime; they are looked at again
+            ready.take(shard.entries, shard.frames, offset)
+            if indexing is not None and (ready.size > _ROUND or number == len(work)):
+                report.sessions += archive.derive()
+                try:
+                    indexing.catch_up(ready)
+                except (OSError, IndexDamagedError):
+                    indexing = None  # reading goes on; whoever updates the index afterwards is told
+                ready.clear()
+            yield shard.batch
 
 
 def _read(archive: Archive, work: _Work, report: Synced) -> None:
@@ -125,6 +155,7 @@ def _read(archive: Archive, work: _Work, report: Synced) -> None:
         event=event,
         is_appended=mark is not None,
         keeps_file=keeps_file(unit),
+        rows=work.source.rows(unit),
     )
 
 

@@ -1,0 +1,130 @@
+"""Messages as the engine takes them.
+
+An entry is made where a message is read, long before it is known what its session
+is called and which number it has. What the session adds is put around it when it
+is written, without looking at the text again.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from backscroll.index.document import Spoken, Whose
+from backscroll.index.fields import tag, word_analyser
+from backscroll.index.folding import fold_accents
+from backscroll.index.words import Analysed, analyse
+
+__all__ = ["Entry", "entry", "whole"]
+
+_SAID = ("user", "assistant")
+_TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A message, all but whose it is."""
+
+    position: int
+    names_branch: bool
+    fields: (
+        str  # JSON, of which the engine takes text with the least copying; open where more tags may follow
+    )
+
+
+class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
+    position: int
+    at: int | None = None
+    said: str = ""
+    done: str = ""
+    parts: str = ""
+    pairs: str = ""
+    files: list[str] = []
+    tags: str = ""  # the last one; never empty
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def entry(message: Spoken) -> Entry:
+    """Do all the work that a message needs."""
+    text = message.text
+    more = [path for path in message.paths if path not in text]
+    if more:
+        text = "\n".join([text, *more])
+    found = analyse(text)
+    fields = _Fields(
+        message.position,
+        message.at,
+        parts=fold_accents(found.parts),
+        pairs=found.pairs,
+        files=[_cuttable(analyse(path)) for path in message.paths],
+        tags=" ".join(_tags(message, is_odd=found.is_odd)),
+    )
+    if message.role in _SAID and message.kind in _TALK:
+        fields.said = _cuttable(found)
+    else:
+        fields.done = _cuttable(found)
+    return Entry(message.position, message.branch is not None, _opened(fields))
+
+
+def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) -> Iterator[str]:
+    """Entries of one session as documents of the engine."""
+    common = [tag("source", whose.source), tag("workspace", whose.workspace_hash)]
+    if whose.workspace_name:
+        common.append(tag("workspace", whose.workspace_name))
+    branch = [tag("branch", whose.branch)] if whose.branch else []
+    begin = f'{{"session":{whose.session},'
+    end, end_with_branch = _tail(common), _tail([*common, *branch])
+    title = whose.title if with_title else None
+    for one in entries:
+        fields = one.fields
+        if title:
+            fields = _titled(fields, title)
+            title = None
+        yield begin + fields + (end if one.names_branch else end_with_branch)
+
+
+def _opened(fields: _Fields) -> str:
+    """Without the brace that begins it, and the quote and the brace that end it."""
+    return _encode(fields)[1:-2].decode()
+
+
+def _tail(tags: list[str]) -> str:
+    return f" {_encode(' '.join(tags)).decode()[1:]}}}"
+
+
+def _titled(text: str, title: str) -> str:
+    fields = msgspec.json.decode(f'{{{text}"}}', type=_Fields)
+    found = analyse(title)
+    if fields.said:
+        fields.said = f"{fields.said}\n{_cuttable(found)}"
+    else:
+        fields.done = f"{fields.done}\n{_cuttable(found)}"
+    fields.parts = " ".join(sorted({*fields.parts.split(), *fold_accents(found.parts).split()}))
+    fields.pairs = f"{fields.pairs} {found.pairs}".strip()
+    if found.is_odd:
+        fields.tags = f"{fields.tags} {tag('odd')}"
+    return _opened(fields)
+
+
+def _cuttable(text: Analysed) -> str:
+    """A text that the engine can cut into words without looking at them: no accents, no overlong words."""
+    words = fold_accents(text.words) if text.is_accented else text.words
+    return " ".join(word_analyser().analyze(words)) if text.has_long_run else words
+
+
+def _tags(message: Spoken, *, is_odd: bool) -> Iterator[str]:
+    yield tag("role", message.role)
+    for name, value in (
+        ("tool", message.tool),
+        ("model", message.model),
+        ("branch", message.branch),
+        ("kind", message.kind),
+    ):
+        if value:
+            yield tag(name, value)
+    if message.is_error:
+        yield tag("is", "error")
+    if message.is_edit:
+        yield tag("is", "edit")
+    if is_odd:
+        yield tag("odd")

@@ -1,0 +1,139 @@
+"""What the index needs of messages, made while they are in hand.
+
+Whoever reads a unit has its messages before him; taking them out of the archive
+again for the index would cost as much as keeping them did. So the process that
+reads writes entries into a file beside its shard, and the one that takes the shard
+in finds them there, by account.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from backscroll.index.document import Spoken
+from backscroll.index.entry import Entry, entry
+from backscroll.ingest.touched import paths_of
+from backscroll.model import Message
+
+__all__ = ["Ready", "Recorder", "searchable", "spoken"]
+
+_FRAME = 1024 * 1024  # characters of entries that are written together
+_to_json = msgspec.json.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(list[Entry]).decode
+
+Frame = tuple[int, int]  # where in a file entries lie, and how many bytes they are
+Frames = dict[int, list[Frame]]  # by account
+
+
+def searchable(message: Message) -> str:
+    """Everything that can be found of a message: its words, or a tool's name, arguments and result."""
+    tool = message.tool
+    if tool is None:
+        return message.content
+    asked = "\n".join(f"{name}: {_spelled(value)}" for name, value in tool.params.items())
+    return "\n".join(part for part in (tool.name, asked, message.content, tool.result) if part)
+
+
+def _spelled(value: object) -> str:
+    return value if isinstance(value, str) else _to_json(value).decode()
+
+
+def spoken(position: int, message: Message) -> Spoken:
+    """What the index is told of a message."""
+    tool = message.tool
+    return Spoken(
+        position=position,
+        role=message.role,
+        kind=message.kind,
+        at=int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None,
+        text=searchable(message),
+        tool=tool.name if tool else None,
+        model=message.model,
+        branch=message.git_branch,
+        paths=paths_of(message),
+        is_error=message.role == "error" or (tool is not None and tool.is_error),
+        is_edit=bool(tool and tool.edits),
+    )
+
+
+class Recorder:
+    """Listens to what is written into an archive, and puts the entries of it into a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._frames: Frames = {}
+        self._account = 0
+        self._held: list[Entry] = []
+        self._size = 0
+
+    def begin(self, account: int) -> None:
+        """An account begins; one of that number before it was taken back."""
+        self._write()
+        self._held, self._size = [], 0
+        self._account = account
+        self._frames[account] = []
+
+    def say(self, first: int, messages: Sequence[Message]) -> None:
+        """Messages of it, from a position on."""
+        if self._account not in self._frames:
+            return
+        for place, message in enumerate(messages, start=first):
+            made = entry(spoken(place, message))
+            self._held.append(made)
+            self._size += len(made.fields)
+        if self._size >= _FRAME:
+            self._write()
+
+    def amend(self) -> None:
+        """A message of it turned out to be another than was said."""
+        self._frames.pop(self._account, None)
+
+    def close(self, accounts: Collection[int]) -> Frames:
+        """Where the entries of these accounts are; of others there are none to be kept."""
+        self._write()
+        self._file.close()
+        return {account: frames for account, frames in self._frames.items() if account in accounts}
+
+    def _write(self) -> None:
+        if self._held and self._account in self._frames:
+            packed = _pack(self._held)
+            self._frames[self._account].append((self._file.tell(), len(packed)))
+            self._file.write(packed)
+        self._held, self._size = [], 0
+
+
+class Ready:
+    """Entries of accounts that were taken in and are still to be indexed."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._places: dict[int, tuple[Path, list[Frame]]] = {}
+        self._files: list[Path] = []
+
+    def take(self, path: Path, frames: Frames, offset: int) -> None:
+        """Know a file, of which the accounts have got other numbers, so much greater."""
+        self.size += path.stat().st_size
+        self._files.append(path)
+        for account, places in frames.items():
+            self._places[account + offset] = (path, places)
+
+    def __contains__(self, account: int | None) -> bool:
+        return account in self._places
+
+    def entries(self, account: int) -> Iterator[Entry]:
+        """The entries of an account, in order."""
+        path, frames = self._places[account]
+        with path.open("rb") as file:
+            for offset, size in frames:
+                file.seek(offset)
+                yield from _unpack(file.read(size))
+
+    def clear(self) -> None:
+        """Forget all, and remove the files."""
+        for path in self._files:
+            path.unlink(missing_ok=True)
+        self.size = 0
+        self._places.clear()
+        self._files.clear()

@@ -10,7 +10,7 @@ FLOORS = [
     ["model", "errors"],
     ["readers", "config", "testing"],
     ["sources", "archive", "index", "render"],
-    ["ingest"],
+    ["ingest", "export"],
     ["history"],
     ["cli"],
 ]

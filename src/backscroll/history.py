@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from backscroll.archive import Archive, Compacted, Filter, Forgotten, Status
     from backscroll.archive.adopting import Adopted
     from backscroll.archive.upgrade import Upgraded
+    from backscroll.export.files import Exported, Format
     from backscroll.index import Index
     from backscroll.ingest.finding import By
     from backscroll.ingest.follow import Said
     from backscroll.ingest.sync import Synced
     from backscroll.ingest.upkeep import Rebuilt
     from backscroll.ingest.watch import Change, Watcher
+    from backscroll.render.redaction import Redaction, Replaced
+    from backscroll.render.secrets import Kinds
     from backscroll.testing.demo import Demo
 
 __all__ = ["History"]
@@ -329,6 +332,65 @@ class History:
         """A session with every message of it."""
         summary = self.find(ref, wanted)
         return Session(summary, tuple(self._archive.messages_of(summary)))
+
+    def export_session(
+        self,
+        ref: str,
+        format: "Format" = "md",
+        *,
+        redaction: "Redaction | None" = None,
+        everything: bool = False,
+    ) -> Iterator[str]:
+        """A session as Markdown, HTML, JSON, JSON lines or text, piece by piece.
+
+        With a redaction, secrets are replaced; afterwards it tells what was. ``everything`` tells abandoned
+        branches and injected text as well; JSON always does.
+        """
+        from backscroll.export.telling import Teller
+
+        summary = self.find(ref)
+        teller = Teller(self._archive, format, redaction, everything=everything)
+        teller.learn([summary])
+        return teller.tell(summary)
+
+    def export_sessions(
+        self,
+        summaries: Sequence[SessionSummary],
+        folder: Path,
+        format: "Format" = "md",
+        *,
+        redaction: "Redaction | None" = None,
+        everything: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> "Exported":
+        """Sessions as files of a folder, one each, with an index page beside HTML.
+
+        Raises `DestinationError`, before anything is written, when a file is there already and ``force``
+        is off.
+        """
+        from backscroll.export.telling import Teller
+
+        teller = Teller(self._archive, format, redaction, everything=everything)
+        return teller.write(summaries, folder, force=force, progress=progress)
+
+    def find_secrets(
+        self,
+        summaries: "Sequence[SessionSummary]",
+        *,
+        kinds: "Sequence[Kinds]" = ("secrets",),
+        progress: Progress | None = None,
+    ) -> "list[Replaced]":
+        """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""
+        from backscroll.export.searching import find_secrets
+
+        return find_secrets(self._archive, summaries, kinds, progress)
+
+    def every_session(self, wanted: "Filter | None" = None) -> list[SessionSummary]:
+        """All sessions that fit, newest first, without pages."""
+        from backscroll.archive import Filter
+
+        return self._archive.summaries(wanted or Filter(), limit=-1, offset=0)
 
     def roots(self) -> Iterator[tuple[Source, Path]]:
         """Every folder that is looked at, whether or not it exists."""

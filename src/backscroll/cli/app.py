@@ -20,8 +20,10 @@ __all__ = ["Setup", "app", "run"]
 _COMMANDS = {
     "archive": ("backscroll.cli.archive", "Look after the file that everything is kept in."),
     "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
+    "export": ("backscroll.cli.export", "Write sessions as Markdown, HTML, JSON, JSON lines or text."),
     "list": ("backscroll.cli.list", "List sessions, newest first."),
     "search": ("backscroll.cli.search", "Find the sessions where something was said."),
+    "secrets": ("backscroll.cli.secrets", "List the keys and passwords in sessions, without showing them."),
     "show": ("backscroll.cli.show", "Show a session."),
     "tail": ("backscroll.cli.tail", "Follow a session while it is being held."),
     "watch": ("backscroll.cli.watch", "Keep the archive up to date while the tools write."),

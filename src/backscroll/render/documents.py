@@ -1,18 +1,23 @@
 """The JSON that other programs rely on: names and forms stay as they are, and only grow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
 from backscroll.readers.times import iso
+from backscroll.render.inert import escaped_json
+from backscroll.render.redaction import Replaced
 
 __all__ = [
     "encoded",
+    "json_lines",
+    "json_pieces",
     "message_document",
     "page_document",
     "search_document",
+    "secrets_document",
     "session_document",
     "summary_document",
 ]
@@ -20,7 +25,7 @@ __all__ = [
 
 def encoded(document: Any) -> bytes:
     """One JSON document, for people and programs alike."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    return escaped_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + b"\n"
 
 
 def summary_document(summary: SessionSummary) -> dict[str, Any]:
@@ -105,3 +110,40 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
         },
         "origin": {"path": message.origin.path, "place": message.origin.place},
     }
+
+
+def secrets_document(found: Iterable[Replaced]) -> dict[str, Any]:
+    """What secrets there are and where, without one of them."""
+    data = [
+        {
+            "kind": one.kind,
+            "number": one.number,
+            "hint": one.hint,
+            "count": one.count,
+            "places": [{"session_ref": place.ref, "message_index": place.position} for place in one.places],
+        }
+        for one in found
+    ]
+    return {"data": data, "total": len(data)}
+
+
+def json_pieces(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
+    """What `encoded` makes of a `session_document`, to the byte, without ever having it whole."""
+    head = encoded(summary_document(summary) | {"messages": []}).decode().removesuffix("[]\n}\n")
+    yield head + "["
+    position = -1
+    for position, message in enumerate(messages):
+        one = encoded(message_document(message, position)).decode().removesuffix("\n")
+        yield ("," if position else "") + "\n    " + one.replace("\n", "\n    ")
+    yield "]\n}\n" if position < 0 else "\n  ]\n}\n"
+
+
+def json_lines(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
+    """The summary in the first line, then a line per message."""
+    yield _line(summary_document(summary))
+    for position, message in enumerate(messages):
+        yield _line(message_document(message, position))
+
+
+def _line(document: dict[str, Any]) -> str:
+    return escaped_json(msgspec.json.encode(document)).decode() + "\n"

@@ -90,10 +90,15 @@ def _marked(text: str, highlights: Iterable[tuple[int, int]]) -> str:
 def expiry_lines(retention: Retention) -> Iterator[str]:
     """What a tool is about to delete, and the change that would keep it from doing so."""
     number = len(retention.expiring)
-    set_by = "its default" if retention.is_default else "its settings"
+    sessions = "1 session" if number == 1 else f"{number:,} sessions"
+    set_by = "which is its default" if retention.is_default else "as its settings say"
     yield ""
-    yield f"{number:,} of these the tool itself will delete within 7 days: {set_by} say"
-    yield f"so after {retention.days} days without change. They are kept here. To keep them there as well:"
+    yield f"{sessions} the tool itself will delete within 7 days: after {retention.days} days without change,"
+    if retention.trouble is not None:
+        yield f"{set_by}; {inert(retention.settings)}"
+        yield f"{retention.trouble}, so that another number there is not seen. All are kept here."
+        return
+    yield f"{set_by}. All are kept here. To keep them there as well:"
     yield ""
     yield from inert(retention.diff).splitlines()
 

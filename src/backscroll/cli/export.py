@@ -1,0 +1,172 @@
+"""``backscroll export``: sessions as files."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.options import as_filter, bring_up_to_date, filters
+from backscroll.cli.progress import Bar
+from backscroll.export.files import FORMATS, Format, write_one
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.render.inert import inert
+from backscroll.render.redaction import Redaction
+from backscroll.render.secrets import KINDS, Kinds
+
+__all__ = ["command"]
+
+_PLACES = 5  # of each secret that are named
+
+
+@click.command("export")
+@click.argument("refs", nargs=-1, metavar="[REF]...")
+@click.option("--all", "every", is_flag=True, help="All sessions, or all that fit the options below.")
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), help="Default: by the name of PATH, else md."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", help="A file; for several, a folder."
+)
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option(
+    "--redact",
+    is_flag=False,
+    flag_value="secrets",
+    metavar="[KINDS]",
+    help="Replace keys, tokens and passwords by placeholders; --redact=emails,paths those as well.",
+)
+@click.option("--everything", is_flag=True, help="Abandoned branches and injected text as well.")
+@filters
+@click.option("--no-sync", is_flag=True, help="Export what the archive holds, unrefreshed.")
+@click.pass_obj
+def command(
+    setup: Setup,
+    /,
+    refs: tuple[str, ...],
+    every: bool,
+    format_: Format | None,
+    output: Path | None,
+    force: bool,
+    redact: str | None,
+    everything: bool,
+    no_sync: bool,
+    **options: Any,
+) -> None:
+    """Write sessions as Markdown, HTML, JSON, JSON lines or text.
+
+    One session without PATH goes to standard output. Several, or all, go into a folder, one file each; HTML
+    gets an index page.
+
+    Example:
+
+        backscroll export 1 -o session.html
+        backscroll export --all --workspace tideline --format html --redact -o tideline
+    """
+    refs, kinds = _kinds(refs, redact)
+    if bool(refs) == every:
+        raise click.UsageError("name the sessions to export, or give --all")
+    redaction = Redaction(kinds) if kinds else None
+    with setup.history() as history:
+        if not no_sync:
+            bring_up_to_date(history)
+        if len(refs) == 1 and not _is_folder(output):
+            _one(history, refs[0], format_, output, redaction, everything=everything, force=force)
+        else:
+            summaries = history.every_session(as_filter(options)) if every else _found(history, refs)
+            _many(history, summaries, format_ or "md", output, redaction, everything=everything, force=force)
+    if redaction is not None:
+        _tell(redaction)
+
+
+def _kinds(refs: tuple[str, ...], redact: str | None) -> tuple[tuple[str, ...], list[Kinds]]:
+    """What is to be replaced. What follows a bare --redact is a ref, unless it names kinds."""
+    if redact is None:
+        return refs, []
+    names = redact.split(",")
+    if all(name in KINDS for name in names):
+        return refs, ["secrets", *(kind for kind in KINDS if kind in names and kind != "secrets")]
+    if any(name in KINDS for name in names):
+        wrong = next(name for name in names if name not in KINDS)
+        raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(KINDS)}")
+    return (redact, *refs), ["secrets"]
+
+
+def _is_folder(output: Path | None) -> bool:
+    return output is not None and (output.is_dir() or str(output).endswith(("/", "\\")))
+
+
+def _found(history: History, refs: Iterable[str]) -> list[SessionSummary]:
+    return list({summary.ref: summary for summary in map(history.find, refs)}.values())
+
+
+def _one(
+    history: History,
+    ref: str,
+    format_: Format | None,
+    output: Path | None,
+    redaction: Redaction | None,
+    *,
+    everything: bool,
+    force: bool,
+) -> None:
+    named: list[Format] = [one for one in FORMATS if output is not None and output.suffix == f".{one}"]
+    wanted: Format = format_ or (named[0] if named else "md")
+    pieces = history.export_session(ref, wanted, redaction=redaction, everything=everything)
+    if output is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
+        sys.stdout.flush()
+        return
+    click.echo(f"Wrote {write_one(pieces, output, force=force)}", err=True)
+
+
+def _many(
+    history: History,
+    summaries: list[SessionSummary],
+    format_: Format,
+    output: Path | None,
+    redaction: Redaction | None,
+    *,
+    everything: bool,
+    force: bool,
+) -> None:
+    if output is None:
+        raise click.UsageError("several sessions need a folder to go to: -o PATH")
+    if not summaries:
+        click.echo("No session fits; nothing was written.", err=True)
+        return
+    with Bar("Exporting") as bar:
+        done = history.export_sessions(
+            summaries,
+            output,
+            format_,
+            redaction=redaction,
+            everything=everything,
+            force=force,
+            progress=bar.step,
+        )
+    number = len(done.files)
+    click.echo(f"Wrote {number:,} {'session' if number == 1 else 'sessions'} to {output}", err=True)
+    if done.index is not None:
+        click.echo(f"  begin with {done.index}", err=True)
+
+
+def _tell(redaction: Redaction) -> None:
+    """What was replaced and where, on standard error; never the secret itself."""
+    replaced = redaction.replaced()
+    if not replaced:
+        click.echo("Nothing to redact was found. Look through it before you share it.", err=True)
+        return
+    click.echo("Replaced:", err=True)
+    for one in replaced:
+        where = [
+            f"{place.ref} {f'message {place.position}' if place.position is not None else 'summary'}"
+            for place in one.places[:_PLACES]
+        ]
+        more = f" and {len(one.places) - _PLACES:,} more places" if len(one.places) > _PLACES else ""
+        times = f" ({one.count:,} times)" if one.count > 1 else ""
+        click.echo(inert(f"  {one.kind} #{one.number}{times}: {', '.join(where)}{more}"), err=True)

@@ -1,0 +1,68 @@
+"""``backscroll secrets``: which keys and passwords a history holds, without showing them."""
+
+import sys
+from typing import Any
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
+from backscroll.cli.progress import Bar
+from backscroll.render.documents import encoded, secrets_document
+from backscroll.render.inert import inert
+from backscroll.render.secrets import Kinds
+
+__all__ = ["command"]
+
+_PLACES = 3  # of each that are named
+
+
+@click.command("secrets")
+@click.argument("refs", nargs=-1, metavar="[REF]...")
+@click.option("--emails", is_flag=True, help="E-mail addresses as well.")
+@click.option("--paths", is_flag=True, help="Home folders, which tell a name, as well.")
+@filters
+@reading
+@click.pass_obj
+def command(
+    setup: Setup,
+    /,
+    refs: tuple[str, ...],
+    emails: bool,
+    paths: bool,
+    as_json: bool,
+    no_sync: bool,
+    **options: Any,
+) -> None:
+    """List the keys, tokens and passwords in sessions, without showing them.
+
+    Subagents are looked at too. Without a REF, everything that fits the options is.
+
+    Example:
+
+        backscroll secrets --workspace tideline
+    """
+    kinds: list[Kinds] = ["secrets"]
+    kinds += ["emails"] if emails else []
+    kinds += ["paths"] if paths else []
+    with setup.history() as history:
+        if not no_sync:
+            bring_up_to_date(history)
+        wanted = as_filter(options | {"subagents": True})
+        summaries = [history.find(ref) for ref in refs] if refs else history.every_session(wanted)
+        with Bar("Looking for secrets") as bar:
+            found = history.find_secrets(summaries, kinds=kinds, progress=bar.step)
+    if as_json:
+        sys.stdout.buffer.write(encoded(secrets_document(found)))
+        return
+    if not found:
+        click.echo(f"No secret was found in {len(summaries):,} sessions.")
+        return
+    for one in found:
+        times = "once" if one.count == 1 else f"{one.count:,} times"
+        click.echo(inert(f"{one.kind} #{one.number}  {one.hint}  {times}"))
+        for place in one.places[:_PLACES]:
+            where = "title, preview or folder" if place.position is None else f"message {place.position}"
+            click.echo(inert(f"    {place.ref}  {where}"))
+        if len(one.places) > _PLACES:
+            click.echo(f"    … and {len(one.places) - _PLACES:,} more places")

@@ -1,0 +1,1 @@
+"""Sessions as files: which name, which format, nothing overwritten."""

@@ -1,0 +1,104 @@
+"""Write sessions into files, one each, piece by piece."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from backscroll.errors import DestinationError
+from backscroll.export.names import file_names
+from backscroll.model import SessionSummary
+from backscroll.render.contents import contents
+
+__all__ = ["FORMATS", "Exported", "Format", "Progress", "weight", "write_files", "write_one"]
+
+Format = Literal["md", "html", "json", "jsonl", "txt"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_INDEX = "index.html"
+
+Progress = Callable[[int, int], None]
+Told = Callable[[SessionSummary], Iterator[str]]
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What was written."""
+
+    files: tuple[Path, ...]
+    index: Path | None = None  # the page that leads to them, when there is one
+
+
+def weight(summary: SessionSummary) -> int:
+    """How much of the whole work a session is."""
+    return summary.message_count + 1
+
+
+def write_one(pieces: Iterable[str], path: Path, *, force: bool = False) -> Path:
+    """One session into one file. Raises `DestinationError` when there is one already."""
+    _refuse([path], force)
+    _make(path.parent)
+    _write(pieces, path)
+    return path
+
+
+def write_files(
+    summaries: Sequence[SessionSummary],
+    tell: Told,
+    folder: Path,
+    format_: Format,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Exported:
+    """A file for each session, and for HTML a page that leads to them.
+
+    Raises `DestinationError`, before anything is written, when a file of such a name is there and
+    ``force`` is off.
+    """
+    names = file_names(summaries, format_)
+    index = folder / _INDEX if format_ == "html" else None
+    _refuse([*(folder / name for name in names), *([index] if index is not None else [])], force)
+    _make(folder)
+    total, done = sum(map(weight, summaries)), 0
+    for summary, name in zip(summaries, names, strict=True):
+        _write(tell(summary), folder / name)
+        done += weight(summary)
+        if progress is not None:
+            progress(done, total)
+    if index is not None:
+        _write(contents(zip(summaries, names, strict=True)), index)
+    return Exported(tuple(folder / name for name in names), index)
+
+
+def _refuse(paths: list[Path], force: bool) -> None:
+    """A file that is there stays, unless told otherwise; a folder or a link stays in any case."""
+    for path in paths:
+        if not path.is_symlink() and not path.exists():
+            continue
+        if not path.is_file() or path.is_symlink():
+            raise DestinationError(f"{path} is there and is no plain file; choose another place", path)
+        if not force:
+            raise DestinationError(f"{path} exists; --force replaces it. Nothing was written.", path)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DestinationError(f"{folder} cannot be made: {error.strerror}", folder) from error
+
+
+def _write(pieces: Iterable[str], path: Path) -> None:
+    """All of it under its name, or nothing."""
+    part = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.writelines(pieces)
+        part.replace(path)
+    except OSError as error:
+        raise DestinationError(f"{path} cannot be written: {error.strerror}", path) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -1,0 +1,39 @@
+"""Which secrets a history holds, without saying them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from backscroll.export.files import Progress, weight
+from backscroll.model import SessionSummary
+from backscroll.render.redaction import Redaction, Replaced
+from backscroll.render.secrets import Kinds
+
+if TYPE_CHECKING:
+    from backscroll.archive import Archive
+
+__all__ = ["find_secrets"]
+
+
+def find_secrets(
+    archive: "Archive",
+    summaries: Sequence[SessionSummary],
+    kinds: Sequence[Kinds],
+    progress: Progress | None = None,
+) -> list[Replaced]:
+    """Every secret with its kind and all its places: first what is one, then where else it stands."""
+    redaction = Redaction(kinds)
+    total = 2 * sum(map(weight, summaries))
+    done = 0
+    for is_learned in (False, True):
+        for summary in summaries:
+            messages = archive.messages_of(summary)
+            if not is_learned:
+                redaction.learn(messages)
+            else:
+                redaction.summary(summary)
+                for position, message in enumerate(messages):
+                    redaction.message(message, summary.ref, position)
+            done += weight(summary)
+            if progress is not None:
+                progress(done, total)
+    return redaction.replaced()

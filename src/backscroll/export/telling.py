@@ -1,0 +1,95 @@
+"""A session in any format, as a stream."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backscroll.export.files import Exported, Format, Progress, weight, write_files
+from backscroll.model import Message, SessionSummary
+from backscroll.render.redaction import Redaction
+from backscroll.render.turns import Started, told
+
+if TYPE_CHECKING:
+    from backscroll.archive import Archive
+
+__all__ = ["Teller"]
+
+
+class Teller:
+    """Tells sessions of an archive, without what is to be left out."""
+
+    def __init__(
+        self, archive: "Archive", format_: Format, redaction: Redaction | None, *, everything: bool = False
+    ) -> None:
+        self._archive = archive
+        self._format = format_
+        self._redaction = redaction
+        self._everything = everything
+
+    def learn(self, summaries: Sequence[SessionSummary], progress: Progress | None = None) -> None:
+        """Take note of the secrets of these sessions and their subagents, before any is told."""
+        if self._redaction is None:
+            return
+        total, done = sum(map(weight, summaries)), 0
+        for summary in summaries:
+            for one in (summary, *(agent for agent, _ in self._agents(summary))):
+                self._redaction.learn(self._archive.messages_of(one))
+            done += weight(summary)
+            if progress is not None:
+                progress(done, total)
+
+    def write(
+        self,
+        summaries: Sequence[SessionSummary],
+        folder: Path,
+        *,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """A file for each session, as `write_files` does, after everything was learned."""
+        if self._redaction is None or progress is None:
+            halves = (progress, progress)
+        else:
+            halves = (
+                (lambda done, total: progress(done, 2 * total)),
+                (lambda done, total: progress(done + total, 2 * total)),
+            )
+        self.learn(summaries, halves[0])
+        clean = [self._clean(summary) for summary in summaries]
+        return write_files(clean, self.tell, folder, self._format, force=force, progress=halves[1])
+
+    def tell(self, summary: SessionSummary) -> Iterator[str]:
+        """The session as text, piece by piece."""
+        match self._format:
+            case "json":
+                from backscroll.render.documents import json_pieces
+
+                return json_pieces(self._clean(summary), self._read(summary))
+            case "jsonl":
+                from backscroll.render.documents import json_lines
+
+                return json_lines(self._clean(summary), self._read(summary))
+            case "html":
+                from backscroll.render.html import html as render
+            case "md":
+                from backscroll.render.markdown import markdown as render
+            case "txt":
+                from backscroll.render.plain import plain_text as render
+        started = [Started(self._clean(agent), call) for agent, call in self._agents(summary)]
+        events = told(summary, started, self._read, everything=self._everything)
+        return render(self._clean(summary), events)
+
+    def _agents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
+        return self._archive.agents_started(summary) if summary.parent_ref is None else []
+
+    def _read(self, summary: SessionSummary) -> Iterator[Message]:
+        messages = self._archive.messages_of(summary)
+        if self._redaction is None:
+            return messages
+        return (
+            self._redaction.message(message, summary.ref, position)
+            for position, message in enumerate(messages)
+        )
+
+    def _clean(self, summary: SessionSummary) -> SessionSummary:
+        return summary if self._redaction is None else self._redaction.summary(summary)

@@ -1,0 +1,10 @@
+"use strict";
+const root = document.documentElement;
+const remembered = () => { try { return localStorage.getItem("backscroll-theme"); } catch { return null; } };
+if (remembered()) root.dataset.theme = remembered();
+const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+const swapTheme = () => {
+  root.dataset.theme = dark() ? "light" : "dark";
+  try { localStorage.setItem("backscroll-theme", root.dataset.theme); } catch { /* a page opened from disk may not store */ }
+};
+document.getElementById("theme").addEventListener("click", swapTheme);

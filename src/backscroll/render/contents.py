@@ -1,0 +1,60 @@
+"""The page that leads to many sessions: a table that can be filtered and sorted."""
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from urllib.parse import quote
+
+from backscroll.model import SessionSummary
+from backscroll.render.facts import moment, title_of
+from backscroll.render.inert import one_line
+from backscroll.render.page import foot, head
+
+__all__ = ["contents"]
+
+_BAR = """\
+<div class="bar" role="toolbar" aria-label="Page">
+<input id="search" type="search" placeholder="Filter sessions" aria-label="Filter sessions">
+<output id="found"></output>
+<button id="theme" type="button" title="Light or dark (t)">◐</button>
+</div>
+"""
+_COLUMNS = (
+    ("Session", ""),
+    ("Last active", ""),
+    ("Workspace", "wide"),
+    ("Source", "wide"),
+    ("Messages", "number wide"),
+    ("Tokens", "number wide"),
+)
+
+
+def contents(sessions: Iterable[tuple[SessionSummary, str]]) -> Iterator[str]:
+    """The page, piece by piece, from summaries and the names of their files."""
+    yield head("Sessions", "index")
+    yield f"{_BAR}<main>\n<header><h1>Sessions</h1></header>\n<table>\n<thead><tr>"
+    for name, kind in _COLUMNS:
+        yield f'<th class="{kind}"><button type="button">{name}</button></th>'
+    yield "</tr></thead>\n<tbody>\n"
+    for summary, file in sessions:
+        yield _row(summary, file)
+    yield "</tbody>\n</table>\n</main>\n"
+    yield "<footer><p>Written by Backscroll. Times are in UTC.</p></footer>\n"
+    yield foot("index")
+
+
+def _row(summary: SessionSummary, file: str) -> str:
+    title = title_of(summary)
+    preview = one_line(summary.first_message_preview or "", 160)
+    below = f"<p>{escape(preview)}</p>" if preview and preview != title else ""
+    at = moment(summary.updated_at)
+    tokens = summary.total_tokens
+    spelled = f"{tokens:,}" if tokens is not None else ""
+    workspace = one_line(summary.workspace_name or "", 80)
+    return (
+        f'<tr><td data-value="{escape(title.lower())}">'
+        f'<a href="{quote(file)}">{escape(title)}</a>{below}</td>'
+        f'<td class="when">{at}</td><td class="wide">{escape(workspace)}</td>'
+        f'<td class="wide">{escape(summary.source)}</td>'
+        f'<td class="number wide" data-value="{summary.message_count}">{summary.message_count:,}</td>'
+        f'<td class="number wide" data-value="{-1 if tokens is None else tokens}">{spelled}</td></tr>\n'
+    )

@@ -1,0 +1,200 @@
+"""What keys, tokens and passwords look like.
+
+Makers of keys give them a form that can be told from everything else: a prefix, a
+length, an alphabet. What has no form of its own is told by the name that stands
+before it.
+"""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from backscroll.render.plausibility import decodes_to, is_plausible, is_stand_in
+
+__all__ = ["EMAILS", "FORMS", "PATHS", "Form"]
+
+
+class Form(Struct, frozen=True):
+    """A kind of secret and how it is told."""
+
+    kind: str  # as placeholders and lists name it
+    clue: str  # an expression that is cheap to look for, and without which there is no match
+    pattern: str  # the group called secret, or everything
+    hint: str = ""  # how all of this kind begin
+    accepts: Callable[[Mapping[str, str]], bool] | None = None  # by the groups, "" for everything
+
+
+# kind, how it begins, expression of the beginning, and of the rest; \w and - are what most are made of
+_PREFIXED = (
+    ("age secret key", "AGE-SECRET-KEY-1", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
+    ("Anthropic key", "sk-ant-", "sk-ant-", r"[a-z]{3,6}[0-9]{2}-[\w-]{20,}"),
+    ("OpenRouter key", "sk-or-", "sk-or-v1-", r"[0-9a-f]{64}"),
+    (
+        "OpenAI key",
+        "sk-",
+        "sk-",
+        r"(?:(?:proj|svcacct|admin)-[\w-]{20,}|\w{20}T3BlbkFJ\w{20}|[A-Za-z0-9]{48})",
+    ),
+    ("GitHub token", "gh…_", "gh[pousr]_", r"[A-Za-z0-9]{36,255}"),
+    ("GitHub token", "github_pat_", "github_pat_", r"\w{22,255}"),
+    ("GitLab token", "gl…-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft|imt)-", r"[\w-]{20,}"),
+    ("Slack token", "xox…-", "x(?:ox[abeoprs]|app)-", r"[\w-]{10,}"),
+    ("Stripe key", "…k_", "[sr]k_(?:live|test)_", r"[A-Za-z0-9]{16,}"),
+    ("Stripe webhook secret", "whsec_", "whsec_", r"[A-Za-z0-9+/]{24,}=*"),
+    ("Google API key", "AIza", "AIza", r"[\w-]{35}"),
+    ("Google OAuth secret", "GOCSPX-", "GOCSPX-", r"[\w-]{28}"),
+    ("Google OAuth token", "ya29.", r"ya29\.", r"[\w-]{20,}"),
+    ("npm token", "npm_", "npm_", r"[A-Za-z0-9]{36}"),
+    ("package index token", "pypi-", "pypi-AgE", r"[\w-]{50,}"),
+    ("RubyGems key", "rubygems_", "rubygems_", r"[0-9a-f]{48}"),
+    ("SendGrid key", "SG.", r"SG\.", r"[\w-]{22}\.[\w-]{43}"),
+    ("Twilio key", "SK", "SK", r"[0-9a-f]{32}"),
+    ("Mailgun key", "key-", "key-", r"[0-9a-f]{32}"),
+    ("DigitalOcean token", "do…_v1_", "do[opr]_v1_", r"[0-9a-f]{64}"),
+    ("Hugging Face token", "hf_", "hf_", r"[A-Za-z0-9]{34,40}"),
+    ("Groq key", "gsk_", "gsk_", r"[A-Za-z0-9]{40,60}"),
+    ("xAI key", "xai-", "xai-", r"[A-Za-z0-9]{60,100}"),
+    ("Replicate token", "r8_", "r8_", r"[A-Za-z0-9]{37}"),
+    ("Perplexity key", "pplx-", "pplx-", r"[A-Za-z0-9]{40,60}"),
+    ("Databricks token", "dapi", "dapi", r"[0-9a-f]{32}(?:-[0-9])?"),
+    ("Shopify token", "shp…_", "shp(?:at|ca|pa|ss)_", r"[0-9a-fA-F]{32}"),
+    ("Docker token", "dckr_pat_", "dckr_pat_", r"[\w-]{20,}"),
+    ("Linear key", "lin_api_", "lin_api_", r"[A-Za-z0-9]{32,}"),
+    ("Notion token", "ntn_", "ntn_", r"[A-Za-z0-9]{40,}"),
+    ("Figma token", "figd_", "figd_", r"[\w-]{36,}"),
+    ("Postman key", "PMAK-", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("Grafana token", "glsa_", "glsa_", r"[A-Za-z0-9]{32}_[0-9a-f]{8}"),
+    ("New Relic key", "NRAK-", "NRAK-", r"[A-Z0-9]{27}"),
+    ("Sentry token", "sntrys_", "sntrys_", r"[\w+/=]{40,}"),
+    ("Supabase token", "sbp_", "sbp_", r"[0-9a-f]{40}"),
+    ("Doppler token", "dp.pt.", r"dp\.pt\.", r"[A-Za-z0-9]{40,}"),
+    ("PlanetScale token", "pscale_", "pscale_(?:tkn|pw|oauth)_", r"[\w.=-]{32,}"),
+    ("Atlassian token", "ATATT3", "ATATT3", r"[\w=-]{100,}"),
+    ("Vault token", "hv….", r"hv[sbr]\.", r"[\w-]{24,}"),
+)
+
+_BEGIN, _END = (rf"-----{word} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
+_BREAK = r"(?:\s|\\[nr])*"
+_IS = r"[\"'\\\]]{0,4}\s{0,4}(?:=>|:=|=|:)\s{0,4}[\"'\\`]{0,3}"
+_VALUE = r"[^\s\"'`,;<>(){}\\]"
+_NAMES = (
+    r"passw(?:or)?d|passphrase|pwd|secret|token|credential"
+    r"|(?:api|access|auth|private|secret|signing|encryption|account|master|service|license)[_-]?key"
+)
+
+
+def _is_named(found: Mapping[str, str]) -> bool:
+    return is_plausible(found["name"], found["secret"])
+
+
+def _is_discord(found: Mapping[str, str]) -> bool:
+    return decodes_to(found[""].partition(".")[0]).isdigit()
+
+
+# The first that fits a place wins.
+FORMS: tuple[Form, ...] = (
+    Form(
+        "private key",
+        "PRIVATE KEY",
+        # With its end, whatever stands before its lines (numbers, +); else as far as it goes.
+        rf"{_BEGIN}(?:(?:-{{0,4}}[^-])*?{_END}|{_BREAK}(?:[A-Za-z0-9+/=]{{16,}}{_BREAK})+)",
+        "-----BEGIN",
+    ),
+    *(Form(kind, first, rf"\b{first}{rest}(?:\b|$)", hint) for kind, hint, first, rest in _PREFIXED),
+    Form(
+        "AWS access key",
+        "A(?:KIA|SIA|BIA|CCA)[A-Z2-7]",
+        r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
+        "A…",
+        lambda found: not found[""].endswith("EXAMPLE"),
+    ),
+    Form(
+        "AWS secret key",
+        "(?i:aws|secret)",
+        r"(?i:(?:aws[a-z_.-]{0,20}|secret[_-]?)(?:access[_-]?)?key)"
+        + _IS
+        + r"(?P<secret>[A-Za-z0-9/+]{40})\b",
+        accepts=lambda found: "EXAMPLE" not in found["secret"],
+    ),
+    Form(
+        "webhook address",
+        r"(?:hooks\.slack|discord(?:app)?|webhook\.office)\.com",
+        r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{20,}"
+        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]+/[\w-]{40,}"
+        r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[\w@/-]{40,})",
+        "https://",
+    ),
+    Form("Mailchimp key", "-us[0-9]", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
+    Form("Terraform token", r"\.atlasv1\.", r"\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    Form("Azure client secret", "8Q~", r"[\w~.]{3}8Q~[\w~.-]{34}"),
+    Form(
+        "Azure key",
+        "(?i:AccountKey|SharedAccessKey)=",
+        r"(?i:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{43,88}={0,2})",
+    ),
+    Form("Telegram bot token", ":AA", r"\b[0-9]{8,10}:AA[\w-]{33}"),
+    Form(
+        "Discord bot token",
+        r"[MNO][\w-]{22,27}\.[\w-]{6}\.",
+        r"\b[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,40}",
+        accepts=_is_discord,
+    ),
+    Form("JSON web token", "eyJ", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", "eyJ"),
+    Form(
+        "connection string",
+        "://[^/@\\s]{0,200}@",
+        r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:@/\"'`<>]{0,100}:(?P<password>[^\s@/\"'`<>]{1,200})"
+        r"@[^\s\"'`<>,;)\]}\\]+",
+        accepts=lambda found: not is_stand_in(found["password"]),
+    ),
+    Form(
+        "bearer token",
+        "(?i:bearer) ",
+        r"(?i:bearer) (?P<secret>[\w.~+/-]{20,}=*)",
+        accepts=lambda found: is_plausible("bearer", found["secret"]),
+    ),
+    Form(
+        "basic credentials",
+        "(?i:basic) ",
+        r"(?i:basic) (?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
+        accepts=lambda found: b":" in decodes_to(found["secret"]),
+    ),
+    Form(
+        "password",
+        r"(?i:passw(?:or)?d|passphrase|pwd)" + r"(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is\s|\s)",
+        r"(?i)(?P<name>passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:" + _IS + r"|\s{1,3}is:?\s{1,3}[\"'`]?)"
+        rf"(?P<secret>{_VALUE}{{6,200}})",
+        accepts=_is_named,
+    ),
+    Form(
+        "password",
+        r"(?:--?(?:pass|pwd|p )|\bu(?:ser)? |login )",
+        r"(?i)(?:--(?P<name>pass(?:word|wd|phrase)?|pwd)[ =][\"']?|\blogin\s+\S+\s+password\s+"
+        r"|\bsshpass -p ?[\"']?|\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:)"
+        r"(?P<secret>[^\s\"']{6,200})",
+        accepts=lambda found: is_plausible("password", found["secret"]),
+    ),
+    Form(
+        "key or token",
+        rf"(?i:{_NAMES})[0-9]{{0,2}}[\"'\\\]]{{0,4}}\s{{0,4}}[:=]|--[a-z-]*(?:token|secret|key)[ =]",
+        rf"(?i)(?P<name>{_NAMES})[0-9]{{0,2}}(?:{_IS}|[ ][\"']?)(?P<secret>{_VALUE}{{16,400}})",
+        accepts=_is_named,
+    ),
+)
+EMAILS: tuple[Form, ...] = (
+    Form(
+        "e-mail address",
+        "@[A-Za-z0-9-]+[.]",
+        r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}\b",
+        accepts=lambda found: not found[""].startswith("git@"),
+    ),
+)
+PATHS: tuple[Form, ...] = (
+    Form(
+        "home folder",
+        "(?i:home|users)[/\\\\-]",
+        r"(?:(?:/home/|/Users/|\b[A-Za-z]:(?:\\{1,2}|/)(?i:users)(?:\\{1,2}|/))(?:[\w.@+-]+)"
+        # A folder below projects/ is named after a path with every / turned into a dash.
+        r"|-(?:home|Users)-[A-Za-z0-9_.]+)",
+    ),
+)

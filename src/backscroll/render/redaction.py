@@ -1,0 +1,243 @@
+"""Replace secrets by placeholders, wherever they stand in a session.
+
+First `learn` from everything that is to be shown, then have it cleaned: a password
+that was given a name once is replaced also where it stands without one. The same
+secret has the same number everywhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
+from backscroll.render.inert import inert
+from backscroll.render.plausibility import is_plausible
+from backscroll.render.secrets import Finder, Kinds, Secret
+
+__all__ = ["Place", "Redaction", "Replaced", "strings_of"]
+
+_SHORTEST = 8  # a shorter one may be any word, and is replaced only where it is called a secret
+_NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "secretkey", "privatekey",
+          "accesskey", "authkey", "clientsecret", "accesstoken", "authtoken", "refreshtoken")  # fmt: skip
+
+
+class Place(Struct, frozen=True):
+    """Where something was replaced; no position means the session's own title, preview or folder."""
+
+    ref: str
+    position: int | None
+
+
+class Replaced(Struct, frozen=True):
+    """What was replaced, without saying it."""
+
+    kind: str
+    number: int
+    hint: str
+    count: int
+    places: tuple[Place, ...]
+
+
+class _Known(Struct):
+    kind: str
+    number: int
+    hint: str
+    count: int = 0
+    places: dict[Place, None] = {}
+
+    @property
+    def placeholder(self) -> str:
+        return f"[redacted: {self.kind} #{self.number}]"
+
+
+class Redaction:
+    """Knows the secrets it has met, and replaces them."""
+
+    def __init__(self, kinds: Iterable[Kinds] = ("secrets",)) -> None:
+        self._finder = Finder(kinds)
+        self._known: dict[str, _Known] = {}
+        self._numbers: Counter[str] = Counter()
+        self._literals: Any = None  # all that is known, as one expression; made when it is needed
+
+    def learn(self, messages: Iterable[Message]) -> None:
+        """Take note of what these messages hold."""
+        for message in messages:
+            for name, text in strings_of(message):
+                for secret in self._found(name, inert(text)):
+                    self._note(secret)
+
+    def replaced(self) -> list[Replaced]:
+        """What was replaced so far, by kind and number."""
+        known = sorted(self._known.values(), key=lambda one: (one.kind, one.number))
+        return [
+            Replaced(one.kind, one.number, one.hint, one.count, tuple(one.places))
+            for one in known
+            if one.count
+        ]
+
+    def summary(self, summary: SessionSummary) -> SessionSummary:
+        """A summary with title, preview, folder and branch cleaned."""
+        place = Place(summary.ref, None)
+        names = ("title", "first_message_preview", "workspace_path", "workspace_name", "git_branch")
+        texts = {name: getattr(summary, name) for name in names}
+        clean = {name: self.text(text, place) for name, text in texts.items() if text}
+        return replace(summary, **clean)
+
+    def message(self, message: Message, ref: str, position: int) -> Message:
+        """A message with everything in it cleaned: text, arguments, results, edits, attachments, paths."""
+        place = Place(ref, position)
+        tool = message.tool
+        return replace(
+            message,
+            content=self.text(message.content, place),
+            tool=self._tool(tool, place) if tool is not None else None,
+            attachments=tuple(self._attachment(one, place) for one in message.attachments),
+            cwd=self._maybe(message.cwd, place),
+            git_branch=self._maybe(message.git_branch, place),
+            origin=Origin(self.text(message.origin.path, place), message.origin.place),
+        )
+
+    def text(self, text: str, place: Place, name: str = "") -> str:
+        """A text without its secrets. Marks that hide or reorder go too, lest they hide one."""
+        text = inert(text)
+        secrets = self._found(name, text)
+        if not secrets and not self._has_known(text):
+            return text
+        data = text.encode("utf-8", "replace")
+        out, at = [], 0
+        for secret in secrets:
+            out += [self._without_known(data[at : secret.start].decode(), place)]
+            out += [self._use(self._note(secret), place)]
+            at = secret.end
+        return "".join([*out, self._without_known(data[at:].decode("utf-8", "replace"), place)])
+
+    def value(self, value: Any, place: Place, name: str = "") -> Any:
+        """Any JSON value, cleaned."""
+        match value:
+            case str():
+                return self.text(value, place, name)
+            case dict():
+                return {
+                    self.text(str(key), place): self.value(one, place, str(key)) for key, one in value.items()
+                }
+            case list() | tuple():
+                return [self.value(one, place, name) for one in value]
+        return value
+
+    def _maybe(self, text: str | None, place: Place) -> str | None:
+        return self.text(text, place) if text else text
+
+    def _tool(self, tool: ToolCall, place: Place) -> ToolCall:
+        return replace(
+            tool,
+            params=self.value(tool.params, place),
+            result=self._maybe(tool.result, place),
+            edits=tuple(
+                Edit(
+                    self.text(edit.path, place),
+                    tuple(self._hunk(hunk, place) for hunk in edit.hunks),
+                    edit.kind,
+                    edit.lines_added,
+                    edit.lines_removed,
+                )
+                for edit in tool.edits
+            ),
+        )
+
+    def _hunk(self, hunk: Hunk, place: Place) -> Hunk:
+        """Lines are cleaned together, because a key may take several."""
+        removed, added = (
+            tuple(self.text("\n".join(lines), place).split("\n")) if lines else ()
+            for lines in (hunk.removed, hunk.added)
+        )
+        return Hunk(removed, added, hunk.old_start, hunk.new_start)
+
+    def _attachment(self, one: Attachment, place: Place) -> Attachment:
+        return replace(one, name=self._maybe(one.name, place), path=self._maybe(one.path, place))
+
+    def _found(self, name: str, text: str) -> list[Secret]:
+        """What a text holds; one that is called a secret by its name may be one as a whole."""
+        found = self._finder.find(text)
+        plain = name.lower().replace("_", "").replace("-", "")
+        if not found and plain.endswith(_NAMES) and "\n" not in text and len(text) <= 400:
+            kind = "password" if "pass" in plain or "pwd" in plain else "key or token"
+            if " " not in text and is_plausible(kind, text):
+                return [Secret(kind, "", text, 0, len(text.encode("utf-8", "replace")))]
+        return found
+
+    def _note(self, secret: Secret) -> _Known:
+        known = self._known.get(secret.value)
+        if known is None:
+            self._numbers[secret.kind] += 1
+            hint = f"{secret.hint}… " if secret.hint else ""
+            known = _Known(
+                secret.kind,
+                self._numbers[secret.kind],
+                f"{hint}({len(secret.value):,} characters)",
+                places={},
+            )
+            self._known[secret.value] = known
+            self._literals = None
+        return known
+
+    def _use(self, known: _Known, place: Place) -> str:
+        known.count += 1
+        known.places[place] = None
+        return known.placeholder
+
+    def _pattern(self) -> Any:
+        if self._literals is None:
+            import re2  # type: ignore[import-untyped]  # it has no types
+
+            long = sorted((value for value in self._known if _is_telling(value)), key=len, reverse=True)
+            self._literals = re2.compile("|".join(map(re2.escape, long))) if long else False
+        return self._literals
+
+    def _has_known(self, text: str) -> bool:
+        pattern = self._pattern()
+        return bool(pattern) and pattern.search(text) is not None
+
+    def _without_known(self, text: str, place: Place) -> str:
+        pattern = self._pattern()
+        if not pattern or pattern.search(text) is None:
+            return text
+        return str(pattern.sub(lambda match: self._use(self._known[match[0]], place), text))
+
+
+def _is_telling(value: str) -> bool:
+    """Whether it cannot be just a word: then it is replaced wherever it stands."""
+    has_letter, has_digit = any(map(str.isalpha, value)), any(map(str.isdigit, value))
+    return len(value) >= _SHORTEST and has_letter and (has_digit or not value.isalnum())
+
+
+def strings_of(message: Message) -> Iterator[tuple[str, str]]:
+    """Every text of a message that could hold a secret, with the name it is given there, if any."""
+    yield "", message.content
+    for one in message.attachments:
+        yield from (("", text) for text in (one.name, one.path) if text)
+    yield from (("", text) for text in (message.cwd, message.git_branch, message.origin.path) if text)
+    if message.tool is None:
+        return
+    yield from _strings(message.tool.params, "")
+    if message.tool.result:
+        yield "", message.tool.result
+    for edit in message.tool.edits:
+        yield "", edit.path
+        for hunk in edit.hunks:
+            yield from (("", "\n".join(lines)) for lines in (hunk.removed, hunk.added) if lines)
+
+
+def _strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    match value:
+        case str():
+            yield name, value
+        case dict():
+            for key, one in value.items():
+                yield "", str(key)
+                yield from _strings(one, str(key))
+        case list() | tuple():
+            for one in value:
+                yield from _strings(one, name)

@@ -189,7 +189,8 @@ class Retention(Struct, frozen=True, kw_only=True):
     is_default: bool  # nobody has set it
     settings: str  # the file where it is set
     expiring: tuple[str, ...]  # sessions that go within a week
-    diff: str  # the change that would keep them
+    diff: str  # the change that would keep them; empty when nobody can say
+    trouble: str | None = None  # why the file where it is set could not be understood
 
 
 class Closing(Struct, frozen=True, kw_only=True):

@@ -76,15 +76,31 @@ _PREFIXED = (
 _BEGIN, _END = (rf"-----{word} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
 _BREAK = r"(?:\s|\\[nr])*"
 _IS = r"[\"'\\\]]{0,4}\s{0,4}(?:=>|:=|=|:)\s{0,4}[\"'\\`]{0,3}"
-_VALUE = r"[^\s\"'`,;<>(){}\\]"
-_NAMES = (
-    r"passw(?:or)?d|passphrase|pwd|secret|token|credential"
-    r"|(?:api|access|auth|private|secret|signing|encryption|account|master|service|license)[_-]?key"
+_VALUE = r"[^\s\"'`,;<>(){}\[\]\\]"
+_PASSWORD = r"(?P<name>passw(?:or)?d|passphrase|pwd)[0-9]{0,2}"
+_PASSWORD_CLUE = r"(?i:passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is)"
+_KEY = (
+    r"(?P<name>secret|token|credential"
+    r"|(?:api|access|auth|private|secret|signing|encryption|account|master|service|license)[_-]?key)[0-9]{0,2}"
 )
+_KEY_CLUE = r"(?i:secret|token|credential|key)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|[ ])"
+
+
+_QUOTES = "\"'`"
+
+
+def _quoted(mark: str, least: int) -> str:
+    """A value between quotes, which may themselves be escaped; only there may it hold any sign."""
+    start = rf"[\"'\\\]]{{0,4}}\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}[bru]?\\{{0,3}}{mark}"
+    return rf"{start}(?P<secret>[^{mark}\\\s]{{{least},400}})\\{{0,3}}{mark}"
 
 
 def _is_named(found: Mapping[str, str]) -> bool:
-    return is_plausible(found["name"], found["secret"])
+    return not found["after"] and is_plausible(found["name"], found["secret"])
+
+
+def _is_quoted(found: Mapping[str, str]) -> bool:
+    return is_plausible(found["name"], found["secret"], is_quoted=True)
 
 
 def _is_discord(found: Mapping[str, str]) -> bool:
@@ -159,11 +175,14 @@ FORMS: tuple[Form, ...] = (
         r"(?i:basic) (?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
         accepts=lambda found: b":" in decodes_to(found["secret"]),
     ),
+    *(
+        Form("password", _PASSWORD_CLUE, rf"(?i){_PASSWORD}{_quoted(mark, 6)}", accepts=_is_quoted)
+        for mark in _QUOTES
+    ),
     Form(
         "password",
-        r"(?i:passw(?:or)?d|passphrase|pwd)" + r"(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is\s|\s)",
-        r"(?i)(?P<name>passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:" + _IS + r"|\s{1,3}is:?\s{1,3}[\"'`]?)"
-        rf"(?P<secret>{_VALUE}{{6,200}})",
+        _PASSWORD_CLUE,
+        rf"(?i){_PASSWORD}(?:{_IS}|\s{{1,3}}is:?\s{{1,3}}[\"'`]?)(?P<secret>{_VALUE}{{6,200}})(?P<after>[(\[]?)",
         accepts=_is_named,
     ),
     Form(
@@ -174,10 +193,14 @@ FORMS: tuple[Form, ...] = (
         r"(?P<secret>[^\s\"']{6,200})",
         accepts=lambda found: is_plausible("password", found["secret"]),
     ),
+    *(
+        Form("key or token", _KEY_CLUE, rf"(?i){_KEY}{_quoted(mark, 16)}", accepts=_is_quoted)
+        for mark in _QUOTES
+    ),
     Form(
         "key or token",
-        rf"(?i:{_NAMES})[0-9]{{0,2}}[\"'\\\]]{{0,4}}\s{{0,4}}[:=]|--[a-z-]*(?:token|secret|key)[ =]",
-        rf"(?i)(?P<name>{_NAMES})[0-9]{{0,2}}(?:{_IS}|[ ][\"']?)(?P<secret>{_VALUE}{{16,400}})",
+        _KEY_CLUE,
+        rf"(?i){_KEY}(?:{_IS}|[ ][\"']?)(?P<secret>{_VALUE}{{16,400}})(?P<after>[(\[]?)",
         accepts=_is_named,
     ),
 )

@@ -13,10 +13,12 @@ from math import log2
 __all__ = ["decodes_to", "entropy", "is_plausible", "is_stand_in"]
 
 _STAND_IN = re.compile(
-    r"x{3,}|\*{3,}|\.{3,}|…|[$%<{\[]|your|example|changeme|placeholder|redacted|dummy|fake|sample|insert"
-    r"|password|passwd|secret|token|api_?-?key|^(?:null|none|undefined|true|false|todo)\b",
+    r"x{3,}|\*{3,}|\.{3,}|…|^\$[A-Za-z_{(]|\$\{|\{\{|^\{|^<|^%\w+%|^\[|your|example|changeme|placeholder|redacted"
+    r"|dummy|^fake|^sample|^insert|^(?:null|none|undefined|true|false|todo)\b",
     re.IGNORECASE,
 )
+_CALLED = re.compile(r"password|passwd|secret|token|api_?-?key", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.-]*")
 _BARE_STAND_IN = re.compile(
     r"[${<\[]|\*{3}|\.{3}|…|^x+$|^(?:password|passwd|pass|pwd|secret|token)$", re.IGNORECASE
 )
@@ -29,21 +31,32 @@ _SHORTEST_PASSWORD = 6
 _SHORTEST_KEY = 16
 
 
-def is_plausible(name: str, value: str) -> bool:
+def is_plausible(name: str, value: str, *, is_quoted: bool = False) -> bool:
     """Whether what stands after such a name is a secret and not code, prose or a stand-in for one."""
-    value = value.rstrip(".,:!?")
+    is_password = name.lower().startswith(_PASSWORDS)
+    value = value if is_quoted else value.rstrip(".,:!?")
     has_letter = any(char.isalpha() for char in value)
     has_digit = any(char.isdigit() for char in value)
     if not has_letter or _STAND_IN.search(value) or _OTHER.match(value):
         return False
-    if _DOTTED.fullmatch(value) and not (has_digit and len(value) >= 20 and entropy(value) > 3.8):
+    if (
+        _CALLED.search(value)
+        and _IDENTIFIER.fullmatch(value)
+        and not (is_password and is_quoted and has_digit)
+    ):
+        return False  # it is called what it is: a variable
+    if _DOTTED.fullmatch(value) and not any(_is_random(part) for part in re.split(r"[.:/-]", value)):
         return False
-    if name.lower().startswith(_PASSWORDS):
+    if is_password:
         has_sign = any(not char.isalnum() and char not in "_.-/:=" for char in value)
         return len(value) >= _SHORTEST_PASSWORD and (has_digit or has_sign)
     if len(value) < _SHORTEST_KEY or not has_digit or entropy(value) < 3:
         return False
     return not (name.lower() == "token" and (_UUID.fullmatch(value) or _DIGEST.fullmatch(value)))
+
+
+def _is_random(part: str) -> bool:
+    return len(part) >= _SHORTEST_KEY and any(map(str.isdigit, part)) and entropy(part) > 3.5
 
 
 def is_stand_in(password: str) -> bool:

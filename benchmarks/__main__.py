@@ -1,101 +1,85 @@
-"""What reading costs: ``make bench``.
+"""What everything costs: ``python -m benchmarks [NAMES]``, and ``make bench`` for all of it."""
 
-The histories are made, shaped like real ones, and kept between runs in a folder of the system's own for
-temporary files; set ``BACKSCROLL_BENCH`` to another one.
-"""
-
-import os
+import argparse
+import importlib
 import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from backscroll.model import Unit
-from backscroll.sources import named
-from backscroll.testing import claude_code, cursor, cursor_cli
-from benchmarks.measure import best, peak_private_memory
+from benchmarks import check, peers
+from benchmarks.figures import Beside, Figure, markdown, table
+from benchmarks.machine import machine
+from benchmarks.offline import is_offline, run_offline
+from benchmarks.stage import Stage
 
-MB = 1_000_000
-FOLDER = Path(os.environ.get("BACKSCROLL_BENCH") or Path(tempfile.gettempdir()) / "backscroll-bench")
-
-
-def made(name: str, write: object) -> Path:
-    """A history, written once."""
-    root = FOLDER / name
-    if not root.exists():
-        unfinished = root.with_name(f"{name}.unfinished")
-        unfinished.mkdir(parents=True, exist_ok=True)
-        assert callable(write)
-        write(unfinished)
-        unfinished.rename(root)
-    return root
+# A question is a module with `figures(stage)`; in this order, since the last of them add to the archive.
+QUESTIONS = ("cold", "refresh", "commands", "words", "exact", "append", "editor", "sources")
 
 
-def read(source_name: str, root: Path, units: list[Unit] | None = None) -> int:
-    source = named(source_name)
-    count = 0
-    for unit in units if units is not None else list(source.units(root)):
-        for _ in source.read(unit):
-            count += 1
-    source.close()
-    return count
+def main(arguments: list[str]) -> int:
+    options = _options(arguments)
+    with_peers = options.peers and not options.names
+    problems = peers.prepare() if with_peers and not is_offline() else []
+    if with_peers and not is_offline():
+        code = run_offline(arguments)
+        if code is not None:
+            return code
+        problems.append("the network could not be switched off here")
+    stage = Stage(options.scale, keep=options.keep)
+    print(machine(), "\n", sep="")
+    figures = _measured(stage, options.names or QUESTIONS)
+    beside = list(_peers(stage, problems)) if with_peers else []
+    print("\n", (markdown if options.markdown else table)(figures, beside), "\n", sep="")
+    print(_conditions(stage, with_peers=with_peers))
+    if options.check:
+        wrong = check.disagreements(stage)
+        print(
+            "\n".join(wrong) or "An independent count of the files agrees with the archive, which verifies."
+        )
+        problems += wrong
+    for problem in problems:
+        print(problem)
+    return bool(problems)
 
 
-def say(what: str, measured: str, wanted: str) -> None:
-    print(f"{what:<58} {measured:>14}   wanted {wanted}")
+def _measured(stage: Stage, names: Sequence[str]) -> list[Figure]:
+    figures = []
+    for name in names:
+        for figure in importlib.import_module(f"benchmarks.{name}").figures(stage):
+            figures.append(figure)
+            print(f"{figure.what}: {figure.value:,.2f} {figure.unit}", file=sys.stderr, flush=True)
+    return figures
 
 
-def claude() -> None:
-    root = made("claude", lambda folder: claude_code.history(folder, sessions=1000, seed=1))
-    size = sum(unit.size for unit in named("claude-code").units(root))
-    seconds = best(lambda: read("claude-code", root))
-    say(f"Claude Code, {size / MB:,.0f} MB read", f"{size / MB / seconds:,.0f} MB/s", "150 MB/s")
+def _peers(stage: Stage, problems: list[str]) -> list[Beside]:
+    found: list[Beside] = []
+    for name, measure in (("agentsview", peers.agentsview), ("fast-resume", peers.fast_resume)):
+        if not peers.version_of(name):
+            problems.append(f"{name} is not installed, so nothing stands beside it")
+            continue
+        try:
+            found += measure(stage)
+        except (RuntimeError, OSError) as error:
+            problems.append(f"{name} could not be measured: {error}")
+    return found
 
 
-def claude_memory() -> None:
-    def write(folder: Path) -> None:
-        path = folder / "projects" / "-large" / "00000000-0000-4000-8000-000000000001.jsonl"
-        claude_code.history(folder / "parts", sessions=900, seed=2)
-        path.parent.mkdir(parents=True)
-        with path.open("wb") as file:
-            for part in sorted((folder / "parts").rglob("*.jsonl")):
-                if file.tell() < 450 * MB:
-                    file.write(part.read_bytes())
-        claude_code.damage.giant_line(path, 50 * MB)
-
-    root = made("claude-large", write)
-    code = (
-        "from pathlib import Path; from backscroll.sources import named\n"
-        f"source = named('claude-code'); root = Path({str(root)!r})\n"
-        "for unit in source.units(root):\n"
-        "    if '-large' in unit.path:\n"
-        "        for item in source.read(unit): pass\n"
-    )
-    peak = peak_private_memory(code)
-    say("Claude Code, a file of 500 MB with a line of 50 MB", f"{peak / MB:,.0f} MB", "300 MB of memory")
+def _conditions(stage: Stage, *, with_peers: bool) -> str:
+    versions = ", ".join(f"{name} {peers.version_of(name)}" for name in ("agentsview", "fast-resume"))
+    beside = f" Beside {versions}, network {'off' if is_offline() else 'on'}." if with_peers else ""
+    return f"{datetime.now(UTC):%Y-%m-%d}, history {stage.scale}; the source lies in the page cache.{beside}"
 
 
-def cursor_ide() -> None:
-    root = made("cursor", lambda folder: cursor.history(folder))
-    units = list(named("cursor").units(root))
-    composers = [unit for unit in units if unit.kind == "session"]
-    composers.sort(key=lambda unit: unit.size)
-    size = (root / "User/globalStorage/state.vscdb").stat().st_size
-    listing = best(lambda: list(named("cursor").units(root)))
-    say(f"Cursor, {size / MB:,.0f} MB listed", f"{listing * 1000:,.0f} ms", "100 ms")
-    seconds = best(lambda: read("cursor", root), runs=2)
-    say(f"Cursor, {size / MB:,.0f} MB read completely", f"{seconds:,.2f} s", "3 s")
-    for name, unit in (("median", composers[len(composers) // 2]), ("largest", composers[-1])):
-        one = best(lambda unit=unit: read("cursor", root, [unit]))
-        say(f"Cursor, the {name} session ({unit.size:,} rows)", f"{one * 1000:,.0f} ms", "50 ms")
-
-
-def cursor_agent() -> None:
-    root = made("cursor-cli", lambda folder: cursor_cli.history(folder, sessions=49, messages=65, seed=0))
-    seconds = best(lambda: read("cursor-cli", root))
-    say("Cursor CLI, 49 stores read", f"{seconds * 1000:,.0f} ms", "-")
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(QUESTIONS)}")
+    parser.add_argument("--scale", choices=("S", "L"), default="S", help="1,000 or 10,000 sessions")
+    parser.add_argument("--keep", action="store_true", help="use the archive of the last run")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave the other programs out")
+    parser.add_argument("--check", action="store_true", help="count the files independently, and compare")
+    parser.add_argument("--markdown", action="store_true", help="print the table for a page")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    parts = {"claude": claude, "memory": claude_memory, "cursor": cursor_ide, "cursor-cli": cursor_agent}
-    for part in sys.argv[1:] or parts:
-        parts[part]()
+    sys.exit(main(sys.argv[1:]))

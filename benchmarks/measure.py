@@ -1,36 +1,115 @@
-"""How measurements are taken: best of several runs, memory of a process of its own."""
+"""How measurements are taken: clocks, and the memory of a program with all its processes."""
 
+import resource
 import subprocess
-import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["best", "peak_private_memory"]
+from msgspec import Struct
+
+__all__ = ["Ran", "Took", "best", "private_memory", "run", "share", "timed"]
+
+_EVERY = 0.05  # seconds between two looks at the memory
 
 
-def best(work: Callable[[], object], *, runs: int = 3) -> float:
-    """The shortest of several runs in seconds: the one that other programs disturbed least."""
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+class Took(Struct, frozen=True):
+    """Seconds by the wall's clock and by the processor's, all threads together."""
+
+    wall: float
+    processor: float
 
 
-def peak_private_memory(code: str) -> int:
-    """The most private memory, in bytes, that a Python process needs for this code."""
-    process = subprocess.Popen([sys.executable, "-c", code])
-    rollup = Path(f"/proc/{process.pid}/smaps_rollup")
-    peak = 0
-    while process.poll() is None:
-        try:
-            lines = rollup.read_text().splitlines()
-        except OSError:
-            break
-        peak = max(peak, sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024)
-        time.sleep(0.005)
-    if process.wait() != 0:
-        raise RuntimeError("the measured process failed")
-    return peak
+class Ran(Struct, frozen=True):
+    """A program that has ended: its time, the most private memory of all its processes, what it said."""
+
+    wall: float
+    processor: float
+    memory: int
+    said: bytes
+
+
+def timed(work: Callable[[], object]) -> Took:
+    """How long something takes, once."""
+    start, processor = time.perf_counter(), time.process_time()
+    work()
+    return Took(time.perf_counter() - start, time.process_time() - processor)
+
+
+def best(work: Callable[[], object], *, runs: int = 3) -> Took:
+    """The shortest of several runs: the one that other programs disturbed least."""
+    return min((timed(work) for _ in range(runs)), key=lambda took: took.wall)
+
+
+def share(values: Sequence[float], part: float) -> float:
+    """The value that this part of all stays below."""
+    return sorted(values)[min(int(len(values) * part), len(values) - 1)]
+
+
+def run(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    memory: bool = False,
+    accept: Sequence[int] = (0,),
+) -> Ran:
+    """Run a program to its end. Raises `RuntimeError` with what it said when it does not end well."""
+    before, start = _children(), time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    looker = _Looker(process.pid) if memory else None
+    if looker is not None:
+        looker.start()
+    said, complaint = process.communicate()
+    wall = time.perf_counter() - start
+    if process.returncode not in accept:
+        last = (complaint or said).decode("utf-8", "replace").strip()[-400:]
+        raise RuntimeError(f"{' '.join(command[:2])} ended with {process.returncode}: {last}")
+    return Ran(wall, _children() - before, looker.end() if looker is not None else 0, said)
+
+
+def private_memory(pid: int) -> int:
+    """Bytes that a process and its descendants have for themselves, and nobody shares with them."""
+    return sum(_private(one) for one in _family(pid))
+
+
+class _Looker(threading.Thread):
+    """Looks at a program's memory again and again."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid, self._peak, self._stop = pid, 0, threading.Event()
+
+    def run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            self._peak = max(self._peak, private_memory(self._pid))
+
+    def end(self) -> int:
+        self._stop.set()
+        self.join()
+        return self._peak
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in _read(children).split():
+            yield from _family(int(child))
+
+
+def _private(pid: int) -> int:
+    lines = _read(Path(f"/proc/{pid}/smaps_rollup")).splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
+
+
+def _read(path: Path) -> str:
+    """A file of the system about a process, empty when the process is gone."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -24,7 +24,8 @@ from backscroll.ingest.indexing import searchable
 from backscroll.model import fold
 from backscroll.sources import named
 from backscroll.testing import claude_code
-from benchmarks.__main__ import FOLDER, MB, made, say
+from benchmarks.figures import say
+from benchmarks.histories import FOLDER, MB, made
 
 MESSAGES = 300_000
 _RUNS = 3

@@ -1,0 +1,92 @@
+"""What was measured, what was wanted, and the table of both."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+__all__ = ["Beside", "Figure", "markdown", "say", "table"]
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """One answer. ``key`` says what a peer must have measured to stand beside it."""
+
+    key: str
+    what: str
+    value: float
+    unit: str
+    wanted: float | None = None
+    times: float | None = None  # how many times better than agentsview is wanted
+    more_is_better: bool = False
+    processor: float | None = None  # the processor's time for it, in the same unit
+
+    @property
+    def is_met(self) -> bool:
+        if self.wanted is None:
+            return True
+        return self.value >= self.wanted if self.more_is_better else self.value <= self.wanted
+
+
+class Beside(Struct, frozen=True, kw_only=True):
+    """What another program needed for the same."""
+
+    peer: str
+    key: str
+    value: float
+
+
+_HEAD = ("", "measured", "processor", "wanted", "met", "agentsview", "better by", "fast-resume")
+
+
+def table(figures: Sequence[Figure], peers: Sequence[Beside]) -> str:
+    """The table for a terminal."""
+    rows = [_HEAD, *_rows(figures, peers)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    lines = []
+    for row in rows:
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)),
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def markdown(figures: Sequence[Figure], peers: Sequence[Beside]) -> str:
+    """The same for a page."""
+    lines = [f"| {' | '.join(_HEAD)} |", "|---" + "|--:" * (len(_HEAD) - 1) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in _rows(figures, peers))])
+
+
+def _rows(figures: Sequence[Figure], peers: Sequence[Beside]) -> list[tuple[str, ...]]:
+    return [_row(one, {peer.peer: peer.value for peer in peers if peer.key == one.key}) for one in figures]
+
+
+def _row(one: Figure, others: dict[str, float]) -> tuple[str, ...]:
+    is_met, better = one.is_met, ""
+    if "agentsview" in others and one.value:
+        other = others["agentsview"]
+        times = one.value / other if one.more_is_better else other / one.value
+        better = f"{times:.1f}×" + (f" (wanted {one.times:g}×)" if one.times else "")
+        is_met = is_met and (one.times is None or times >= one.times)
+    has_target = one.wanted is not None or (one.times is not None and better)
+    return (
+        one.what,
+        spelled(one.value, one.unit),
+        spelled(one.processor, one.unit) if one.processor is not None else "",
+        spelled(one.wanted, one.unit) if one.wanted is not None else "",
+        ("yes" if is_met else "no") if has_target else "",
+        spelled(others["agentsview"], one.unit) if "agentsview" in others else "",
+        better,
+        spelled(others["fast-resume"], one.unit) if "fast-resume" in others else "",
+    )
+
+
+def say(what: str, measured: str, wanted: str) -> None:
+    """One line, for benchmarks that tell more than figures."""
+    print(f"{what:<58} {measured:>14}   wanted {wanted}")
+
+
+def spelled(value: float, unit: str) -> str:
+    """A number with its unit, in as many digits as mean something."""
+    digits = 2 if value < 1 else 1 if value < 10 else 0
+    return f"{value:,.{digits}f} {unit}".rstrip()

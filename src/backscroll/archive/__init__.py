@@ -1,6 +1,7 @@
 """The SQLite file that outlives the tools: the truth."""
 
 import sqlite3
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,12 +26,13 @@ from backscroll.archive.responses import find_makers
 from backscroll.archive.retelling import Original
 from backscroll.archive.rows import end_sessions, write_session
 from backscroll.archive.status import Status, status, verify
+from backscroll.archive.stillness import Stillness
 from backscroll.archive.trouble import is_busy
 from backscroll.archive.turn import turn
 from backscroll.archive.units import Known
 from backscroll.archive.workspaces import workspace_hashes, workspaces_of
 from backscroll.archive.writing import UnitWriter
-from backscroll.model import Item, Mark, Message, Row, SessionSummary, Unit
+from backscroll.model import Item, Mark, Message, Origin, Problem, Row, SessionSummary, Unit
 from backscroll.model.ledger import Ledger
 
 __all__ = [
@@ -50,8 +52,11 @@ __all__ = [
 ]
 
 
+_MOVED = "changed while it was read; the next sync reads it again"
+
+
 class _UnreadError(Exception):
-    """A unit could not be read at all."""
+    """A unit could not be read at all, or not as it was at any one moment."""
 
 
 class Archive:
@@ -144,15 +149,16 @@ class Archive:
         keeps_file: bool = False,
         listener: Listener | None = None,
         rows: Iterable[Row] = (),
-    ) -> None:
+    ) -> bool:
         """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
 
-        A listener hears the messages.
+        A listener hears the messages. False when it could not be read, or was another one at the end than at
+        the beginning: then it is read again the next time, whatever its fingerprint says.
         """
         try:
             with transaction(self._db):
                 if forgetting.is_forgotten(self._db, unit.path, unit.key):
-                    return
+                    return True
                 number = units.register(self._db, unit, platform)
                 if is_appended:
                     units.mend_tail(self._db, number)
@@ -166,15 +172,17 @@ class Archive:
                     barrier=self.barrier,
                     listener=listener,
                 )
+                stillness = Stillness(Path(unit.path), unit.size) if keeps_file else None
                 writer.write(items)
                 if not writer.was_read:
                     raise _UnreadError
                 if writer.was_forgotten and forgetting.forget_rest(self._db, number, unit.kind):
-                    return
+                    return True
                 if not is_appended and units.settle_former(self._db, number):
                     event = fates.LOST
                 if keeps_file and not writer.was_forgotten and not writer.was_excluded:
-                    raw.keep(self._db, number, Path(unit.path), is_appended=is_appended)
+                    end = unit.size or sys.maxsize
+                    raw.keep(self._db, number, Path(unit.path), is_appended=is_appended, end=end)
                 if writer.was_excluded:
                     writer.tally.mark = None  # when it is not excluded any more, it is read from the start
                 units.exclude(self._db, number, self._barrier.digest if writer.was_excluded else None)
@@ -182,11 +190,17 @@ class Archive:
                 if not writer.was_forgotten and not writer.was_excluded:
                     is_retried = not keep_rows(self._db, number, rows)
                 units.record(self._db, number, unit, writer.tally, event=event, is_retried=is_retried)
-        except _UnreadError:
-            # Locked or unreadable for now: what it told before stands, and it is tried again.
+                if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
+                    raise _UnreadError
+        except (_UnreadError, OSError) as error:
+            # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
+            reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else _MOVED
             with transaction(self._db):
                 number = units.register(self._db, unit, platform)
-                units.retry(self._db, number, writer.problems)
+                problems = [] if writer.was_read else writer.problems
+                units.retry(self._db, number, problems or [Problem(Origin(unit.path, "file"), reason)])
+            return False
+        return True
 
     def merge(self, shard: Path) -> int:
         """Take in what another process read. Returns by how much the numbers of its accounts have grown."""

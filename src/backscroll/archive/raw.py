@@ -1,6 +1,7 @@
 """Originals, kept so that a file can be written back byte for byte."""
 
 import sqlite3
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,8 +14,11 @@ __all__ = ["keep", "written_back"]
 _SEGMENT = 4 * 1024 * 1024
 
 
-def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool) -> None:
-    """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new."""
+def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool, end: int = sys.maxsize) -> None:
+    """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
+
+    What was written behind ``end`` since the file was looked at is left for the next time.
+    """
     state = db.execute("select coalesce(max(state), 0) from raw where unit = ?", [unit]).fetchone()[0]
     segments = db.execute(
         "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
@@ -32,7 +36,7 @@ def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool) ->
         elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
             state, kept = state + 1, 0
         file.seek(kept)
-        while data := file.read(_SEGMENT):
+        while data := file.read(max(0, min(_SEGMENT, end - kept))):
             db.execute(
                 "insert into raw (unit, offset, size, sha256, state, body) values (?, ?, ?, ?, ?, ?)",
                 [unit, kept, len(data), sha256(data).digest(), state, compress(data)],

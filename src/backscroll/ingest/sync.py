@@ -19,6 +19,9 @@ __all__ = ["Progress", "Synced", "sync"]
 Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
 
 
+_TRIES = 3  # times that a file is read anew when it changes meanwhile
+
+
 class Synced(Struct):
     """What a sync found."""
 
@@ -148,15 +151,27 @@ def _read(archive: Archive, work: _Work, report: Synced) -> None:
     else:
         event = "shrank" if unit.size < known.size else "rewritten"
         report.rewritten += 1
-    archive.put(
-        unit,
-        work.source.platform,
-        work.source.read(unit, mark),
-        event=event,
-        is_appended=mark is not None,
-        keeps_file=keeps_file(unit),
-        rows=work.source.rows(unit),
-    )
+    for _ in range(_TRIES):
+        is_read = archive.put(
+            unit,
+            work.source.platform,
+            work.source.read(unit, mark),
+            event=event,
+            is_appended=mark is not None,
+            keeps_file=keeps_file(unit),
+            rows=work.source.rows(unit),
+        )
+        if is_read or (fresh := _met_again(work.source, unit)) is None:
+            return
+        unit, mark, event = fresh, None, "new" if known is None else "rewritten"
+
+
+def _met_again(source: Source, unit: Unit) -> Unit | None:
+    """A unit as it is now; None when it is as it was, or gone."""
+    for fresh in source.units_at(Path(unit.root), [unit.path]) or ():
+        if (fresh.path, fresh.key) == (unit.path, unit.key) and fresh.fingerprint != unit.fingerprint:
+            return fresh
+    return None
 
 
 def _usable_mark(archive: Archive, unit: Unit, known: Known | None) -> Mark | None:

@@ -6,6 +6,7 @@ told with what could be had from it and, when something could not, why.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -58,28 +59,32 @@ def lines(
     *,
     offset: int = 0,
     line: int = 0,
+    end: int = sys.maxsize,
     starts: re.Pattern[str] = _ANY_OBJECT,
     is_record: IsRecord | None = None,
 ) -> Iterator[Line[T]]:
     """Every line from ``offset`` on; ``line`` is the number of the last one read before it.
+
+    What is written behind ``end`` while the file is being read is not read.
 
     ``starts`` finds where a record may begin in the middle of a broken line, and ``is_record`` tells a record
     found there from a part of the broken one. A last line without a newline is told like any other: its
     ``is_complete`` is False, and when it is not exactly one object it has a fault and no values.
     """
     decode = decoder.decode
+    end = max(end, offset)
     with path.open("rb", buffering=_CHUNK) as file:
         if offset:
             file.seek(offset - 1)
             if file.read(1) != b"\n":
                 line -= 1  # the newline of the last line read was still to come
         readline = file.readline
-        while raw := readline(LARGEST_LINE):
+        while raw := readline(min(LARGEST_LINE, end - offset)):
             line += 1
             size = len(raw)
             complete = raw.endswith(b"\n")
             if size == LARGEST_LINE and not complete:
-                skimmed = _skim(file, raw, decoder)
+                skimmed = _skim(file, raw, decoder, end - offset)
                 skimmed.number, skimmed.offset = line, offset
                 offset += skimmed.size
                 yield skimmed
@@ -133,12 +138,12 @@ def _said(error: BaseException) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _skim(file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T]) -> Line[T]:
+def _skim(file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T], most: int) -> Line[T]:
     """Pass over a line too large to decode, keeping the plain fields it begins with."""
     size = len(head)
     head = head[:_SKIMMED]
     complete = False
-    while chunk := file.readline(_CHUNK):
+    while chunk := file.readline(min(_CHUNK, most - size)):
         size += len(chunk)
         if chunk.endswith(b"\n"):
             complete = True

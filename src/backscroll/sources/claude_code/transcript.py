@@ -4,6 +4,7 @@ docs/formats/claude-code.md describes the format and the versions seen. Lines ar
 taken in file order; only the skeleton of ids, parents and places stays behind.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -69,7 +70,13 @@ class Transcript:
         out = self._out
         offset, line_number = self.offset, self.line
         for line in jsonl.lines(
-            self.path, decoder, offset=self.offset, line=self.line, starts=STARTS, is_record=is_record
+            self.path,
+            decoder,
+            offset=self.offset,
+            line=self.line,
+            end=self.unit.size or sys.maxsize,
+            starts=STARTS,
+            is_record=is_record,
         ):
             self._take(line)
             if line.is_settled:

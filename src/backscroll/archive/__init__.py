@@ -17,7 +17,7 @@ from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
 from backscroll.archive.derive import Session, affected, mark_copies, settle
 from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.forgetting import Forgotten
-from backscroll.archive.kept_rows import keep_rows
+from backscroll.archive.kept_rows import keep_rows, rows_of
 from backscroll.archive.leaning import lean
 from backscroll.archive.listening import Listener
 from backscroll.archive.merging import merge
@@ -68,6 +68,8 @@ class Archive:
         self._barrier = barrier or Barrier()
 
     def close(self) -> None:
+        if self._db.in_transaction:  # a shard's only one
+            self._db.execute("commit")
         self._db.close()
 
     @contextmanager
@@ -159,10 +161,10 @@ class Archive:
             with transaction(self._db):
                 if forgetting.is_forgotten(self._db, unit.path, unit.key):
                     return True
-                number = units.register(self._db, unit, platform)
+                number, is_new = units.register(self._db, unit, platform)
                 if is_appended:
                     units.mend_tail(self._db, number)
-                else:
+                elif not is_new:
                     units.set_aside(self._db, number)
                 writer = UnitWriter(
                     self._db,
@@ -178,7 +180,7 @@ class Archive:
                     raise _UnreadError
                 if writer.was_forgotten and forgetting.forget_rest(self._db, number, unit.kind):
                     return True
-                if not is_appended and units.settle_former(self._db, number):
+                if not is_appended and not is_new and units.settle_former(self._db, number):
                     event = fates.LOST
                 if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                     end = unit.size or sys.maxsize
@@ -196,7 +198,7 @@ class Archive:
             # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
             reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else _MOVED
             with transaction(self._db):
-                number = units.register(self._db, unit, platform)
+                number, _ = units.register(self._db, unit, platform)
                 problems = [] if writer.was_read else writer.problems
                 units.retry(self._db, number, problems or [Problem(Origin(unit.path, "file"), reason)])
             return False
@@ -264,6 +266,14 @@ class Archive:
             raw.written_back(self._db, number, target)
             written.append(target)
         return written
+
+    def kept_units(self, session_id: str | None = None) -> list[Original]:
+        """Every unit of which rows are kept, or only those that tell of a session and its subagents."""
+        return retelling.kept_units(self._db, session_id)
+
+    def rows_of(self, original: Original, *, fullest: bool = False) -> Iterator[Row]:
+        """A unit's rows; see `kept_rows.rows_of`."""
+        return rows_of(self._db, original.number, fullest=fullest)
 
     def write_original(self, original: Original, target: Path) -> None:
         """Write one kept file, byte for byte."""

@@ -22,7 +22,8 @@ BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
     """Open an archive, making it when there is none. One written by a newer version is refused.
 
-    A shard is thrown away when its process dies: it needs neither a journal nor care for the disk.
+    A shard is thrown away when its process dies, and nobody looks anything up in it: it is written in one
+    transaction that its owner ends, without care for the disk and without indexes.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
@@ -33,15 +34,26 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         if is_new:
             path.chmod(0o600)
-        db.execute(f"pragma journal_mode = {'off' if is_shard else 'wal'}")
+        db.execute(f"pragma journal_mode = {'memory' if is_shard else 'wal'}")
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
+        db.execute("pragma temp_store = memory")
         db.execute("pragma foreign_keys = on")
         db.execute("pragma mmap_size = 1073741824")
         db.execute("pragma cache_size = -32768")
+        if is_shard:
+            db.execute("begin")
         _migrate(db, path)
+        if is_shard:
+            _drop_indexes(db)
     except (sqlite3.DatabaseError, OSError) as error:
         raise trouble(error, path) from error
     return db
+
+
+def _drop_indexes(db: sqlite3.Connection) -> None:
+    names = db.execute("select name from sqlite_master where type = 'index' and sql is not null").fetchall()
+    for (name,) in names:
+        db.execute(f"drop index {name}")
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
@@ -81,10 +93,13 @@ def _tokens_of(usage: bytes, name: str) -> int | float | str | None:
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
     """All or nothing; one writer at a time, and a reader is never kept waiting."""
-    db.execute("begin immediate")
+    is_part = db.in_transaction
+    db.execute("savepoint part" if is_part else "begin immediate")
     try:
         yield
     except BaseException:
-        db.execute("rollback")
+        db.execute("rollback to part" if is_part else "rollback")
+        if is_part:
+            db.execute("release part")
         raise
-    db.execute("commit")
+    db.execute("release part" if is_part else "commit")

@@ -121,7 +121,7 @@ def mark_copies(db: sqlite3.Connection, foreign: dict[int, set[str]]) -> None:
         owner = ranked[0]
         for holder in ranked:
             is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
-            changes.append((is_own, words.number(owner.id), holder.account, record))
+            changes.append((is_own, words[owner.id], holder.account, record))
     db.executemany(
         "update message indexed by message_record set copied_from = iif(?, forked_from, ?)"
         " where account = ? and record = ?",

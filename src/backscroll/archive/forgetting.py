@@ -177,7 +177,7 @@ def _unsettle(db: sqlite3.Connection, session: Session, units: list[int]) -> Non
             " cross join message m on m.record = n.record where n.unit = ?)",
             [number],
         )
-    word = {"word": Words(db).number(session.id)}
+    word = {"word": Words(db)[session.id]}
     db.execute(
         "update account set is_settled = 0, compared = 0 where number in"
         " (select account from message where :word in (copied_from, forked_from))",

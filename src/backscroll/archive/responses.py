@@ -44,7 +44,7 @@ class Spending:
             if message is not None:
                 is_agent = is_agent or message.is_sidechain
                 record = record_number(message.id, opening.id)
-                at, model = milliseconds(message.timestamp), words.number(message.model)
+                at, model = milliseconds(message.timestamp), words[message.model]
             rows.append((account, id_, record, at, is_agent, model, None, *_columns(words, usage)))
         if rows:
             db.executemany(
@@ -61,7 +61,7 @@ def _columns(words: Words, usage: TokenUsage) -> tuple[Any, ...]:
         usage.cache_read_input_tokens,
         usage.cache_creation_1h_input_tokens,
         usage.is_at_least,
-        words.number(usage.speed),
+        words[usage.speed],
         usage.cost_usd,
     )
 

@@ -108,18 +108,18 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
     return Mark(row[0], row[1], decompress(row[2]))
 
 
-def register(db: sqlite3.Connection, unit: Unit, platform: str) -> int:
-    """The unit's number; a new one when it was never met."""
+def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
+    """The unit's number, and whether it was never met before."""
     row = db.execute("select number from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
     if row is not None:
-        return int(row[0])
+        return int(row[0]), False
     cursor = db.execute(
         "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"
         " values (?, ?, ?, ?, ?, ?, '', 0)",
         [unit.source, platform, unit.root, unit.path, unit.key, unit.kind],
     )
     assert cursor.lastrowid is not None
-    return cursor.lastrowid
+    return cursor.lastrowid, True
 
 
 def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None:

@@ -29,20 +29,19 @@ FIXED = {
 }
 
 
-class Words:
-    """The numbers of words, within one transaction: what is undone takes its words along."""
+class Words(dict[str | None, int | None]):
+    """The numbers of words, within one transaction: what is undone takes its words along.
+
+    A word that was never met gets the next number when it is asked for.
+    """
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__({None: None})
+        self.update(FIXED)
         self._db = db
-        self._numbers: dict[str | None, int | None] = {None: None}
-        self._numbers.update(FIXED)
 
-    def number(self, word: str | None) -> int | None:
-        """A word's number; one that was never met gets the next."""
-        try:
-            return self._numbers[word]
-        except KeyError:
-            self._db.execute("insert or ignore into word (text) values (?)", [word])
-            row = self._db.execute("select number from word where text = ?", [word]).fetchone()
-            number = self._numbers[word] = int(row[0])
-            return number
+    def __missing__(self, word: str) -> int:
+        self._db.execute("insert or ignore into word (text) values (?)", [word])
+        row = self._db.execute("select number from word where text = ?", [word]).fetchone()
+        number = self[word] = int(row[0])
+        return number

@@ -7,7 +7,7 @@ is kept as an amendment of it.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ from backscroll.model import (
     ToolCall,
     answered,
     is_same_response,
+    record_of,
     with_answer,
     without_call,
 )
@@ -320,8 +321,12 @@ class _Account:
         rows: list[_Row] = []
         edits: list[_Row] = []
         writer, account, session = self.writer, self.number, self.opening.id
-        number = writer.words.number
+        words = writer.words
+        last, record = "", 0
         for place, message in placed:
+            name = record_of(message.id)
+            if name != last:  # a record's messages follow each other
+                last, record = name, record_number(name, session)
             tool, forked = message.tool, message.copied_from
             if forked is not None:
                 forked = writer.barrier.remembered(writer.platform, forked)
@@ -329,16 +334,16 @@ class _Account:
                 (
                     account,
                     place,
-                    record_number(message.id, session),
+                    record,
                     milliseconds(message.timestamp),
-                    number(message.role),
-                    number(message.kind),
-                    *(_NO_TOOL if tool is None else _tool_columns(tool, number)),
-                    number(message.model),
-                    number(message.agent_id),
+                    words[message.role],
+                    words[message.kind],
+                    *(_NO_TOOL if tool is None else _tool_columns(tool, words)),
+                    words[message.model],
+                    words[message.agent_id],
                     message.is_active,
-                    number(forked),
-                    number(forked),
+                    words[forked],
+                    words[forked],
                 )
             )
             if tool is not None and tool.edits:
@@ -386,6 +391,6 @@ class _Account:
         )
 
 
-def _tool_columns(tool: ToolCall, number: Callable[[str | None], int | None]) -> tuple[int | None, ...]:
+def _tool_columns(tool: ToolCall, words: Words) -> tuple[int | None, ...]:
     call = number_of(tool.id) if tool.id is not None else None
-    return number(tool.name), call, number(tool.status), number(tool.decision)
+    return words[tool.name], call, words[tool.status], words[tool.decision]

@@ -60,9 +60,11 @@ def settings(home: Path, machine: Machine) -> Settings:
     path = home / "config.toml"
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
+        if not os.access(home, os.X_OK):
+            return Settings()  # what cannot be looked into is said where the archive is opened
         raise UsageError(f"{path} cannot be read: {error}") from error
     import tomllib  # only those who have a file need it
 

@@ -158,5 +158,5 @@ def test_an_archive_that_is_none_is_said_in_a_sentence(shell: Shell) -> None:
     (shell.home / "archive.db").write_bytes(b"nonsense" * 500)
     ran = shell.run("list")
     assert (ran.code, ran.out) == (1, "")
-    assert "cannot be opened" in ran.err
+    assert "is not an archive" in ran.err
     assert "Traceback" not in ran.err

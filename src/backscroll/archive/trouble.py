@@ -23,6 +23,11 @@ _ADVICE = {
 
 def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
     """The error to raise when the archive's file gives this one."""
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return ArchiveError(
+            f"{error.filename} is not a folder, and no archive can be kept in it; name another with --home",
+            path,
+        )
     if isinstance(error, OSError):
         return ArchiveError(f"the archive {path} cannot be opened: {error.strerror or error}", path)
     advice = _ADVICE.get(_code(error), "the archive {path} cannot be opened: {error}")

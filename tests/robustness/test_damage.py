@@ -1,0 +1,197 @@
+"""An archive, an index or a folder that is not as it should be: one clear sentence, or mended by itself."""
+
+import os
+import random
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backscroll.cli.app import run
+from backscroll.testing.claude_code import Transcript
+from backscroll.testing.claude_code.stores import write_settings
+
+READING = (("list",), ("list", "--no-sync"), ("search", "harbour"), ("show", "1"), ("archive", "status"))
+WRITING = (("sync",), ("archive", "compact"))
+
+
+class Shell:
+    """The command in this process, on a history of forty sessions that was synced once."""
+
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
+        self.root = folder / "claude"
+        self.home = folder / "home"
+        self._whole = folder / "whole"
+        self._capture = capture
+        self._patch = patch
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, output and messages; a traceback fails the test by itself."""
+        options = ["backscroll", "--home", str(self.home), "--root", f"claude-code={self.root}"]
+        self._patch.setattr(sys, "argv", [*options, *arguments])
+        self._capture.readouterr()
+        try:
+            run()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = self._capture.readouterr()
+        return code, out, err
+
+    def make_new(self) -> None:
+        """The folder as it was before anything was done to it."""
+        if self.home.is_file():
+            self.home.unlink()
+        shutil.rmtree(self.home, ignore_errors=True)
+        shutil.copytree(self._whole, self.home)
+
+    def keep(self) -> None:
+        shutil.copytree(self.home, self._whole)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    shell = Shell(tmp_path, capsys, monkeypatch)
+    write_settings(shell.root, cleanup_days=36500)
+    for seed in range(40):
+        Transcript(seed=seed).user(f"the harbour {seed} " + "x y z " * 300).assistant("wet").write(shell.root)
+    assert shell.run("sync")[0] == 0
+    shell.keep()
+    return shell
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def fill_with_noise(path: Path) -> None:
+    path.write_bytes(random.Random(1).randbytes(50_000))
+
+
+def damage_pages(path: Path) -> None:
+    """Every table's pages but the first, so that it opens and fails later."""
+    data = bytearray(path.read_bytes())
+    with closing(sqlite3.connect(path)) as db:
+        size = db.execute("pragma page_size").fetchone()[0]
+        roots = {page for (page,) in db.execute("select rootpage from sqlite_schema")}
+    for page in range(2, len(data) // size):
+        if page + 1 not in roots or page > 100:
+            data[page * size : (page + 1) * size] = random.Random(page).randbytes(size)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [cut, fill_with_noise, damage_pages])
+def test_a_damaged_archive_is_said_in_a_sentence_that_says_what_to_do(
+    shell: Shell, damage: Callable[[Path], None]
+) -> None:
+    for arguments in (("search", "harbour"), ("show", "1"), ("sync",), ("archive", "compact")):
+        shell.make_new()
+        damage(shell.home / "archive.db")
+        before = (shell.home / "archive.db").stat().st_size
+        code, out, err = shell.run(*arguments)
+        assert (code, out) == (1, ""), arguments
+        assert str(shell.home / "archive.db") in err
+        assert "move it away" in err
+        assert len(err.splitlines()) == 1
+        assert (shell.home / "archive.db").stat().st_size == before, "what is left of it stays"
+
+
+def test_the_doctor_says_that_the_archive_is_damaged(shell: Shell) -> None:
+    fill_with_noise(shell.home / "archive.db")
+    code, out, _ = shell.run("doctor")
+    assert code == 3
+    assert "Everything was understood." in out
+    assert "is not an archive" in out
+
+
+def test_after_it_was_moved_away_everything_is_read_anew(shell: Shell) -> None:
+    fill_with_noise(shell.home / "archive.db")
+    (shell.home / "archive.db").rename(shell.home / "damaged.db")
+    assert shell.run("sync")[1].startswith("40 units: 40 new.")
+    assert "1 to 20 of 40" in shell.run("search", "harbour")[1]
+
+
+@pytest.mark.parametrize("turn", range(4 if "KILLS" in os.environ else 1))
+def test_a_damaged_index_is_made_anew_by_itself(shell: Shell, turn: int) -> None:
+    names = [path.relative_to(shell.home) for path in (shell.home / "index").rglob("*") if path.is_file()]
+    for number, name in enumerate(sorted(names, key=lambda path: path.suffix)):
+        how = ("gone", "empty", "cut", "flipped")[(number + turn) % 4]
+        shell.make_new()
+        path = shell.home / name
+        data = path.read_bytes()
+        match how:
+            case "gone":
+                path.unlink()
+            case "empty":
+                path.write_bytes(b"")
+            case "cut":
+                path.write_bytes(data[: len(data) // 2])
+            case "flipped":
+                path.write_bytes(bytes(byte ^ 0x55 if n % 37 == 5 else byte for n, byte in enumerate(data)))
+        code, out, err = shell.run("search", "--no-sync", "harbour")
+        assert (code, err) == (0, ""), (name, how)
+        assert "1 to 20 of 40" in out, (name, how)
+
+
+def test_an_index_that_is_no_folder_or_names_no_generation_is_made_anew(shell: Shell) -> None:
+    shutil.rmtree(shell.home / "index")
+    (shell.home / "index").write_text("")
+    assert "of 40" in shell.run("search", "harbour")[1]
+    for text in ("", "99", "nonsense", "\xff"):
+        (shell.home / "index" / "current").write_text(text, encoding="latin-1")
+        assert "of 40" in shell.run("search", "harbour")[1]
+
+
+def test_a_home_that_is_a_file_is_said(shell: Shell) -> None:
+    shutil.rmtree(shell.home)
+    shell.home.write_text("")
+    for arguments in (*READING, *WRITING):
+        code, out, err = shell.run(*arguments)
+        assert (code, out) == (1, "")
+        assert str(shell.home) in err
+        assert "Error" not in err
+
+
+def test_an_archive_that_is_a_folder_is_said(shell: Shell) -> None:
+    (shell.home / "archive.db").unlink()
+    (shell.home / "archive.db").mkdir()
+    for arguments in (*READING, *WRITING):
+        code, out, err = shell.run(*arguments)
+        assert (code, out, len(err.splitlines())) == (1, "", 1)
+        assert "archive.db" in err
+
+
+def test_whoever_writes_for_long_is_named_and_whoever_reads_does_not_wait(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backscroll.archive.connection.BUSY_SECONDS", 0.2)
+    Transcript(seed=99).user("the harbour 99").write(shell.root)
+    with closing(sqlite3.connect(shell.home / "archive.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        for arguments in (("list",), ("search", "harbour"), ("show", "1")):
+            code, out, err = shell.run(*arguments)
+            assert (code, err) == (0, "Another process is syncing; this is what the archive holds so far.\n")
+            assert "harbour" in out
+        code, out, err = shell.run("sync")
+        assert (code, out) == (1, "")
+        assert "another process is writing the archive" in err
+        other.execute("rollback")
+    assert shell.run("sync")[1].startswith("41 units: 1 new.")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+def test_a_folder_without_permission_is_said(shell: Shell) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("everything is permitted here")
+    shell.home.chmod(0)
+    try:
+        for arguments in (*READING, *WRITING):
+            code, out, err = shell.run(*arguments)
+            assert (code, out) == (1, "")
+            assert str(shell.home) in err
+    finally:
+        shell.home.chmod(0o700)

@@ -74,7 +74,7 @@ class _Lazy(click.Group):
 @click.version_option(__version__, prog_name="backscroll", message="%(prog)s %(version)s")
 @click.option(
     "--home",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     help="The archive's folder; also BACKSCROLL_HOME.",
 )
 @click.option(

@@ -111,7 +111,7 @@ def test_a_file_that_grew_in_the_meantime_is_read_on_from_where_it_was(tmp_path:
     assert [m.content for m in kept.messages(ONE)] == ["first", "one", "second"]
 
 
-def test_databases_stay_as_they_were_read(tmp_path: Path) -> None:
+def test_sessions_of_a_database_that_is_gone_are_told_anew_from_their_rows(tmp_path: Path) -> None:
     ide = cursor.Home(tmp_path / "cursor")
     ide.composer([cursor.user("precious"), cursor.assistant("yes")], id=ONE, name="kept")
     ide.write()
@@ -119,7 +119,8 @@ def test_databases_stay_as_they_were_read(tmp_path: Path) -> None:
     kept.sync()
     before = kept.told()
     shutil.rmtree(tmp_path / "cursor")
-    assert _rebuild(kept).units == 0
+    done = _rebuild(kept)
+    assert (done.units, done.kept) == (1, 0)
     assert kept.told() == before
     assert before
 

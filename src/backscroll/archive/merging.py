@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["merge"]
 
-_BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded")
+_BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
 _FORGOTTEN = (
     "select 1 from main.forgotten f join shard.account a on a.platform = f.platform"
     " and f.id = coalesce(a.parent_id, a.id) limit 1"
@@ -47,18 +47,19 @@ def merge(db: sqlite3.Connection, shard: Path) -> int:
 
 
 def _copy(db: sqlite3.Connection) -> int:
-    units, accounts = (
+    units, accounts, pieces = (
         int(db.execute(f"select coalesce(max(number), 0) from main.{table}").fetchone()[0])  # noqa: S608
-        for table in ("unit", "account")
+        for table in ("unit", "account", "kept_piece")
     )
     _translate(db)
     _insert(db, "unit", {"number": f"number + {units}"})
+    _insert(db, "kept_piece", {"number": f"number + {pieces}"})
     for table in _BY_UNIT:
         changed = {"unit": f"unit + {units}"}
         if table == "account":
             changed["number"] = f"number + {accounts}"
-        elif table == "ledger":
-            changed["number"] = "null"
+        elif table in ("ledger", "kept_row"):
+            changed |= {"number": "null", "piece": f"piece + {pieces}"}
         _insert(db, table, changed)
     for table in _BY_ACCOUNT:
         changed = {"account": f"account + {accounts}"}

@@ -18,11 +18,11 @@ from backscroll.archive.rows import write_session
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Closing, Item
 
-__all__ = ["Original", "is_same", "originals", "retell"]
+__all__ = ["Original", "is_same", "kept_units", "originals", "retell"]
 
 
 class Original(Struct, frozen=True):
-    """A unit of which the file is kept."""
+    """A unit of which the file, or the rows of a database, are kept."""
 
     number: int
     source: str
@@ -31,6 +31,9 @@ class Original(Struct, frozen=True):
     path: str
     size: int
     modified_at: str | None
+    key: str = ""
+    fingerprint: str = ""  # when it was last read
+    is_gone: bool = False
 
 
 class _PoorerError(Exception):
@@ -42,6 +45,18 @@ def originals(db: sqlite3.Connection) -> list[Original]:
     rows = db.execute(
         "select number, source, platform, root, path, size, modified_at from unit"
         " where number in (select unit from raw) order by source, root, path"
+    )
+    return [Original(*row) for row in rows]
+
+
+def kept_units(db: sqlite3.Connection, session_id: str | None = None) -> list[Original]:
+    """Every unit of which rows are kept, those of one root together; or only those of a session."""
+    rows = db.execute(
+        "select number, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
+        " from unit u where exists (select 1 from kept_row where unit = u.number) and (:id is null or exists"
+        " (select 1 from account a where a.unit = u.number and (a.id = :id or a.parent_id = :id)))"
+        " order by source, root, path, key",
+        {"id": session_id},
     )
     return [Original(*row) for row in rows]
 

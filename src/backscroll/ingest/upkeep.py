@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from backscroll.archive import Archive, Forgotten, Original
 from backscroll.index import Index
 from backscroll.ingest.indexing import update
-from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, SessionSummary, Spent, Unit
+from backscroll.ingest.originals import placed, retold_rows
+from backscroll.model import SessionSummary, Unit
 from backscroll.readers.scratch import Scratch
 from backscroll.sources import Source, named
 
@@ -39,26 +40,27 @@ def forget(archive: Archive, index: Index, summary: SessionSummary) -> Forgotten
 
 
 def rebuild(archive: Archive, index: Index, progress: Progress | None = None) -> Rebuilt:
-    """Read every kept original again, derive all sessions and make the index anew.
+    """Read every kept original again, files and rows, derive all sessions and make the index anew.
 
-    Databases, of which no file is kept, stay as they were read. Interrupted at any moment, the archive is
-    whole, and the next sync derives what was left.
+    Interrupted at any moment, the archive is whole, and the next sync derives what was left.
     """
     report = Rebuilt()
     originals = archive.originals()
-    total = sum(one.size for one in originals)
+    databases = archive.kept_units()
+    total = sum(one.size for one in (*originals, *databases))
     done = 0
-    for (name, root), group in groupby(originals, key=lambda one: (one.source, one.root)):
-        source = named(name)
-        try:
-            for original, is_told in _retold(archive, source, Path(root), group):
-                report.units += is_told
-                report.kept += not is_told
-                done += original.size
-                if progress is not None:
-                    progress(done, total)
-        finally:
-            source.close()
+    for work, tell in ((originals, _retold), (databases, retold_rows)):
+        for (name, root), group in groupby(work, key=lambda one: (one.source, one.root)):
+            source = named(name)
+            try:
+                for original, is_told in tell(archive, source, Path(root), group):
+                    report.units += is_told
+                    report.kept += not is_told
+                    done += original.size
+                    if progress is not None:
+                        progress(done, total)
+            finally:
+                source.close()
     archive.unsettle()
     report.sessions = archive.derive()
     index.rebuild()
@@ -82,7 +84,7 @@ def _retold(
             if copy is None:
                 yield original, False
                 continue
-            items = (_placed(item, str(folder), original.root) for item in source.read(copy))
+            items = (placed(item, str(folder), original.root) for item in source.read(copy))
             yield original, archive.retell(original, items, Path(copy.path), may_lack=True)
 
 
@@ -98,13 +100,3 @@ def _copy(archive: Archive, source: Source, original: Original, folder: Path) ->
         at = datetime.fromisoformat(original.modified_at).timestamp()
         os.utime(copy, (at, at))
     return next((unit for unit in source.units(folder) if unit.path == str(copy)), None)
-
-
-def _placed(item: Item, folder: str, root: str) -> Item:
-    """An item with its origin where the original was."""
-    match item:
-        case Message() | Answer() | Spent() | Naming() | Problem():
-            path = item.origin.path
-            if path.startswith(folder):
-                return replace(item, origin=Origin(root + path.removeprefix(folder), item.origin.place))
-    return item

@@ -17,6 +17,7 @@ class Row(Struct, frozen=True, kw_only=True, gc=False):
     value: bytes | None  # None when the tool emptied the row; the columns as JSON where there are several
     path: str = ""  # below the root, where it does not lie in the unit's own file
     part: str = ""
+    is_shared: bool = False  # other sessions may have the same
     is_text: bool = True  # how SQLite has it: as text or as a blob
     blanked: tuple[str, ...] = ()  # fields whose values were left out
     passing: tuple[str, ...] = ()  # fields that change all the time without anything being lost; "" is all

@@ -123,7 +123,13 @@ def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Row
         }
 
     for id, stored in reached(ids, fetch):  # named by their digests: nothing in them can be blanked
-        yield Row(table="cursorDiskKV", key=_BLOB + id, value=stored.data, is_text=stored.is_text)
+        yield Row(
+            table="cursorDiskKV",
+            key=_BLOB + id,
+            value=stored.data,
+            is_shared=True,
+            is_text=stored.is_text,
+        )
 
 
 def _state(text: str) -> bytes:

@@ -1,0 +1,99 @@
+"""Originals out of the archive: written back for a person, or told anew where the tools have lost them."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from backscroll.archive import Archive, Original
+from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent
+from backscroll.readers.scratch import Scratch
+from backscroll.sources import Source
+from backscroll.sources.restoring import Restoring
+
+__all__ = ["Extracted", "extract", "placed", "retold_rows"]
+
+
+class Extracted(Struct, frozen=True):
+    """What was written."""
+
+    files: tuple[Path, ...]
+    rows: int  # of databases
+    blanked: tuple[str, ...]  # fields of rows that are empty, because what was in them was never kept
+
+
+def extract(archive: Archive, session_id: str, folder: Path) -> Extracted:
+    """Write a session's files back, byte for byte, and of databases its rows, laid out as a root.
+
+    Nothing is overwritten. Rows that had vanished from the tool's own database are among them.
+    """
+    files = archive.write_originals(session_id, folder)
+    number = 0
+    blanked: set[str] = set()
+    with Restoring(folder) as restoring:
+        for original in archive.kept_units(session_id):
+            rows, fields = _add(archive, restoring, original, fullest=True)
+            number += rows
+            blanked |= fields
+        files += restoring.finish()
+    return Extracted(tuple(files), number, tuple(sorted(blanked)))
+
+
+def _add(
+    archive: Archive, restoring: Restoring, original: Original, *, fullest: bool
+) -> tuple[int, set[str]]:
+    at = original.modified_at
+    modified = datetime.fromisoformat(at).timestamp() if at is not None else None
+    return restoring.add(_name(original), archive.rows_of(original, fullest=fullest), modified)
+
+
+def _name(original: Original) -> str:
+    """Where a unit's file lies below its root; a file from elsewhere keeps its name."""
+    path = Path(original.path)
+    return path.relative_to(original.root).as_posix() if path.is_relative_to(original.root) else path.name
+
+
+def retold_rows(
+    archive: Archive, source: Source, root: Path, originals: Iterable[Original]
+) -> Iterator[tuple[Original, bool]]:
+    """Each unit with whether it was told anew.
+
+    From its database where that has not changed since it was read, else from one made of the kept rows.
+    """
+    there = {(unit.path, unit.key): unit for unit in source.units(root)} if root.is_dir() else {}
+    changed: list[Original] = []
+    for original in originals:
+        unit = there.get((original.path, original.key))
+        if unit is None or original.is_gone or unit.fingerprint != original.fingerprint:
+            changed.append(original)
+            continue
+        yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)
+    source.close()
+    if not changed:
+        return
+    with Scratch() as folder:
+        with Restoring(folder) as restoring:
+            for original in changed:
+                _add(archive, restoring, original, fullest=False)
+            restoring.finish()
+        copies = {(unit.path, unit.key): unit for unit in source.units(folder)}
+        for original in changed:
+            copy = copies.get((str(folder / _name(original)), original.key))
+            if copy is None:
+                yield original, False
+                continue
+            items = (placed(item, str(folder), original.root) for item in source.read(copy))
+            yield original, archive.retell(original, items, Path(copy.path), may_lack=True)
+        source.close()
+
+
+def placed(item: Item, folder: str, root: str) -> Item:
+    """An item with its origin where the original was."""
+    match item:
+        case Message() | Answer() | Spent() | Naming() | Problem():
+            path = item.origin.path
+            if path.startswith(folder):
+                return replace(item, origin=Origin(root + path.removeprefix(folder), item.origin.place))
+    return item

@@ -1,0 +1,190 @@
+"""Kept rows written back: databases and files below a root, laid out as the tools lay them out."""
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from msgspec import Raw
+
+from backscroll.errors import DestinationError
+from backscroll.model import Row
+
+__all__ = ["Restoring"]
+
+_KEY_VALUE = {
+    "ItemTable": ("key", "value"),
+    "cursorDiskKV": ("key", "value"),
+    "blobs": ("id", "data"),
+    "meta": ("key", "value"),
+}
+_SCHEMAS = {
+    "state.vscdb": (
+        "create table ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+        "create table cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
+        "pragma user_version = 1",
+    ),
+    "store.db": (
+        "create table blobs (id TEXT PRIMARY KEY, data BLOB)",
+        "create table meta (key TEXT PRIMARY KEY, value TEXT)",
+    ),
+}
+_FIRST_COLUMNS = {
+    "composerHeaders": "composerId TEXT PRIMARY KEY",
+    "conversations": "fts_rowid INTEGER PRIMARY KEY",
+}
+_WORDS = "create virtual table conversation_fts using fts5(title, body, branches)"
+
+
+class Restoring:
+    """Writes rows of any number of sessions below one folder. A context manager; nothing is overwritten.
+
+    Raises `DestinationError` when a file is there already or cannot be written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._open: dict[str, sqlite3.Connection] = {}
+        self._written: dict[str, float | None] = {}
+        self._parts: dict[tuple[str, str], dict[str, bytes]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for db in self._open.values():
+            db.close()
+        self._open.clear()
+
+    def add(self, file: str, rows: Iterable[Row], modified_at: float | None = None) -> tuple[int, set[str]]:
+        """Write one unit's rows, ``file`` being its own. How many there are, and which fields are empty."""
+        number = 0
+        blanked: set[str] = set()
+        try:
+            for row in rows:
+                self._add(row.path or file, row)
+                number += 1
+                blanked.update(row.blanked)
+        except (OSError, sqlite3.Error) as error:
+            raise DestinationError(
+                f"{self._root / file} could not be written: {error}", self._root
+            ) from error
+        if file in self._written:
+            known = self._written[file]
+            self._written[file] = max(known or 0, modified_at) if modified_at is not None else known
+        return number, blanked
+
+    def finish(self) -> list[Path]:
+        """Write what belongs to several sessions, and close everything. The files, by name."""
+        try:
+            for (file, key), parts in self._parts.items():
+                self._insert(file, "ItemTable", key, _assembled(parts), is_text=True)
+            for db in self._open.values():
+                db.execute("commit")
+                db.close()
+            self._open.clear()
+            for name, at in self._written.items():
+                if at is not None:
+                    os.utime(self._root / name, (at, at))
+        except (OSError, sqlite3.Error) as error:
+            raise DestinationError(f"{self._root} could not be written: {error}", self._root) from error
+        return [self._root / name for name in sorted(self._written)]
+
+    def _add(self, file: str, row: Row) -> None:
+        if not row.table:
+            self._write_file(file, row.value or b"")
+        elif row.part:
+            self._database(file)
+            self._parts.setdefault((file, row.key), {}).setdefault(row.part, row.value or b"null")
+        elif row.table in _KEY_VALUE:
+            self._insert(file, row.table, row.key, row.value, is_text=row.is_text)
+        else:
+            self._insert_columns(file, row.table, msgspec.json.decode(row.value or b"{}"))
+
+    def _path(self, file: str) -> Path:
+        path = self._root / file
+        if not path.resolve().is_relative_to(self._root.resolve()):
+            raise DestinationError(f"{path} does not lie below {self._root}", path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def _write_file(self, file: str, data: bytes) -> None:
+        if file in self._written:
+            return  # several sessions have it
+        path = self._path(file)
+        try:
+            with path.open("xb") as opened:
+                opened.write(data)
+        except FileExistsError as error:
+            raise DestinationError(f"{path} exists; name another folder", path) from error
+        self._written[file] = None
+
+    def _database(self, file: str) -> sqlite3.Connection:
+        db = self._open.get(file)
+        if db is None:
+            path = self._path(file)
+            if path.exists():
+                raise DestinationError(f"{path} exists; name another folder", path)
+            db = self._open[file] = sqlite3.connect(path, isolation_level=None)
+            self._written[file] = None
+            db.execute("pragma journal_mode = off")
+            db.execute("pragma synchronous = off")
+            db.execute("begin")
+            for statement in _SCHEMAS.get(path.name, ()):
+                db.execute(statement)
+        return db
+
+    def _insert(self, file: str, table: str, key: str, value: bytes | None, *, is_text: bool) -> None:
+        name, data = _KEY_VALUE[table]
+        cell = "cast(? as text)" if is_text and value is not None else "?"
+        self._database(file).execute(
+            f"insert or replace into {table} ({name}, {data}) values (?, {cell})",  # noqa: S608 - our own names
+            [key, value],
+        )
+
+    def _insert_columns(self, file: str, table: str, columns: dict[str, Any]) -> None:
+        """A row of a table with more than a key and a value; the table grows with the rows it gets."""
+        db = self._database(file)
+        known = [row[1] for row in db.execute(f"pragma table_info({_quoted(table)})")]
+        if not known:
+            self._create(db, table)
+            known = [row[1] for row in db.execute(f"pragma table_info({_quoted(table)})")]
+        for name in columns:
+            if name not in known and name != "rowid":
+                db.execute(f"alter table {_quoted(table)} add column {_quoted(name)}")
+        names = ", ".join(_quoted(name) for name in columns)
+        marks = ", ".join("?" * len(columns))
+        db.execute(
+            f"insert or replace into {_quoted(table)} ({names}) values ({marks})",  # noqa: S608 - quoted
+            list(columns.values()),
+        )
+
+    def _create(self, db: sqlite3.Connection, table: str) -> None:
+        if table == "conversation_fts":
+            try:
+                db.execute(_WORDS)
+            except sqlite3.OperationalError:  # this SQLite has no full text; a plain table reads the same
+                db.execute("create table conversation_fts (title, body, branches)")
+            return
+        db.execute(f"create table {_quoted(table)} ({_FIRST_COLUMNS.get(table, 'id')})")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _assembled(parts: dict[str, bytes]) -> bytes:
+    """The value that holds these parts and no others: ``field[]/id`` in a list, ``field`` by itself."""
+    fields: dict[str, Any] = {}
+    for part, value in parts.items():
+        field, is_listed, _ = part.partition("[]/")
+        if is_listed:
+            fields.setdefault(field, []).append(Raw(value))
+        else:
+            fields[part] = Raw(value)
+    return msgspec.json.encode(fields[""] if list(fields) == [""] else fields)

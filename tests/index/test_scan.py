@@ -147,9 +147,28 @@ def test_candidates_come_newest_first_and_can_be_filtered(index: Index) -> None:
     assert candidates(index, exact("e"), narrowed) == [1, 3, 5]
 
 
-def test_a_literal_inside_a_word_is_found_after_those_that_begin_with_it(index: Index) -> None:
-    index.write([message("rediscover", 1, at=NOON), message("preredis", 2, at=NOON + 1)])
-    assert candidates(index, exact("redis")) == [1, 2]
+def test_a_literal_inside_a_word_is_found_in_its_turn(index: Index) -> None:
+    index.write(
+        [message(f"{word}", n, at=NOON - n) for n, word in enumerate(["redis", "preredis", "rediscover"])]
+    )
+    assert candidates(index, exact("redis")) == [0, 1, 2]
+
+
+def test_words_apart_are_soon_told_from_words_side_by_side(index: Index) -> None:
+    index.write(message("the cache and a redis", n, at=NOON - n) for n in range(1000))
+    index.write(
+        [message("a redis.cache(", 5000, at=NOON - 5000), message("redis cached", 5001, at=NOON - 5001)]
+    )
+    found = candidates(index, exact("dis.cache("))
+    assert len(found) < 500
+    assert found[-1] == 5000
+    assert found == sorted(found)
+    assert candidates(index, exact("dis.cach"))[-2:] == [5000, 5001]
+
+
+def test_a_piece_that_fits_very_many_words_is_no_trouble(index: Index) -> None:
+    index.write(message(f"w{n}end cache", n, at=NOON - n) for n in range(40_000))
+    assert 39_000 in candidates(index, exact("end cache"))
 
 
 def test_spans_are_places_of_characters() -> None:

@@ -1,11 +1,10 @@
 """Literals as lookups in the dictionary of words: which messages may contain them."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import tantivy
 from msgspec import Struct
-from tantivy import Occur
 
 from backscroll.index.fields import TEXT_FIELDS, schema, tag, word_analyser
 from backscroll.index.folding import fold_accents
@@ -17,38 +16,33 @@ from backscroll.index.words import bigrams, clean, cut_cjk
 __all__ = ["lookups"]
 
 _TELLING = 2  # characters of a word below which it is hardly worth looking up
+_LONG = 3  # characters of a piece of a word below which too many words have it
 
 
-def lookups(needs: Sequence[Need], query: Query) -> Iterator[tantivy.Query]:
-    """Queries whose finds together are every message that may hold one of each need; none is found twice.
+def lookups(needs: Sequence[Need], query: Query) -> list[tantivy.Query]:
+    """Queries that each find every message which may hold one of each need, and some that do not.
 
-    A literal may begin in the middle of a word, and to find all such words the whole dictionary is read.
-    Those that begin with it are known at once and come first.
+    The first is answered soonest. If there is a second, it takes longer and finds less besides: to be asked
+    when what the first finds turns out to be something else.
     """
     matching = Matching(query)
     filters = [] if matching.is_empty else [matching.strict()]
     found = [lookup for need in needs if (lookup := _alternatives(need)) is not None]
     if not found:
-        yield matching.strict()
-        return
-    cheap = [lookup for lookup in found if lookup.is_cheap]
-    every = all_of([lookup.whole for lookup in cheap or found])
+        return [matching.strict()]
+    cheap = [lookup.near for lookup in found if lookup.is_cheap] or [lookup.near for lookup in found]
+    narrow = [lookup.side_by_side or lookup.near for lookup in found]
+    ways = [cheap, narrow] if any(lookup.side_by_side for lookup in found) else [cheap]
     odd = tantivy.Query.term_query(schema(), "tags", tag("odd"), "basic")
-    whole = all_of([any_of([every, odd]), *filters])
-    if cheap:
-        yield whole
-        return
-    first = all_of([*(lookup.quick for lookup in found), *filters])
-    yield first
-    yield tantivy.Query.boolean_query([(Occur.Must, whole), (Occur.MustNot, first)])
+    return [all_of([any_of([all_of(way), odd]), *filters]) for way in ways]
 
 
 class _Lookup(Struct):
-    """Where a literal may be: everywhere, and where it can be known without reading the whole dictionary."""
+    """Where a literal may be: messages that have its words, and those that have them side by side."""
 
-    whole: tantivy.Query
-    quick: tantivy.Query
-    is_cheap: bool  # both are the same
+    near: tantivy.Query
+    is_cheap: bool  # without reading the whole dictionary
+    side_by_side: tantivy.Query | None = None
 
 
 def _alternatives(need: Need) -> _Lookup | None:
@@ -59,9 +53,11 @@ def _alternatives(need: Need) -> _Lookup | None:
             return None
         found.append(one)
     return _Lookup(
-        any_of([one.whole for one in found]),
-        any_of([one.quick for one in found]),
+        any_of([one.near for one in found]),
         all(one.is_cheap for one in found),
+        any_of([one.side_by_side or one.near for one in found])
+        if any(one.side_by_side for one in found)
+        else None,
     )
 
 
@@ -73,25 +69,38 @@ def _literal(literal: str) -> _Lookup | None:
         for run in runs
         if len(run) > 1
     ]
-    costly: list[tuple[str, bool]] = []
-    for token in word_analyser().pre_tokenize(plain).tokens:
-        if len(token.text) < _TELLING:
-            continue
-        is_open = token.char_offset_to == len(plain)
-        if token.char_offset_from == 0:
-            costly.append((token.text, is_open))
-        else:
-            cheap.append(_anywhere(escaped(token.text) + ".*") if is_open else _word(token.text))
+    # A word at an end of the literal may be a piece of a longer one.
+    words = [
+        _Piece(token.text, token.char_offset_from == 0, token.char_offset_to == len(plain))
+        for token in word_analyser().pre_tokenize(plain).tokens
+    ]
+    telling = [word for word in words if len(word.text) >= _TELLING]
+    # Words of which the beginning is not known are only found by reading the whole dictionary.
+    cheap += [_anywhere(word.pattern) for word in telling if not word.is_end]
     if cheap:
-        return _Lookup(all_of(cheap), all_of(cheap), True)
-    for text, is_open in costly:
-        ending = escaped(text) + (".*" if is_open else "")
-        return _Lookup(_anywhere(f".*{ending}"), _anywhere(ending), False)
-    return None
+        return _Lookup(all_of(cheap), True, _side_by_side(words))
+    return _Lookup(_anywhere(telling[0].pattern), False) if telling else None
 
 
-def _word(text: str) -> tantivy.Query:
-    return any_of([adjacent(field, [text]) for field in TEXT_FIELDS])
+class _Piece(Struct, frozen=True):
+    text: str
+    is_end: bool  # of a word
+    is_beginning: bool
+
+    @property
+    def pattern(self) -> str:
+        return f"{'.*' if self.is_end else ''}{escaped(self.text)}{'.*' if self.is_beginning else ''}"
+
+
+def _side_by_side(words: list[_Piece]) -> tantivy.Query | None:
+    if words and words[0].is_end and len(words[0].text) < _LONG:
+        words = words[1:]
+    if words and words[-1].is_beginning and len(words[-1].text) < _LONG:
+        words = words[:-1]
+    if len(words) < 2:
+        return None
+    patterns = [word.pattern for word in words]
+    return any_of([tantivy.Query.regex_phrase_query(schema(), field, [*patterns]) for field in TEXT_FIELDS])
 
 
 def _anywhere(pattern: str) -> tantivy.Query:

@@ -39,8 +39,16 @@ class Pattern(Struct, frozen=True):
         """Where it is found in a text, as indexes of characters; empty finds are left out."""
         if not self.is_regex and not self.ignores_case:
             return list(islice(_occurrences(self.text, text), limit))
+        if not self._may_be_in(text):
+            return []
         found = compiled(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).spans(text)
         return list(islice((span for span in found if span[0] < span[1]), limit))
+
+    def _may_be_in(self, text: str) -> bool:
+        """Whether the text has what every match has: much sooner known than whether there is one."""
+        if self.ignores_case or "(?" in self.text:  # the expression itself may say that case does not matter
+            return True
+        return all(any(literal in text for literal in need) for need in self.needs)
 
     def is_in(self, text: str) -> bool:
         if not self.is_regex and not self.ignores_case:

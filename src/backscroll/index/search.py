@@ -17,7 +17,7 @@ from backscroll.index.counting import By, Counting, Counts, by_session, count
 from backscroll.index.matching import Matching, Piece
 from backscroll.index.query import Query
 
-__all__ = ["By", "Hit", "Hits", "Search", "Snapshot"]
+__all__ = ["By", "Hit", "Hits", "Search", "Snapshot", "TooManyWordsError"]
 
 _FIRST_BLOCK = 500
 _GROWTH = 4
@@ -27,6 +27,10 @@ _DAY = 86_400_000
 _COVERED = 100  # sessions of which all messages count, not the best alone
 _COVER_BONUS = 0.5
 _KEPT_COUNTS = 4  # for the next pages of the same query
+
+
+class TooManyWordsError(Exception):
+    """A pattern fits more words of the dictionary than the engine goes through."""
 
 
 class Hit(Struct, frozen=True, gc=False):
@@ -132,10 +136,17 @@ class Snapshot:
         return known
 
     def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
-        """Every message that the engine finds, newest first, those without a time last."""
-        first = self._block(wanted, 0, _FIRST_BLOCK, False)
-        for block in self._blocks(wanted, first, is_ranked=False, today=0):
-            yield from block
+        """Every message that the engine finds, newest first, those without a time last.
+
+        Raises `TooManyWordsError` when a pattern beside others fits more words than the engine goes through.
+        """
+        try:
+            first = self._block(wanted, 0, _FIRST_BLOCK, False)
+        except ValueError as error:
+            if "max expansions" not in str(error):
+                raise
+            raise TooManyWordsError from error
+        return chain.from_iterable(self._blocks(wanted, first, is_ranked=False, today=0))
 
     def count(self, wanted: tantivy.Query) -> int:
         """How many messages the engine finds."""

@@ -28,6 +28,7 @@ __all__ = ["Index", "IndexDamagedError"]
 _NAME = "current"
 _SMALL = 100  # messages that one thread writes as fast as two
 _MOST = 1000
+_GLANCE = 192  # messages that are looked at before asking more precisely
 
 
 class IndexDamagedError(Exception):
@@ -153,20 +154,28 @@ class Index:
         A pattern that is not `is_narrow` gives every message that the query's filters let through.
         """
         from backscroll.index.dictionary import lookups
+        from backscroll.index.search import TooManyWordsError
 
-        queries = list(lookups(pattern.needs, query or Query()))
+        first, *narrower = lookups(pattern.needs, query or Query())
         with self._guarded():
             snapshot = self._current()
-            for wanted in queries:
-                yield from snapshot.newest(wanted)
+            hits = snapshot.newest(first)
+            glanced_at = list(islice(hits, _GLANCE))
+            yield from glanced_at
+            if len(glanced_at) < _GLANCE:
+                return
+            seen = {(hit.session, hit.position) for hit in glanced_at}
+            for wanted in narrower:
+                with suppress(TooManyWordsError):
+                    hits = snapshot.newest(wanted)
+            yield from (hit for hit in hits if (hit.session, hit.position) not in seen)
 
     def count_candidates(self, pattern: "Pattern", query: Query | None = None) -> int:
-        """How many messages `candidates` gives."""
+        """How many messages `candidates` gives at most."""
         from backscroll.index.dictionary import lookups
 
         with self._guarded():
-            snapshot = self._current()
-            return sum(snapshot.count(wanted) for wanted in lookups(pattern.needs, query or Query()))
+            return self._current().count(lookups(pattern.needs, query or Query())[0])
 
     def close(self) -> None:
         """Let go of the files."""

@@ -1,6 +1,7 @@
 """Search: the index says where, the archive says what stands there."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -26,6 +27,7 @@ _OF_SESSIONS = {
     ("has", "edits"): Filter(has_edits=True, with_unlisted=True),
 }
 _TIME_LIMIT = 10.0  # seconds that looking for a pattern may take
+_COUNTING = 0.2  # seconds that counting the rest of what was found may take
 _FIRST_BATCH = 64  # messages that are looked at together: few at first, for most patterns are found soon
 _LARGEST_BATCH = 1024
 
@@ -120,8 +122,12 @@ def find_pattern(
         if time.perf_counter() > deadline:
             is_cut_short = True
             break
+    counts = _counted(archive, index, pattern, query, finds) if by == "session" else {}
     return SearchResult(
-        data=tuple(_matches(archive, finds, context)),
+        data=tuple(
+            replace(match, match_count=counts.get(find.hit.session, 1))
+            for match, find in zip(_matches(archive, finds, context), finds, strict=True)
+        ),
         total=None,
         total_at_least=met,
         limit=limit,
@@ -165,6 +171,23 @@ def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator
         text = searchable(passage.message)
         if spans := pattern.spans(text):
             yield _Find(hit, passage, text, spans)
+
+
+def _counted(
+    archive: Archive, index: Index, pattern: Pattern, query: Query, finds: list[_Find]
+) -> dict[int, int]:
+    """How many messages of each session hold a pattern; not all of them when there are very many."""
+    from backscroll.index.query import Clause, Sessions
+
+    deadline = time.perf_counter() + _COUNTING
+    counts: Counter[int] = Counter()
+    there = Clause((Sessions(frozenset(find.hit.session for find in finds)),))
+    narrowed = replace(query, clauses=(*query.clauses, there))
+    for batch in _batches(index.candidates(pattern, narrowed) if finds else ()):
+        counts.update(find.hit.session for find in _verified(archive, batch, pattern))
+        if time.perf_counter() > deadline:
+            break
+    return counts
 
 
 def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[SearchMatch]:

@@ -61,7 +61,11 @@ class DatabaseLockedError(DatabaseUnreadableError):
 
 
 class ArchiveError(_DataError):
-    """Backscroll's own archive cannot be opened or written."""
+    """Backscroll's own archive or its index cannot be opened or written."""
+
+    def __init__(self, message: str, data_path: str | PathLike[str], *, is_readable: bool = False) -> None:
+        super().__init__(message, data_path)
+        self.is_readable = is_readable  # what the archive holds can be told all the same
 
 
 class SessionNotFoundError(BackscrollError):

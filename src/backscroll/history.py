@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import sources
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings, this_machine
-from backscroll.errors import DataNotFoundError, SessionNotFoundError, UsageError
+from backscroll.errors import ArchiveError, DataNotFoundError, SessionNotFoundError, UsageError
 from backscroll.ingest.survey import Progress, Survey, survey
 from backscroll.model import PaginatedResult, Pagination, Retention, SearchResult, Session, SessionSummary
 from backscroll.model.ledger import Ledger
@@ -107,9 +107,9 @@ class History:
 
     def sync(self, progress: Progress | None = None, *, wait: bool = True) -> "Synced | None":
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
-        from sqlite3 import OperationalError
+        import sqlite3
 
-        from backscroll.archive.trouble import is_busy
+        from backscroll.archive.trouble import is_busy, trouble
         from backscroll.ingest.sync import sync
 
         with self._archive.patience(None if wait else 0.0) as archive:
@@ -117,13 +117,17 @@ class History:
                 return None
             try:
                 report = sync(archive, self.roots(), progress, index=self._index)
-            except OperationalError as error:
+            except sqlite3.Error as error:
                 if wait or not is_busy(error):
-                    raise
+                    raise trouble(error, self.archive_path) from error
                 return None
         if self._archive.unindexed(1) or not self._index_folder.exists():
             self._update_index()
         return report
+
+    def is_index_behind(self) -> bool:
+        """Whether a search does not find everything yet; the next sync completes the index."""
+        return bool(self._archive.unindexed(1))
 
     @property
     def _index_folder(self) -> Path:
@@ -165,9 +169,18 @@ class History:
         return Watcher(self._archive, self._index, self.roots)
 
     def _update_index(self) -> None:
+        from backscroll.index import IndexDamagedError
         from backscroll.ingest.indexing import update
 
-        update(self._archive, self._index)
+        try:
+            update(self._archive, self._index)
+        except (OSError, IndexDamagedError) as error:
+            raise ArchiveError(
+                f"{self._index_folder}: {error}. The archive is whole, and the next sync completes the index:"
+                " make room, or check who may write there",
+                self._index_folder,
+                is_readable=True,
+            ) from error
 
     def search_sessions(
         self,
@@ -190,7 +203,7 @@ class History:
         when a pattern holds nothing to look up. Raises `WorkspaceNotFoundError` with the candidates when the
         workspace is the end of several paths.
         """
-        from backscroll.index import Filter, Query, exact, parse, regex
+        from backscroll.index import Filter, IndexDamagedError, Query, exact, parse, regex
         from backscroll.ingest.finding import find_pattern, find_words, resolve
 
         _check_page(limit, offset)
@@ -201,22 +214,32 @@ class History:
         asked = parse(query) if pattern == "words" else Query()
         conditions = [Filter(name, value) for name, value in (filters or {}).items()]
         asked = resolve(self._archive, asked.narrowed(*conditions, since=since, until=until))
-        if pattern == "words":
-            return find_words(
-                self._archive, self._index, asked, limit=limit, offset=offset, by=by, context=context
+
+        def found() -> SearchResult:
+            if pattern == "words":
+                return find_words(
+                    self._archive, self._index, asked, limit=limit, offset=offset, by=by, context=context
+                )
+            looked_for = exact(query) if pattern == "exact" else regex(query)
+            return find_pattern(
+                self._archive,
+                self._index,
+                looked_for,
+                asked,
+                limit=limit,
+                offset=offset,
+                by=by,
+                context=context,
+                progress=None if looked_for.is_narrow else progress,
             )
-        looked_for = exact(query) if pattern == "exact" else regex(query)
-        return find_pattern(
-            self._archive,
-            self._index,
-            looked_for,
-            asked,
-            limit=limit,
-            offset=offset,
-            by=by,
-            context=context,
-            progress=None if looked_for.is_narrow else progress,
-        )
+
+        try:
+            return found()
+        except IndexDamagedError:
+            # Damage in a place that only this search has looked at.
+            self._index.rebuild()
+            self._update_index()
+            return found()
 
     def list_sessions(
         self, wanted: "Filter | None" = None, *, limit: int = 20, offset: int = 0

@@ -19,6 +19,7 @@ _ADVICE = {
     sqlite3.SQLITE_READONLY: "the archive {path} cannot be written ({error}); check who may write it and its"
     " folder, or name another folder with --home",
 }
+_READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 
 def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
@@ -30,8 +31,9 @@ def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
         )
     if isinstance(error, OSError):
         return ArchiveError(f"the archive {path} cannot be opened: {error.strerror or error}", path)
-    advice = _ADVICE.get(_code(error), "the archive {path} cannot be opened: {error}")
-    return ArchiveError(advice.format(path=path, error=error), path)
+    code = _code(error)
+    advice = _ADVICE.get(code, "the archive {path} cannot be opened: {error}")
+    return ArchiveError(advice.format(path=path, error=error), path, is_readable=code in _READABLE)
 
 
 def is_busy(error: sqlite3.Error) -> bool:

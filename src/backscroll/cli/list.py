@@ -13,6 +13,8 @@ from backscroll.render.text import session_lines
 
 __all__ = ["command"]
 
+_EMPTY = "The archive is empty. backscroll sync reads what there is."
+
 
 @click.command("list")
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
@@ -32,7 +34,7 @@ def command(setup: Setup, /, limit: int, offset: int, as_json: bool, no_sync: bo
             bring_up_to_date(history)
         page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
-        welcome = list(welcome_lines(history)) if is_empty else []
+        welcome = list(welcome_lines(history)) if is_empty and not no_sync else [_EMPTY]
     if as_json:
         sys.stdout.buffer.write(encoded(page_document(page)))
         return

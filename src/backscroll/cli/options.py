@@ -8,6 +8,7 @@ import click
 
 from backscroll.archive import Filter
 from backscroll.cli.progress import Bar
+from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.sources import NAMES
 
@@ -103,8 +104,14 @@ def reading(command: F) -> F:
 
 
 def bring_up_to_date(history: History) -> None:
-    """Sync before reading, as long as nobody else is at it."""
-    with Bar("Reading what changed") as bar:
-        report = history.sync(bar.step, wait=False)
+    """Sync before reading, as long as nobody else is at it and it can be done."""
+    try:
+        with Bar("Reading what changed") as bar:
+            report = history.sync(bar.step, wait=False)
+    except ArchiveError as error:
+        if not error.is_readable:
+            raise
+        click.echo(f"{error}. This is what the archive holds so far.", err=True)
+        return
     if report is None:
         click.echo("Another process is syncing; this is what the archive holds so far.", err=True)

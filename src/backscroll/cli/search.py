@@ -68,6 +68,8 @@ def command(
                 until=options["until"],
                 progress=bar.step,
             )
+        if history.is_index_behind():
+            click.echo("Not every session is in the search index yet; backscroll sync completes it.", err=True)
     if as_json:
         sys.stdout.buffer.write(encoded(search_document(found)))
         return

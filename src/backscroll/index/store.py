@@ -68,7 +68,10 @@ class Index:
         numbers = [int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()]
         name = str(max(numbers, default=0) + 1)
         (self.folder / name).mkdir(mode=0o700)
-        writer = Writer(open_index(str(self.folder / name), is_new=True), is_small=True)
+        try:
+            writer = Writer(open_index(str(self.folder / name), is_new=True), is_small=True)
+        except ValueError as error:
+            raise OSError(f"the index cannot be written: {error}") from error
         writer.commit(None)
         writer.close()
         unfinished = self.folder / f"{_NAME}.{name}"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backscroll.index import Index
     from backscroll.ingest.finding import By
     from backscroll.ingest.follow import Said
+    from backscroll.ingest.originals import Extracted
     from backscroll.ingest.sync import Synced
     from backscroll.ingest.upkeep import Rebuilt
     from backscroll.ingest.watch import Change, Watcher
@@ -326,10 +327,7 @@ class History:
         return forget(self._archive, self._index, summary)
 
     def rebuild_archive(self, progress: Progress | None = None) -> "Rebuilt":
-        """Make sessions and index anew from the original files that are kept.
-
-        What was read from databases stays as it was read.
-        """
+        """Make sessions and index anew from the original files and rows that are kept."""
         from backscroll.ingest.upkeep import rebuild
 
         return rebuild(self._archive, self._index, progress)
@@ -338,18 +336,19 @@ class History:
         """Make the archive's file as small as it can be."""
         return self._archive.compact()
 
-    def extract(self, ref: str, folder: Path) -> list[Path]:
-        """Write a session's original files into a folder, byte for byte, and its subagents' too.
+    def extract(self, ref: str, folder: Path) -> "Extracted":
+        """Write a session's originals into a folder, and its subagents' too.
 
+        Files come byte for byte; of databases the session's rows, laid out as the tool lays them out.
         Raises `DestinationError` when a file of that name is there already.
         """
+        from backscroll.ingest.originals import extract
+
         summary = self.find(ref)
-        written = self._archive.write_originals(summary.id, folder)
-        if not written:
-            raise DataNotFoundError(
-                f"{summary.ref} comes from a database, of which no file is kept; show it with --json", folder
-            )
-        return written
+        done = extract(self._archive, summary.id, folder)
+        if not done.files:
+            raise DataNotFoundError(f"of {summary.ref} no original is kept; show it with --json", folder)
+        return done
 
     def get_session(self, ref: str, wanted: "Filter | None" = None) -> Session:
         """A session with every message of it."""

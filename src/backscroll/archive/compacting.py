@@ -8,11 +8,13 @@ from msgspec import Struct
 
 from backscroll.archive.bodies import compress, decompress
 from backscroll.archive.connection import transaction
+from backscroll.archive.pieces import put_together
 from backscroll.errors import ArchiveError
 
-__all__ = ["Compacted", "compact", "vacuum"]
+__all__ = ["Compacted", "compact", "give_back", "vacuum"]
 
 _SEGMENT = 4 * 1024 * 1024
+_FEW = 64  # pages
 
 
 class Compacted(Struct):
@@ -28,13 +30,15 @@ class Compacted(Struct):
 
 
 def compact(db: sqlite3.Connection, path: Path) -> Compacted:
-    """Put originals together that were kept piece by piece as their files grew, and give back free space."""
+    """Put originals together that were kept piece by piece as they grew, and give back free space."""
     before = _size(path)
     rows = db.execute(
         "select unit, state from raw group by unit, state having count(*) > 1 + sum(size) / ?", [_SEGMENT]
     ).fetchall()
     try:
         merged = sum(_merge(db, path, unit, state) for unit, state in rows)
+        with transaction(db):
+            merged += put_together(db)
         vacuum(db)
     except sqlite3.OperationalError as error:  # a full disk, or somebody who writes and does not end
         raise ArchiveError(f"the archive {path} is whole, but not smaller: {error}", path) from error
@@ -88,10 +92,20 @@ def _insert(db: sqlite3.Connection, unit: int, state: int, start: int, data: byt
     return start + len(data)
 
 
+def give_back(db: sqlite3.Connection) -> None:
+    """Make the file smaller by the pages that nothing is in; a few are left for what comes next.
+
+    Archives of the first versions cannot do that until they have been compacted.
+    """
+    if db.execute("pragma freelist_count").fetchone()[0] > _FEW:
+        db.execute("pragma incremental_vacuum").fetchall()
+
+
 def vacuum(db: sqlite3.Connection) -> bool:
     """Write the file anew with what is in it, and nothing of what was.
 
     False when somebody reads, so that the old bytes stay in the write-ahead log for a while.
     """
+    db.execute("pragma auto_vacuum = incremental")
     db.execute("vacuum")
     return not db.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

@@ -16,14 +16,16 @@ from backscroll.errors import ArchiveError
 __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "connect", "transaction"]
 
 OLDEST_SQLITE = (3, 35, 0)
+_PAGE = 8192  # bytes; bodies lie in long chains of pages
+_LOG = 8000  # pages that the write-ahead log may grow to before they are brought home
 BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 
 
 def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
     """Open an archive, making it when there is none. One written by a newer version is refused.
 
-    A shard is thrown away when its process dies, and nobody looks anything up in it: it is written in one
-    transaction that its owner ends, without care for the disk and without indexes.
+    A shard is thrown away when its process dies, and hardly anything is looked up in it: it is written in one
+    transaction that its owner ends, without care for the disk and without most indexes.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
@@ -34,12 +36,15 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         if is_new:
             path.chmod(0o600)
+            db.execute(f"pragma page_size = {_PAGE}")
+            db.execute(f"pragma auto_vacuum = {'none' if is_shard else 'incremental'}")
         db.execute(f"pragma journal_mode = {'memory' if is_shard else 'wal'}")
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma temp_store = memory")
         db.execute("pragma foreign_keys = on")
         db.execute("pragma mmap_size = 1073741824")
         db.execute("pragma cache_size = -32768")
+        db.execute(f"pragma wal_autocheckpoint = {_LOG}")
         if is_shard:
             db.execute("begin")
         _migrate(db, path)
@@ -51,7 +56,10 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
 
 
 def _drop_indexes(db: sqlite3.Connection) -> None:
-    names = db.execute("select name from sqlite_master where type = 'index' and sql is not null").fetchall()
+    names = db.execute(
+        "select name from sqlite_master where type = 'index' and sql is not null"
+        " and name not in ('kept_row_shared', 'kept_row_unit')"  # a blob is looked for before it is kept
+    ).fetchall()
     for (name,) in names:
         db.execute(f"drop index {name}")
 

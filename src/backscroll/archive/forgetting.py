@@ -10,6 +10,7 @@ from msgspec import Struct
 from backscroll.archive.barrier import ALONE, TELLING
 from backscroll.archive.bases import release_accounts, release_original
 from backscroll.archive.derive import Session
+from backscroll.archive.kept_rows import erase_rows
 from backscroll.archive.words import FIXED, Words
 
 __all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
@@ -23,7 +24,7 @@ class Forgotten(Struct):
     subagents: int
     messages: int
     units: int  # of which nothing is left
-    originals: int  # bytes of files that were kept
+    originals: int  # bytes of files and of rows that were kept
     shared: tuple[str, ...]  # files that tell of other sessions too: their originals are no longer kept
     is_erased: bool = False  # the bytes are gone from the archive's file, not only the rows
 
@@ -50,6 +51,7 @@ def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
     """
     release_original(db, number)
     db.execute("delete from raw where unit = ?", [number])
+    erase_rows(db, number)
     if kind not in ALONE or db.execute("select 1 from account where unit = ?", [number]).fetchone():
         return False
     _forget_unit(db, number)
@@ -63,6 +65,7 @@ def _forget_unit(db: sqlite3.Connection, number: int) -> None:
     accounts = db.execute("select number from account where unit = ?", [number]).fetchall()
     release_accounts(db, [account for (account,) in accounts])
     release_original(db, number)
+    erase_rows(db, number)
     db.execute("delete from unit where number = ?", [number])
 
 
@@ -102,6 +105,7 @@ def forget(db: sqlite3.Connection, session: Session) -> Forgotten:
     for number, _ in shared:
         release_original(db, number)
         db.execute("delete from raw where unit = ?", [number])
+        erase_rows(db, number)
         db.execute("update unit set mark_offset = null, mark_state = null where number = ?", [number])
     _erase_words(db)
     return erased
@@ -135,7 +139,13 @@ def _choose(db: sqlite3.Connection, key: dict[str, str]) -> None:
 
 
 def _kept(db: sqlite3.Connection, unit: int) -> int:
-    return int(db.execute("select coalesce(sum(size), 0) from raw where unit = ?", [unit]).fetchone()[0])
+    """Bytes of originals, of a file or of rows."""
+    row = db.execute(
+        "select (select coalesce(sum(size), 0) from raw where unit = :unit)"
+        " + (select coalesce(sum(size), 0) from kept_row where unit = :unit)",
+        {"unit": unit},
+    ).fetchone()
+    return int(row[0])
 
 
 def _units(db: sqlite3.Connection, session: Session) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:

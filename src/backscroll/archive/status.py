@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from backscroll.archive.bases import Plain
 from backscroll.archive.bodies import decoded, record_number
+from backscroll.archive.kept_rows import verify_rows
 
 __all__ = ["Status", "status", "verify"]
 
@@ -26,6 +27,9 @@ class Status(Struct):
     problems: int
     kept_bytes: int  # of original files
     kept_size: int  # what they take
+    rows: int  # of databases
+    rows_bytes: int  # what is in them
+    rows_size: int  # what they take
 
 
 def status(db: sqlite3.Connection, path: Path) -> Status:
@@ -46,6 +50,9 @@ def status(db: sqlite3.Connection, path: Path) -> Status:
         problems=one("select count(*) from problem"),
         kept_bytes=one("select coalesce(sum(size), 0) from raw"),
         kept_size=one("select coalesce(sum(length(body)), 0) from raw"),
+        rows=one("select count(*) from kept_row"),
+        rows_bytes=one("select coalesce(sum(size), 0) from kept_row"),
+        rows_size=one("select coalesce(sum(length(body)), 0) from kept_piece"),
     )
 
 
@@ -59,6 +66,7 @@ def verify(db: sqlite3.Connection) -> list[str]:
     for unit, offset, digest, base, body in db.execute("select unit, offset, sha256, base, body from raw"):
         if sha256(plain.original(base, body)).digest() != digest:
             found.append(f"the original of unit {unit} is damaged at byte {offset}")
+    found += verify_rows(db)
     for account, count, id_ in db.execute(
         "select number, messages, id from account where not is_former"
     ).fetchall():

@@ -54,6 +54,10 @@ def status(setup: Setup, as_json: bool) -> None:
         f"  {found.size / 1e6:,.1f} MB, of which {found.kept_size / 1e6:,.1f} MB hold"
         f" {found.kept_bytes / 1e6:,.1f} MB of original files"
     )
+    click.echo(
+        f"  {found.rows:,} rows of databases: {found.rows_bytes / 1e6:,.1f} MB"
+        f" in {found.rows_size / 1e6:,.1f} MB"
+    )
     click.echo(f"  {found.problems:,} problems met while reading; backscroll doctor names them")
 
 
@@ -83,17 +87,24 @@ def verify(setup: Setup, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
-    """Write a session's original files back, byte for byte, also when the tool has deleted them.
+    """Write a session's originals back, also when the tool has deleted them.
 
-    Nothing is overwritten.
+    Files come byte for byte. Of a database the session's rows come in a new one, laid out so that --root can
+    read the folder. Nothing is overwritten.
     """
     with setup.history() as history:
-        written = history.extract(ref, output)
+        done = history.extract(ref, output)
     if as_json:
-        sys.stdout.buffer.write(encoded({"files": [str(file) for file in written]}))
-        return
-    for file in written:
-        click.echo(file)
+        told = {"files": [str(file) for file in done.files], "rows": done.rows, "blanked": done.blanked}
+        sys.stdout.buffer.write(encoded(told))
+    else:
+        for file in done.files:
+            click.echo(file)
+    if done.blanked:
+        click.echo(
+            f"Left empty in what was written, because keys are never kept: {', '.join(done.blanked)}",
+            err=True,
+        )
 
 
 @command.command("forget")
@@ -139,9 +150,9 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def rebuild(setup: Setup, as_json: bool) -> None:
-    """Make sessions and search index anew from the original files that are kept.
+    """Make sessions and search index anew from the original files and rows that are kept.
 
-    What was read from databases stays as it was read. It can be stopped at any time.
+    It can be stopped at any time.
     """
     with setup.history() as history, Bar("Reading originals") as bar:
         try:

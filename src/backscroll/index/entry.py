@@ -25,9 +25,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     position: int
     names_branch: bool
-    fields: (
-        str  # JSON, of which the engine takes text with the least copying; open where more tags may follow
-    )
+    fields: bytes  # JSON, which the engine takes with the least copying; open where tags may follow
 
 
 class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
@@ -72,7 +70,7 @@ def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) ->
     if whose.workspace_name:
         common.append(tag("workspace", whose.workspace_name))
     branch = [tag("branch", whose.branch)] if whose.branch else []
-    begin = f'{{"session":{whose.session},'
+    begin = b'{"session":%d,' % whose.session
     end, end_with_branch = _tail(common), _tail([*common, *branch])
     title = whose.title if with_title else None
     for one in entries:
@@ -80,20 +78,20 @@ def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) ->
         if title:
             fields = _titled(fields, title)
             title = None
-        yield begin + fields + (end if one.names_branch else end_with_branch)
+        yield b"".join((begin, fields, end if one.names_branch else end_with_branch)).decode()
 
 
-def _opened(fields: _Fields) -> str:
+def _opened(fields: _Fields) -> bytes:
     """Without the brace that begins it, and the quote and the brace that end it."""
-    return _encode(fields)[1:-2].decode()
+    return _encode(fields)[1:-2]
 
 
-def _tail(tags: list[str]) -> str:
-    return f" {_encode(' '.join(tags)).decode()[1:]}}}"
+def _tail(tags: list[str]) -> bytes:
+    return b" %b}" % _encode(" ".join(tags))[1:]
 
 
-def _titled(text: str, title: str) -> str:
-    fields = msgspec.json.decode(f'{{{text}"}}', type=_Fields)
+def _titled(told: bytes, title: str) -> bytes:
+    fields = msgspec.json.decode(b'{%b"}' % told, type=_Fields)
     found = analyse(title)
     if fields.said:
         fields.said = f"{fields.said}\n{_cuttable(found)}"

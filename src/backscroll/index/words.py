@@ -31,7 +31,9 @@ _ASCII = bytes(range(128))
 # First bytes of the characters that need neither joining nor cutting: Latin, dashes, quotes, arrows.
 _SIMPLE = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
 # Beginnings of those that may have an accent, and not of the dashes, arrows and frames that tools draw.
-_ACCENTED = re.compile(rb"[\xc2-\xca\xe1\xea\xef]|\xe2[\x81\x82\x84\x86\x91-\x93\x9d\x9e\xb1]")
+_ACCENTED = re.compile(
+    rb"\xc2[\xaa\xb2\xb3\xb9\xba]|[\xc3-\xca\xe1\xea\xef]|\xe2[\x81\x82\x84\x86\x91-\x93\x9d\x9e\xb1]"
+)
 
 # Every byte as the kind of character it belongs to. Beyond ASCII all count as small letters: a dash
 # among them only makes a longer compound, of which the pieces are the same.

@@ -69,9 +69,12 @@ class Writer:
     def add_session(self, whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) -> None:
         """Add messages of one session, in order; the title goes with the first of them."""
         self._is_committed = False
+        add = self._writer.add_json
         for text in whole(whose, entries, with_title=with_title):
-            with _said_plainly():
-                self._writer.add_json(text)
+            try:
+                add(text)
+            except ValueError as error:
+                raise _not_written(error) from error
 
     def commit(self, watermark: str | None) -> None:
         """Let everybody see what was added and forgotten, all at once and for good."""
@@ -98,7 +101,11 @@ def _said_plainly() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise OSError(f"the index cannot be written: {error}") from error
+        raise _not_written(error) from error
+
+
+def _not_written(error: ValueError) -> OSError:
+    return OSError(f"the index cannot be written: {error}")
 
 
 def _whose(document: Document) -> Whose:

@@ -113,15 +113,15 @@ class History:
         from backscroll.archive.trouble import is_busy, trouble
         from backscroll.ingest.sync import sync
 
-        with self._archive.patience(None if wait else 0.0) as archive:
-            if archive is None:
-                return None
-            try:
+        try:
+            with self._archive.patience(None if wait else 0.0) as archive:
+                if archive is None:
+                    return None
                 report = sync(archive, self.roots(), progress, index=self._index)
-            except sqlite3.Error as error:
-                if wait or not is_busy(error):
-                    raise trouble(error, self.archive_path) from error
-                return None
+        except sqlite3.Error as error:
+            if wait or not is_busy(error):
+                raise trouble(error, self.archive_path) from error
+            return None
         if self._archive.unindexed(1) or not self._index_folder.exists():
             self._update_index()
         return report

@@ -69,7 +69,7 @@ def command(
                 progress=bar.step,
             )
         if history.is_index_behind():
-            click.echo("Not every session is in the search index yet; backscroll sync completes it.", err=True)
+            click.echo("Not every session is in the index yet; backscroll sync completes it.", err=True)
     if as_json:
         sys.stdout.buffer.write(encoded(search_document(found)))
         return

@@ -61,6 +61,7 @@ def _locked(folder: Path) -> sqlite3.Connection | None:
     """The folder's lock, held until it is closed; None when somebody holds it already."""
     db = sqlite3.connect(folder / _HELD, timeout=0, isolation_level=None, check_same_thread=False)
     try:
+        db.execute("pragma journal_mode = memory")  # nothing is written, also when the disk is full
         db.execute("begin exclusive")
     except sqlite3.OperationalError as error:
         db.close()

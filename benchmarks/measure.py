@@ -78,14 +78,14 @@ class _Looker(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self._pid, self._peak, self._stop = pid, 0, threading.Event()
+        self._pid, self._peak, self._ended = pid, 0, threading.Event()
 
     def run(self) -> None:
-        while not self._stop.wait(_EVERY):
+        while not self._ended.wait(_EVERY):
             self._peak = max(self._peak, private_memory(self._pid))
 
     def end(self) -> int:
-        self._stop.set()
+        self._ended.set()
         self.join()
         return self._peak
 
@@ -97,8 +97,12 @@ def _children() -> float:
 
 def _family(pid: int) -> Iterator[int]:
     yield pid
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in _read(children).split():
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:  # it has ended meanwhile
+        return
+    for task in tasks:
+        for child in _read(task / "children").split():
             yield from _family(int(child))
 
 

@@ -22,14 +22,13 @@ def find_secrets(
 ) -> list[Replaced]:
     """Every secret with its kind and all its places: first what is one, then where else it stands."""
     redaction = Redaction(kinds)
-    total = 2 * sum(map(weight, summaries))
-    done = 0
+    total, done = 2 * sum(map(weight, summaries)), 0
     for is_learned in (False, True):
         for summary in summaries:
             messages = archive.messages_of(summary)
             if not is_learned:
                 redaction.learn(messages)
-            else:
+            elif redaction.knows_any:
                 redaction.summary(summary)
                 for position, message in enumerate(messages):
                     redaction.message(message, summary.ref, position)

@@ -19,8 +19,13 @@ _UNESCAPED = re.compile(
 )
 
 
+_CONTROLS = bytes(code for code in (*range(32), 127) if code not in b"\t\n")
+
+
 def inert(text: str) -> str:
     """The text without escapes, control characters and marks that change how it is shown."""
+    if text.isascii() and len(text.encode().translate(None, _CONTROLS)) == len(text):
+        return text  # nearly all there is, and twenty times as fast
     return _HOSTILE.sub("", text.replace("\r\n", "\n"))
 
 

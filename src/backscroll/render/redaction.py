@@ -19,6 +19,7 @@ from backscroll.render.secrets import Finder, Kinds, Secret
 
 __all__ = ["Place", "Redaction", "Replaced", "strings_of"]
 
+_NAME = 200  # characters; longer texts are not expected to come again
 _SHORTEST = 8  # a shorter one may be any word, and is replaced only where it is called a secret
 _NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "secretkey", "privatekey",
           "accesskey", "authkey", "clientsecret", "accesstoken", "authtoken", "refreshtoken")  # fmt: skip
@@ -64,10 +65,20 @@ class Redaction:
 
     def learn(self, messages: Iterable[Message]) -> None:
         """Take note of what these messages hold."""
+        seen: set[str] = set()  # folders, branches and files, which nearly every message names again
         for message in messages:
             for name, text in strings_of(message):
+                if len(text) < _NAME:
+                    if text in seen and not name:
+                        continue
+                    seen.add(text)
                 for secret in self._found(name, inert(text)):
                     self._note(secret)
+
+    @property
+    def knows_any(self) -> bool:
+        """Whether there is anything to replace."""
+        return bool(self._known)
 
     def replaced(self) -> list[Replaced]:
         """What was replaced so far, by kind and number."""
@@ -161,8 +172,10 @@ class Redaction:
     def _found(self, name: str, text: str) -> list[Secret]:
         """What a text holds; one that is called a secret by its name may be one as a whole."""
         found = self._finder.find(text)
+        if found or not name:
+            return found
         plain = name.lower().replace("_", "").replace("-", "")
-        if not found and plain.endswith(_NAMES) and "\n" not in text and len(text) <= 400:
+        if plain.endswith(_NAMES) and "\n" not in text and len(text) <= 400:
             kind = "password" if "pass" in plain or "pwd" in plain else "key or token"
             if " " not in text and is_plausible(kind, text):
                 return [Secret(kind, "", text, 0, len(text.encode("utf-8", "replace")))]

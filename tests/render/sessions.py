@@ -1,0 +1,86 @@
+"""Sessions as values, with any text in any field."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
+from backscroll.render.turns import Begun, Ended, Event, Said
+
+__all__ = ["AT", "SUMMARY", "events", "message", "session", "texts"]
+
+AT = datetime(2026, 10, 3, 7, 0, tzinfo=UTC)
+SUMMARY = SessionSummary(
+    ref="claude-code:5e551011",
+    id="5e551011-0000-4000-8000-0000000000aa",
+    index=1,
+    source="claude-code",
+    platform="claude_code",
+    title="Why is the timetable off by one hour?",
+    workspace_path="/home/zoe/ferry",
+    workspace_name="ferry",
+    message_count=3,
+    created_at=AT,
+    updated_at=AT,
+    first_message_preview=None,
+    git_branch="main",
+    models=("claude-opus-4-8",),
+    version="2.1.290",
+    agent_ids=(),
+    parent_ref=None,
+    interaction_count=1,
+    acceptance_rate=None,
+    total_tokens=1234,
+    total_changes=2,
+    completeness="complete",
+    is_gone=False,
+)
+
+
+def message(role: Any, content: str = "", **fields: Any) -> Message:
+    return Message(id="m", role=role, content=content, origin=Origin("/x", "line 1"), timestamp=AT, **fields)
+
+
+def session(text: str) -> tuple[SessionSummary, list[Event]]:
+    """A session that has this text in every field a tool's file can fill."""
+    summary = replace(
+        SUMMARY, title=text, workspace_path=text, workspace_name=text, git_branch=text, models=(text,)
+    )
+    edit = Edit(text, (Hunk((text,), (text, text)),))
+    call = ToolCall(id="c", name=text, params={text: text, "command": text}, result=text, status="completed")
+    held = Attachment("image", text)
+    said = [
+        message("user", text, attachments=(held,)),
+        message("thinking", text),
+        message("assistant", text),
+        message("tool", text, tool=call),
+        message("tool", "", tool=replace(call, edits=(edit,), params={}), attachments=(held,)),
+        message("error", text),
+        message("system", text, kind=text, is_active=False),
+    ]
+    nested = replace(summary, parent_ref=summary.ref)
+    return summary, [
+        *(Said(place, 1, one) for place, one in enumerate(said)),
+        Begun(nested, True),
+        *(Said(place, 1, one) for place, one in enumerate(said[:3])),
+        Ended(nested),
+        Said(7, 1, message("assistant", "The end of it.")),
+    ]
+
+
+def events(*said: Message) -> list[Event]:
+    return [Said(place, 1, one) for place, one in enumerate(said)]
+
+
+_PIECES = [
+    "<script>alert(1)</script>", "</script>", "</pre>", "</details>", "<details>", "<!--", "-->",
+    "<![CDATA[", "<?", "<img src=x onerror=alert(1)>", "```", "````", "~~~", "`", "``", "\n", "\n\n",
+    "    ", "> ", "- ", "1. ", "# ", "=====", "---", "| a | b |\n|---|---|\n| <b> | c |",
+    "[x](javascript:alert(1))", "[x]: javascript:a", "![x](http://x/y.png)",
+    "![x](data:image/png;base64,AA)", "<http://x>", "[x][y]", "[y]: http://z \"<b>\"", "&lt;script&gt;",
+    "&#60;b&#62;", "\\<b>", "\\`", "\x1b[31m", "\x1b]0;x\x07", "\u202e", "\u200b", "\u2028", "\x00", "\r\n",
+    "\r", "\x85", "$x$", "@zoe", "é", "日本", "word", " ", "[", "](", ")", "*", "_", "<", ">", "&", "\"", "'",
+]  # fmt: skip
+texts = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=8)), max_size=12).map("".join)

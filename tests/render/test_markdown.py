@@ -1,0 +1,116 @@
+"""Markdown reads as it was meant, and no text reaches beyond its place."""
+
+import re
+
+import pytest
+from hypothesis import given
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.render.inert import inert
+from backscroll.render.markdown import markdown
+from backscroll.render.quoting import code_span, fenced, plain, safe
+from tests.render.sessions import SUMMARY, events, message, session, texts
+
+# What we write ourselves, with any escaped text in it.
+OURS = re.compile(
+    r"(?:<details(?: open)?>\n)?(?:<summary>(?:[^<]|</?b>|</?code>)*</summary>\n?)?|</details>\n?"
+    r"|<details>\n<summary>Result</summary>\n?"
+)
+
+
+class Trusting(MarkdownIt):
+    """A parser that believes everything, as the most careless reader would."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802  the library's own name
+        return True
+
+
+def parsed(page: str) -> list[Token]:
+    return Trusting("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(page)
+
+
+def every(tokens: list[Token]) -> list[Token]:
+    return [part for token in tokens for part in (token, *(token.children or ()))]
+
+
+@given(texts)
+def test_no_text_brings_html_pictures_or_strange_links(text: str) -> None:
+    summary, said = session(text)
+    page = "".join(markdown(summary, said))
+    for token in every(parsed(page)):
+        assert token.type not in ("html_inline", "image"), page
+        assert token.type != "html_block" or OURS.fullmatch(token.content), token.content
+        href = str(token.attrs.get("href", "")) if token.type == "link_open" else ""
+        assert re.match(r"(?:https?://|mailto:|#|[^:]*$)", href, re.IGNORECASE), href
+
+
+@given(texts)
+def test_every_fold_is_closed_and_the_end_is_reached(text: str) -> None:
+    summary, said = session(text)
+    tokens = parsed("".join(markdown(summary, said)))
+    blocks = "".join(token.content for token in tokens if token.type == "html_block")
+    assert blocks.count("<details") == blocks.count("</details>")
+    assert tokens[-2].content == "The end of it."
+    assert tokens[-2].level == 1
+
+
+@given(texts)
+def test_what_a_tool_printed_is_shown_to_the_letter(text: str) -> None:
+    summary, said = session(text)
+    fences = [token.content for token in parsed("".join(markdown(summary, said))) if token.type == "fence"]
+    shown = inert(text).removesuffix("\n") + "\n"
+    if inert(text).strip():
+        assert fences.count(shown.replace("\x00", "\ufffd")) >= 3  # thinking, results, the command
+
+
+@given(texts)
+def test_a_title_is_one_heading(text: str) -> None:
+    tokens = parsed(f"# x{plain(text)}x\n")
+    assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
+
+
+@given(texts)
+def test_a_code_span_is_nothing_but_code(text: str) -> None:
+    span = code_span(text)
+    parts = every(parsed(f"a {span} b"))
+    assert {part.type for part in parts} <= {
+        "paragraph_open", "inline", "paragraph_close", "text", "code_inline",
+    }  # fmt: skip
+    assert bool(span) == (sum(part.type == "code_inline" for part in parts) == 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Use `Vec<T>` and **bold**.", "Use `Vec<T>` and **bold**."),
+        ("a <b>x</b>", r"a \<b>x\</b>"),
+        ("```rust\nlet x: Vec<T>;\n```", "```rust\nlet x: Vec<T>;\n```"),
+        ("```py\nnever closed", "```py\nnever closed\n```"),
+        ("# Big\n\ntext", "#### Big\n\ntext"),
+        ("| a |\n|---|\n| <i> |", "| a |\n|---|\n| \\<i> |"),
+        ("![p](http://x/p.png)", r"\![p](http://x/p.png)"),
+        ("- one\n  - two", "- one\n  - two"),
+    ],
+)
+def test_markdown_stays_markdown(said: str, kept: str) -> None:
+    assert safe(said) == f"{kept}\n"
+
+
+def test_what_cannot_be_made_harmless_is_fenced() -> None:
+    assert safe("[x](javascript:alert(1))") == fenced("[x](javascript:alert(1))")
+
+
+def test_a_fence_is_longer_than_any_inside() -> None:
+    assert fenced("a\n`````\nb", "text").startswith("``````text\n")
+
+
+def test_an_edit_is_a_diff() -> None:
+    edit = Edit("/ferry/board.py", (Hunk(("old",), ("new",), 3, 3),))
+    call = ToolCall(id="c", name="Edit", params={}, result="ok", status="completed", edits=(edit,))
+    page = "".join(markdown(SUMMARY, events(message("tool", tool=call))))
+    assert (
+        "```diff\n--- /home/zoe/ferry/board.py\n+++ /home/zoe/ferry/board.py\n@@ -3,1 +3,1 @@\n-old\n+new\n```"
+        in page
+    )

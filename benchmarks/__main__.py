@@ -27,16 +27,15 @@ def main(arguments: list[str]) -> int:
         problems.append("the network could not be switched off here")
     stage = Stage(options.scale, keep=options.keep)
     print(machine(), "\n", sep="")
+    # Before any question adds to the archive.
+    wrong = check.disagreements(stage) if options.check else []
+    problems += wrong
     figures = _measured(stage, options.names or QUESTIONS)
     beside = list(_peers(stage, problems)) if with_peers else []
     print("\n", (markdown if options.markdown else table)(figures, beside), "\n", sep="")
     print(_conditions(stage, with_peers=with_peers))
-    if options.check:
-        wrong = check.disagreements(stage)
-        print(
-            "\n".join(wrong) or "An independent count of the files agrees with the archive, which verifies."
-        )
-        problems += wrong
+    if options.check and not wrong:
+        print("An independent count of the files agrees with the archive, which verifies.")
     for problem in problems:
         print(problem)
     return bool(problems)

@@ -67,7 +67,7 @@ def _counted(root: Path) -> Counter[str]:
                 if "usage" in message:
                     used = sum(message["usage"].get(name) or 0 for name in _COUNTS)
                     tokens[message["id"]] = max(tokens.get(message["id"], 0), used)
-                if not is_agent and not record.get("isSidechain"):
+                if not is_agent:
                     counted.update(_said(record, message))
         counted["sessions"] += has_message and not is_agent
     counted["tokens"] = sum(tokens.values())

@@ -20,7 +20,7 @@ def figures(stage: Stage) -> Iterator[Figure]:
         wanted=100,
         times=3.5,
         more_is_better=True,
-        processor=size / MB / ran.processor,
+        processor=ran.processor,
     )
     yield Figure(
         key="memory",

@@ -31,7 +31,7 @@ def figures(stage: Stage) -> Iterator[Figure]:
 
 def _figure(key: str, what: str, ran: Ran, wanted: float) -> Figure:
     return Figure(
-        key=key, what=what, value=ran.wall * 1000, unit="ms", wanted=wanted, processor=ran.processor * 1000
+        key=key, what=what, value=ran.wall * 1000, unit="ms", wanted=wanted, processor=ran.processor
     )
 
 

@@ -45,9 +45,7 @@ def figures(stage: Stage) -> Iterator[Figure]:
         ("cursor refresh", "Cursor 500 MB, nothing new, in process", nothing.wall, nothing.processor, 100),
         ("cursor append", "Cursor 500 MB, one bubble more to found, in process", *more, 300),
     ):
-        yield Figure(
-            key=key, what=what, value=wall * 1000, unit="ms", wanted=wanted, processor=processor * 1000
-        )
+        yield Figure(key=key, what=what, value=wall * 1000, unit="ms", wanted=wanted, processor=processor)
 
 
 def _one_more(history: History, root: Path) -> tuple[float, float]:

@@ -17,7 +17,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     wanted: float | None = None
     times: float | None = None  # how many times better than agentsview is wanted
     more_is_better: bool = False
-    processor: float | None = None  # the processor's time for it, in the same unit
+    processor: float | None = None  # seconds of the processor's time for it, all processes together
 
     @property
     def is_met(self) -> bool:
@@ -72,7 +72,7 @@ def _row(one: Figure, others: dict[str, float]) -> tuple[str, ...]:
     return (
         one.what,
         spelled(one.value, one.unit),
-        spelled(one.processor, one.unit) if one.processor is not None else "",
+        _seconds(one.processor) if one.processor is not None else "",
         spelled(one.wanted, one.unit) if one.wanted is not None else "",
         ("yes" if is_met else "no") if has_target else "",
         spelled(others["agentsview"], one.unit) if "agentsview" in others else "",
@@ -84,6 +84,10 @@ def _row(one: Figure, others: dict[str, float]) -> tuple[str, ...]:
 def say(what: str, measured: str, wanted: str) -> None:
     """One line, for benchmarks that tell more than figures."""
     print(f"{what:<58} {measured:>14}   wanted {wanted}")
+
+
+def _seconds(value: float) -> str:
+    return spelled(value, "s") if value >= 1 else spelled(value * 1000, "ms")
 
 
 def spelled(value: float, unit: str) -> str:

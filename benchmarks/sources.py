@@ -25,7 +25,7 @@ def figures(stage: Stage) -> Iterator[Figure]:
             unit="MB/s",
             wanted=150,
             more_is_better=True,
-            processor=size / MB / took.processor,
+            processor=took.processor,
         )
     yield _large_session()
     yield from _cursor()

@@ -55,7 +55,7 @@ def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
 def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Account]]:
     """The accounts of every subagent that has a unit of its own."""
     rows = db.execute(
-        f"{_QUERY} and coalesce(a.parent_id, a.found_parent) = ? and a.platform = ? and a.is_agent",
+        f"{_QUERY} and coalesce(a.parent_id, a.found_parent) = ? and a.platform = ? and a.is_agent = 1",
         [session.id, session.platform],
     )
     found: dict[str, list[Account]] = {}

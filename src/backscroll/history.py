@@ -1,5 +1,6 @@
 """The library: everything a face can do is a method here."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 _LARGEST_PAGE = 1000
+_WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _check_page(limit: int, offset: int) -> None:
@@ -152,17 +154,29 @@ class History:
     ) -> "Iterator[Said]":
         """A session's last messages, then every one that comes, until told to stop.
 
-        Without a ref it is the session with the newest activity. ``everything`` tells abandoned branches and
-        injected text as well.
+        Without a ref it is the session with the newest activity. One that is not there yet is waited for: any
+        at all, or the one with a whole id. ``everything`` tells abandoned branches and injected text as well.
         """
-        from backscroll.archive import Filter
         from backscroll.ingest.follow import follow
 
-        if ref is None and self._archive.count(Filter()) == 0:
-            raise SessionNotFoundError("there is no session to follow yet", "")
-        summary = self.find("1" if ref is None else ref)
+        if not self.is_awaited(ref):
+            summary = self.find("1" if ref is None else ref)
+            ref = summary.ref
+
+        def find() -> SessionSummary | None:
+            return None if self.is_awaited(ref) else self.find("1" if ref is None else ref)
+
         touched = self._watcher().touched(stop or Event())
-        return follow(self._archive, summary, touched, last=last, everything=everything)
+        return follow(self._archive, find, touched, last=last, everything=everything)
+
+    def is_awaited(self, ref: str | None) -> bool:
+        """Whether there is no such session yet, but one may begin: any at all, or one with this whole id."""
+        from backscroll.archive import Filter
+
+        if ref is None:
+            return self._archive.count(Filter()) == 0
+        id_ = ref.rpartition(":")[2]
+        return _WHOLE_ID.fullmatch(id_) is not None and not self._archive.find(id_)
 
     def _watcher(self) -> "Watcher":
         from backscroll.ingest.watch import Watcher

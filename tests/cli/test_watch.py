@@ -188,10 +188,24 @@ def test_a_followed_session_for_programs_is_an_object_per_message(shell: Shell) 
     assert (answered["position"], answered["status"]) == (2, "completed")
 
 
-def test_without_any_session_there_is_nothing_to_follow(shell: Shell) -> None:
+def test_a_session_that_has_not_begun_is_waited_for(shell: Shell) -> None:
+    content = shell.path.read_bytes()
     shell.path.unlink()
-    ran = shell.run("tail")
-    assert (ran.code, ran.out, ran.err) == (1, "", "there is no session to follow yet\n")
+    shell.run("sync")
+    with shell.start("tail") as any_one:
+        assert any_one.said() == "Waiting for a session to begin. Ctrl-C ends it."
+        other = Transcript("20000000-0000-4000-8000-000000000000", seed=2).user("Somebody else")
+        other.write(shell.path.parents[2])
+        assert any_one.line().endswith("── user")
+        assert any_one.line() == "Somebody else"
+        assert any_one.end() == 0
+    with shell.start("tail", ONE) as this_one:
+        assert this_one.said() == f"Waiting for {ONE} to begin. Ctrl-C ends it."
+        shell.path.write_bytes(content)
+        told = [this_one.line() for _ in range(4)]
+        assert (told[0][8:], told[1]) == (" ── user", "Why is it late?")
+        assert (told[2][8:], told[3]) == (" ── assistant", "Hm.")
+        assert this_one.end() == 0
 
 
 def test_an_unknown_session_cannot_be_followed(shell: Shell) -> None:

@@ -12,10 +12,12 @@ from typing import Any, Self
 import pytest
 import watchfiles
 
+from backscroll.archive import Archive
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.ingest.follow import Said
 from backscroll.ingest.watch import Change
+from backscroll.model import Message, SessionSummary
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, calls
 from backscroll.testing.database import living
@@ -256,3 +258,58 @@ def test_without_a_ref_the_newest_session_is_followed(place: Place, session: Tra
     Transcript(TWO, seed=2, start=session.now + timedelta(hours=1)).user("newer").write(place.claude)
     with place.follow() as following:
         assert following.next().message.content == "newer"
+
+
+def test_a_long_session_is_followed_without_reading_what_was_told(
+    place: Place, session: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(600):
+        session.user(f"question {number}").assistant(f"answer {number}")
+    place.append(session)
+    starts: list[int] = []
+    messages_of = Archive.messages_of
+
+    def noted(self: Archive, summary: SessionSummary, *start: int) -> Iterator[Message]:
+        starts.extend(start)  # who follows says where to begin
+        return messages_of(self, summary, *start)
+
+    monkeypatch.setattr(Archive, "messages_of", noted)
+    with place.follow(ONE, last=2) as following:
+        assert [following.next().position for _ in range(2)] == [1200, 1201]
+        place.append(session.user("and one more"))
+        said: Said = following.next()
+        place.append(session.assistant(tools=[calls.bash("ls")]))
+        asked: Said = following.next()
+        place.append(session.result(session.tool_ids[-1], "a.py").user("thanks"))
+        more = [following.next() for _ in range(2)]
+    assert (said.position, said.message.content) == (1202, "and one more")
+    assert (asked.position, [one.position for one in more]) == (1203, [1203, 1204])
+    assert min(starts) > 1100
+
+
+def test_a_session_told_anew_tells_only_what_is_new(place: Place) -> None:
+    home = cursor.Home(place.cursor, seed=4)
+    said = [cursor.user("Count the gulls"), cursor.assistant("Seven."), cursor.user("Again")]
+    id_ = home.composer(said[:2], name="Gulls").id
+    home.write()
+    with place.follow(id_, last=1) as following:
+        assert following.next().message.content == "Seven."
+        later = cursor.Home(place.cursor, seed=4)
+        later.composer(said, name="Gulls")
+        later.write()
+        news: Said = following.next()
+        assert (news.position, news.message.content) == (2, "Again")
+        assert following.rest() == []
+
+
+def test_a_subagent_is_followed_by_its_own_id(place: Place, session: Transcript) -> None:
+    session.subagent("Look it up", agent_id="abc1234").assistant("Found it.")
+    agent = session.agents[0]
+    path = agent.write(place.claude)
+    with place.follow("abc1234", last=5) as following:
+        assert [following.next().message.content for _ in range(2)] == ["Look it up", "Found it."]
+        size = path.stat().st_size
+        agent.assistant("And more.")
+        with path.open("ab") as file:
+            file.write(agent.lines()[size:])
+        assert following.next().message.content == "And more."

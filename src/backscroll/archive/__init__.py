@@ -430,6 +430,10 @@ class Archive:
         """The subagents below a session, each with the id of the call that started it, where it is known."""
         return nesting.agents_started(self._db, Session(summary.platform, summary.id))
 
-    def messages_of(self, summary: SessionSummary) -> Iterator[Message]:
-        """Every message of a session, in order."""
-        return reading.messages_of(self._db, summary)
+    def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """The messages of a session from a position on, in order; see `reading.messages_of`."""
+        return reading.messages_of(self._db, summary, start)
+
+    def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
+        """Which account tells of a session, if only one does, and how many messages there are."""
+        return reading.extent(self._db, summary)

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from backscroll.model import Message, SessionSummary, TokenUsage
 __all__ = [
     "by_number",
     "count",
+    "extent",
     "find",
     "messages_of",
     "numbered",
@@ -140,12 +142,29 @@ def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Sessio
     return {row[-1]: _summary(row, None) for row in rows}
 
 
-def messages_of(db: sqlite3.Connection, summary: SessionSummary) -> Iterator[Message]:
-    """Every message of a session or a subagent, in order, as it stands today.
+def messages_of(db: sqlite3.Connection, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+    """The messages of a session or a subagent from a position on, in order, as they stand today.
 
-    Told by one account, as nearly all are, they come piece by piece and are never all in memory.
+    Told by one account, as nearly all are, they come piece by piece and are never all in memory, and what is
+    before the position is not read.
     """
     accounts, agent_id = _accounts(db, summary)
+    if start and len(accounts) == 1 and agent_id is None:
+        # With the one before it, which may be of the same response.
+        some = _with_usage(_read(db, accounts[0], start - 1), usage_of(db, accounts[0].number))
+        return islice(some, 1, None)
+    return islice(_messages_of(db, accounts, agent_id), start, None)
+
+
+def extent(db: sqlite3.Connection, summary: SessionSummary) -> tuple[int | None, int]:
+    """Which account tells of a session and how many messages it has; None when there are several."""
+    accounts, agent_id = _accounts(db, summary)
+    if len(accounts) == 1 and agent_id is None:
+        return accounts[0].number, accounts[0].messages
+    return None, sum(1 for _ in _messages_of(db, accounts, agent_id))
+
+
+def _messages_of(db: sqlite3.Connection, accounts: list[Account], agent_id: str | None) -> Iterator[Message]:
     told = [_read(db, account) for account in accounts]
     if agent_id is not None:
         told = [(message for message in own if message.agent_id == agent_id) for own in told]
@@ -174,19 +193,25 @@ def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Acc
     return told_by(accounts_of(db, parent)), summary.id
 
 
-def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
+def _read(db: sqlite3.Connection, account: Account, start: int = 0) -> Iterator[Message]:
     """Messages with what was said of them later: whether they are still shown, and whose they are."""
+    at = db.execute(
+        "select position from chunk where account = ? and position <= ? order by position desc limit 1",
+        [account.number, start],
+    ).fetchone()
+    begin = at[0] if at is not None else 0
     changed = {
         place: (bool(active), copied)
         for place, active, copied in db.execute(
             "select position, is_active, text from message left join word on number = copied_from"
-            " where account = ? and (not is_active or copied_from is not null)",
-            [account.number],
+            " where account = ? and position >= ? and (not is_active or copied_from is not null)",
+            [account.number, start],
         )
     }
     plain = Plain(db)
     for first, body in db.execute(
-        "select position, body from chunk where account = ? order by position", [account.number]
+        "select position, body from chunk where account = ? and position >= ? order by position",
+        [account.number, begin],
     ):
         messages = decoded(plain.chunk(body))
         for place, amended in db.execute(
@@ -194,7 +219,8 @@ def _read(db: sqlite3.Connection, account: Account) -> Iterator[Message]:
             [account.number, first, first + len(messages) - 1],
         ):
             messages[place - first] = unpack(amended)[0]
-        for place, message in enumerate(messages, start=first):
+        passed = max(0, start - first)
+        for place, message in enumerate(messages[passed:], start=first + passed):
             active, copied = changed.get(place, (True, None))
             if active is not message.is_active or copied != message.copied_from:
                 message = replace(message, is_active=active, copied_from=copied)

@@ -32,8 +32,8 @@ _WIDTH = 160
 def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
     """Follow a session while it is being held.
 
-    Without REF it is the one with the newest activity. A tool call is a line, and another when its answer
-    comes. Ctrl-C ends it.
+    Without REF it is the one with the newest activity. A whole id may be of a session that has not begun yet:
+    it is waited for. A tool call is a line, and another when its answer comes. Ctrl-C ends it.
 
     Example:
 
@@ -42,6 +42,8 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
     try:
         with setup.history() as history:
             bring_up_to_date(history)
+            if history.is_awaited(ref):
+                click.echo(f"Waiting for {ref or 'a session'} to begin. Ctrl-C ends it.", err=True)
             for said in history.follow(ref, last=lines, everything=as_json):
                 if as_json:
                     document = message_document(said.message, said.position)

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= auto
 
-.PHONY: setup run test lint bench fuzz soak lock clean
+.PHONY: setup run test lint bench bench-large fuzz soak lock clean
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/.installed
@@ -39,7 +39,11 @@ lint: $(VENV)/.tested
 	@$(BIN)/mypy
 
 bench: $(VENV)/.tested
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+# Ten thousand sessions, 5 GB: needs 15 GB of room and half an hour.
+bench-large: $(VENV)/.tested
+	@$(BIN)/python -m benchmarks --scale L --check $(ARGS)
 
 fuzz: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from benchmarks import check, peers
+from benchmarks import check, page, peers
 from benchmarks.figures import Beside, Figure, markdown, table
 from benchmarks.machine import machine
 from benchmarks.offline import is_offline, run_offline
 from benchmarks.stage import Stage
 
 # A question is a module with `figures(stage)`; in this order, since the last of them add to the archive.
-QUESTIONS = ("cold", "refresh", "commands", "words", "exact", "append", "editor", "sources")
+QUESTIONS = ("cold", "refresh", "commands", "words", "exact", "append", "editor", "watch", "sources")
 
 
 def main(arguments: list[str]) -> int:
@@ -26,19 +26,26 @@ def main(arguments: list[str]) -> int:
             return code
         problems.append("the network could not be switched off here")
     stage = Stage(options.scale, keep=options.keep)
-    print(machine(), "\n", sep="")
+    print(about := machine(), "\n", sep="", flush=True)
     # Before any question adds to the archive.
     wrong = check.disagreements(stage) if options.check else []
-    problems += wrong
     figures = _measured(stage, options.names or QUESTIONS)
     beside = list(_peers(stage, problems)) if with_peers else []
-    print("\n", (markdown if options.markdown else table)(figures, beside), "\n", sep="")
-    print(_conditions(stage, with_peers=with_peers))
-    if options.check and not wrong:
-        print("An independent count of the files agrees with the archive, which verifies.")
-    for problem in problems:
+    conditions = _conditions(stage, with_peers=with_peers)
+    if options.check:
+        conditions += f" {_verdict(wrong)}"
+    print("\n", table(figures, beside), "\n\n", conditions, sep="")
+    if options.write:
+        page.write(stage.scale, "\n\n".join([f"{about}.", conditions, markdown(figures, beside)]))
+    for problem in problems + wrong:
         print(problem)
-    return bool(problems)
+    return bool(problems or wrong)
+
+
+def _verdict(wrong: list[str]) -> str:
+    if wrong:
+        return "An independent count of the files does not agree with the archive."
+    return "An independent count of the files agrees with the archive, which verifies."
 
 
 def _measured(stage: Stage, names: Sequence[str]) -> list[Figure]:
@@ -76,7 +83,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="use the archive of the last run")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave the other programs out")
     parser.add_argument("--check", action="store_true", help="count the files independently, and compare")
-    parser.add_argument("--markdown", action="store_true", help="print the table for a page")
+    parser.add_argument("--write", action="store_true", help=f"put the figures into {page.PAGE.name}")
     return parser.parse_args(arguments)
 
 

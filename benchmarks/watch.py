@@ -6,22 +6,38 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import claude_code
 from backscroll.testing.claude_code import Transcript
+from benchmarks.figures import Figure
+from benchmarks.measure import share
+from benchmarks.stage import Stage
 
-__all__ = ["measure"]
+__all__ = ["figures", "measure"]
 
 _CODE = "from backscroll.cli import main; main()"
 _TIMES = 300
+_FEW = 60
 _LONGEST = 20.0
 _PARTS = {"fastest": 0.0, "half": 0.5, "p95": 0.95, "p99": 0.99, "slowest": 0.9999}
 
 
-def measure(sessions: int = 1000) -> list[float]:
+def figures(stage: Stage) -> Iterator[Figure]:
+    times = measure(times=_FEW)
+    yield Figure(
+        key="watch",
+        what="written to found by another process while watching, p95",
+        value=share(times, 0.95) * 1000,
+        unit="ms",
+        wanted=300,
+    )
+
+
+def measure(sessions: int = 1000, *, times: int = _TIMES) -> list[float]:
     """Seconds until a message can be found, for several messages, in a history of so many sessions."""
     folder = Path(tempfile.mkdtemp(prefix="backscroll-watch-"))
     try:
@@ -42,7 +58,7 @@ def measure(sessions: int = 1000) -> list[float]:
                 assert watch.stderr is not None
                 watch.stderr.readline()
                 time.sleep(2)
-                return [_until_found(history, session, path, f"zeppelin{place}") for place in range(_TIMES)]
+                return [_until_found(history, session, path, f"zeppelin{place}") for place in range(times)]
             finally:
                 watch.kill()
                 watch.communicate()

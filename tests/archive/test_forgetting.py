@@ -49,7 +49,7 @@ class Place:
         db = sqlite3.connect(self.home / "archive.db")
         found = [
             body
-            for table in ("chunk", "raw", "amendment")
+            for table in ("chunk", "raw", "amendment", "kept_piece")
             for (body,) in db.execute(f"select body from {table}")  # noqa: S608 - names are ours
         ]
         db.close()

@@ -98,7 +98,7 @@ def give_back(db: sqlite3.Connection) -> None:
     Archives of the first versions cannot do that until they have been compacted.
     """
     if db.execute("pragma freelist_count").fetchone()[0] > _FEW:
-        db.execute("pragma incremental_vacuum").fetchall()
+        db.executescript("pragma incremental_vacuum")  # which goes on for as many steps as there are pages
 
 
 def vacuum(db: sqlite3.Connection) -> bool:

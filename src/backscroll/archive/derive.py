@@ -36,17 +36,14 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
         "insert or ignore into changed select number, compared from account where number = ?",
         [(number,) for number in accounts],
     )
+    _find_shared(db)
     found: set[Session] = set()
     for query in (
         "select platform, session from kin where number in (select account from changed)",
-        "select distinct a.platform, a.session"
-        " from changed c cross join message m on m.account = c.account and m.position >= c.compared"
-        " cross join message o on o.record = m.record join kin a on a.number = o.account"
-        " where o.account <> m.account",
-        "select distinct a.platform, a.session"
-        " from changed c cross join response r on r.account = c.account cross join response o on o.id = r.id"
-        " join kin a on a.number = o.account"
-        " where o.account <> r.account and (c.compared = 0 or r.is_copy is null)",
+        "select distinct a.platform, a.session from shared s cross join message m on m.record = s.record"
+        " join kin a on a.number = m.account",
+        "select distinct a.platform, a.session from repeated r cross join response o on o.id = r.id"
+        " join kin a on a.number = o.account",
         "select distinct a.platform, a.session"
         " from changed c join account own on own.number = c.account join naming n on n.unit = own.unit"
         " join message m on m.record = n.record join kin a on a.number = m.account",
@@ -56,6 +53,24 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
     ):
         found |= {Session(platform, id_) for platform, id_ in db.execute(query)}
     return found
+
+
+def _find_shared(db: sqlite3.Connection) -> None:
+    """The records and the responses of changed accounts that other accounts have too, or had."""
+    db.execute("create temp table if not exists shared (record integer primary key)")
+    db.execute("create temp table if not exists repeated (id integer primary key)")
+    db.execute("delete from shared")
+    db.execute("delete from repeated")
+    db.execute(
+        "insert or ignore into shared select m.record from changed c cross join message m"
+        " on m.account = c.account and m.position >= c.compared where exists"
+        " (select 1 from message o where o.record = m.record and o.account <> m.account)"
+    )
+    db.execute(
+        "insert or ignore into repeated select r.id from changed c cross join response r"
+        " on r.account = c.account where (c.compared = 0 or r.is_copy is null) and (r.is_copy = 1"
+        " or exists (select 1 from response o where o.id = r.id and o.account <> r.account))"
+    )
 
 
 def settle(db: sqlite3.Connection) -> None:
@@ -95,13 +110,6 @@ def mark_copies(db: sqlite3.Connection, foreign: dict[int, set[str]]) -> None:
     Copies are stamped anew, so the earliest time decides; then an account whose file calls the line another
     session's (``foreign``: ids that an account's lines name beside its own); then the one that began first.
     """
-    db.execute("create temp table if not exists shared (record integer primary key)")
-    db.execute("delete from shared")
-    db.execute(
-        "insert or ignore into shared select m.record from changed c cross join message m"
-        " on m.account = c.account and m.position >= c.compared where exists"
-        " (select 1 from message o where o.record = m.record and o.account <> m.account)"
-    )
     rows = db.execute(
         "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
         " a.id, coalesce(min(first.at), ?)"

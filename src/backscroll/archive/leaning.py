@@ -26,8 +26,12 @@ class _Told(NamedTuple):
     messages: int
 
 
-def lean(db: sqlite3.Connection) -> None:
-    """Store those of the changed accounts that mostly repeat another so that they lean on it."""
+def lean(db: sqlite3.Connection) -> bool:
+    """Store those of the changed accounts that mostly repeat another so that they lean on it.
+
+    True when there were any, so that the archive has room to give back.
+    """
+    found = False
     for account, shared in _sharing(db):
         told = _told(db, account)
         if told is None or max(shared.values()) < told.messages * _MOST or _is_bound(db, told):
@@ -36,6 +40,8 @@ def lean(db: sqlite3.Connection) -> None:
         if base is not None:
             _lean_chunks(db, told, base)
             _lean_originals(db, told, base)
+            found = True
+    return found
 
 
 def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, int]]]:

@@ -96,15 +96,8 @@ def usage_of(db: sqlite3.Connection, account: int) -> dict[int, TokenUsage]:
 def find_makers(db: sqlite3.Connection) -> None:
     """Of the responses of changed accounts that others tell of too, say who made each first: there it counts.
 
-    Which accounts changed `derive` has noted, and whose the messages are is known by now.
+    Which those are `derive` has noted, and whose the messages are is known by now.
     """
-    db.execute("create temp table if not exists repeated (id integer primary key)")
-    db.execute("delete from repeated")
-    db.execute(
-        "insert or ignore into repeated select r.id from changed c cross join response r"
-        " on r.account = c.account where (c.compared = 0 or r.is_copy is null) and (r.is_copy = 1"
-        " or exists (select 1 from response o where o.id = r.id and o.account <> r.account))"
-    )
     db.execute(
         "update response set is_copy = 0 where is_copy is null and account in (select account from changed)"
     )

@@ -1,180 +1,95 @@
-"""What searching costs: ``python -m benchmarks.search [MESSAGES]``.
+"""Where the time of a search goes: ``python -m benchmarks.search [S|L]``, on the archive of the last run.
 
-The messages are those of a made history, taken again with other session numbers
-until there are enough of them; every tool's output gets an id of its own, as
-real ones have, so that the dictionary grows with the history.
+Words are rare, middling or common by how many messages have them. Each query is told as fast as when
+least disturbed, by the clock and by the processor's time of all threads.
 """
 
 import random
 import re
-import shutil
-import statistics
 import sys
 import time
-from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
+from collections import Counter
+from typing import Any
 
-import msgspec
-
-from backscroll.index import Document, Index, exact, parse, regex
-from backscroll.index.snippet import snippet
-from backscroll.index.spans import spans_of
+from backscroll.history import History
 from backscroll.ingest.indexing import searchable
-from backscroll.model import fold
-from backscroll.sources import named
-from backscroll.testing import claude_code
 from benchmarks.figures import say
-from benchmarks.histories import FOLDER, MB, made
+from benchmarks.measure import share
+from benchmarks.stage import Stage
 
-MESSAGES = 300_000
 _RUNS = 3
-_QUERIES = 150
-_COMMIT = 100_000  # messages
+_QUERIES = 40
+_SESSIONS = 150  # that words are taken from
+_SHARES = {"rare": (0.0, 0.002), "middling": (0.002, 0.05), "common": (0.05, 1.0)}
+_WORD = re.compile(r"[a-z]{3,}")
 
 
-def documents() -> list[Document]:
-    """Every message of a history of a thousand sessions."""
-    kept = FOLDER / "documents.msgpack"
-    if kept.exists():
-        return msgspec.msgpack.decode(kept.read_bytes(), type=list[Document])
-    root = made("claude", lambda folder: claude_code.history(folder, sessions=1000, seed=1))
-    source = named("claude-code")
-    found: list[Document] = []
-    readings = (reading for unit in source.units(root) for reading in fold(source.read(unit)).readings)
-    for number, reading in enumerate(readings):
-        workspace = reading.closing.workspace
-        for position, message in enumerate(reading.messages):
-            tool, at = message.tool, message.timestamp
-            found.append(
-                Document(
-                    session=number,
-                    position=position,
-                    role=message.role,
-                    kind=message.kind,
-                    source=source.name,
-                    at=int(at.timestamp() * 1000) if at else None,
-                    text=searchable(message),
-                    tool=tool.name if tool else None,
-                    model=message.model,
-                    branch=message.git_branch,
-                    workspace_hash=workspace.hash if workspace else "unknown",
-                    workspace_name=workspace.name if workspace else None,
-                    paths=tuple(edit.path for edit in tool.edits) if tool else (),
-                    is_error=tool is not None and tool.is_error,
-                    is_edit=bool(tool and tool.edits),
-                )
-            )
-    kept.write_bytes(msgspec.msgpack.encode(found))
-    return found
+def words(history: History, rng: random.Random) -> dict[str, list[str]]:
+    """Words of some sessions, by how common they are there."""
+    sessions = history.list_sessions(limit=1000).data
+    met: Counter[str] = Counter()
+    messages = 0
+    for summary in rng.sample(sessions, min(_SESSIONS, len(sessions))):
+        for message in history.get_session(summary.ref).messages:
+            messages += 1
+            met.update(set(_WORD.findall(searchable(message)[:20_000].lower())))
+    return {
+        name: sorted(word for word, count in met.items() if least <= count / messages < most)
+        for name, (least, most) in _SHARES.items()
+    }
 
 
-def many(some: list[Document], number: int) -> Iterator[Document]:
-    sessions = some[-1].session + 1
-    rng = random.Random(1)
-    for place in range(number):
-        lap, within = divmod(place, len(some))
-        document = some[within]
-        text = document.text
-        if document.role == "tool":
-            text = f"{text}\n{rng.getrandbits(48):012x}"
-        yield msgspec.structs.replace(document, session=document.session + lap * sessions, text=text)
+def measure(history: History, name: str, queries: list[str], **options: Any) -> list[float]:
+    """The times of these queries by the clock in milliseconds; percentiles and the processor's are told."""
+    wall = dict.fromkeys(queries, float("inf"))
+    processor = dict.fromkeys(queries, float("inf"))
+    for _ in range(_RUNS):
+        for query in queries:
+            start, busy = time.perf_counter(), time.process_time()
+            history.search_sessions(query, **options)
+            processor[query] = min(processor[query], (time.process_time() - busy) * 1000)
+            wall[query] = min(wall[query], (time.perf_counter() - start) * 1000)
+    times = list(wall.values())
+    p50, p95 = share(times, 0.5), share(times, 0.95)
+    busy95 = share(list(processor.values()), 0.95)
+    say(f"{name}: p50, p95, p95 of the processor", f"{p50:.1f}, {p95:.1f}, {busy95:.1f} ms", "15 ms")
+    return times
 
 
-def write(index: Index, some: list[Document], number: int) -> None:
-    stream = many(some, number)
-    size = sum(len(one.text.encode("utf-8", "replace")) for one in some) * number / len(some)
-    start, cpu = time.perf_counter(), time.process_time()
-    with index.writer() as writer:
-        assert writer is not None
-        while batch := list(islice(stream, _COMMIT)):
-            writer.add(batch)
-            writer.commit(str(number))
-    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
-    on_disk = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
-    say(f"{number:,} messages, {size / MB:,.0f} MB of text indexed", f"{size / MB / wall:,.0f} MB/s", "-")
-    say("the same, by the processor's clock", f"{size / MB / cpu:,.0f} MB/s", "-")
-    say("size of the index to the text", f"{on_disk / size:.2f}", "-")
+def main(scale: str) -> None:
+    stage = Stage(scale, keep=True)
+    rng = random.Random(3)
+    with stage.history() as history:
+        known = words(history, rng)
+        places = [one.workspace_name for one in history.list_sessions(limit=200).data if one.workspace_name]
+        history.search_sessions("return")
+        every: list[float] = []
 
+        def some(kind: str, number: int) -> list[str]:
+            return [" ".join(rng.sample(known[kind], number)) for _ in range(_QUERIES)]
 
-def measure(index: Index, name: str, queries: list[str], texts: list[str]) -> None:
-    """Pages of twenty with snippets, counted; each query as fast as when least disturbed."""
-    for by in ("session", "message"):
-        best = dict.fromkeys(queries, float("inf"))
-        for _ in range(_RUNS):
-            for query in queries:
-                start = time.perf_counter()
-                parsed = parse(query)
-                hits = index.search(parsed, limit=20, by="session" if by == "session" else "message")
-                for hit in hits.hits:
-                    text = texts[hit.position % len(texts)]
-                    snippet(text, spans_of(text, parsed))
-                best[query] = min(best[query], (time.perf_counter() - start) * 1000)
-        times = sorted(best.values())
-        p50, p95 = statistics.median(times), times[int(len(times) * 0.95)]
-        say(f"{name}, by {by}: p50, p95", f"{p50:.1f}, {p95:.1f} ms", "15 ms")
-
-
-def search(index: Index, some: list[Document]) -> None:
-    rng = random.Random(2)
-    texts = [one.text for one in some]
-    met = [word for text in rng.sample(texts, 4000) for word in re.findall("[a-z]{3,}", text.lower())[:200]]
-    asked = [word for word in met if not parse(word).words[0].is_stop_word]
-
-    def words(number: int) -> list[str]:
-        return list({" ".join(rng.sample(asked, number)) for _ in range(_QUERIES)})
-
-    for number, name in ((1, "one word"), (2, "two words"), (3, "three words")):
-        measure(index, name, words(number), texts)
-    measure(index, "two words and a role", [f"{pair} role:user" for pair in words(2)], texts)
-    measure(index, "one word and a time", [f"{word} since:2026-08" for word in words(1)], texts)
-    measure(
-        index,
-        "two words, a workspace and a tool",
-        [f"{w} workspace:ferry tool:Bash" for w in words(2)],
-        texts,
-    )
-    measure(index, "a phrase of two words", [f'"{pair}"' for pair in words(2)], texts)
-    measure(index, "a prefix of four letters", [f"{word[:4]}*" for word in words(1)], texts)
-    questions = [f"why did we {three} in the end?" for three in words(3)]
-    measure(index, "a question of nine words", questions, texts)
-
-
-def scan(index: Index) -> None:
-    for pattern in (exact("ferr"), exact("abc12"), exact("self.the("), regex(r"wyn\w+zet"), regex(r"\d+")):
-        start = time.perf_counter()
-        found = sum(1 for _ in islice(index.candidates(pattern), 500))
-        took = (time.perf_counter() - start) * 1000
-        say(f"candidates for {pattern.text}: the first {found}", f"{took:.0f} ms", "500 ms with reading")
-
-
-def append(index: Index, some: list[Document]) -> None:
-    times = []
-    for number in range(25):
-        one = msgspec.structs.replace(some[0], session=10_000_000 + number, text=f"appended{number} now")
-        start = time.perf_counter()
-        index.write([one], watermark=str(number))
-        assert index.search(parse(f"appended{number}"), limit=1).total == 1
-        times.append((time.perf_counter() - start) * 1000)
-    times.sort()
-    say("one more message to found: p50, p95", f"{times[12]:.0f}, {times[23]:.0f} ms", "50 ms")
-
-
-def main(number: int) -> None:
-    some = documents()
-    folder = FOLDER / f"index-{number}"
-    shutil.rmtree(folder, ignore_errors=True)
-    index = Index(folder)
-    index.rebuild()
-    write(index, some, number)
-    start = time.perf_counter()
-    index = Index(Path(folder))
-    index.search(parse("ferry"), limit=20)
-    say("opened and searched for the first time", f"{(time.perf_counter() - start) * 1000:.0f} ms", "-")
-    search(index, some)
-    scan(index)
-    append(index, some)
+        for kind in known:
+            for number in (1, 2, 3):
+                every += measure(history, f"{number} {kind}", some(kind, number))
+        mixed = [f"{a} {b}" for a, b in zip(some("rare", 1), some("common", 1), strict=True)]
+        every += measure(history, "rare and common", mixed)
+        common = some("common", 2)
+        every += measure(history, "2 common and a role", [f"{pair} role:user" for pair in common])
+        every += measure(history, "2 common and a time", [f"{pair} since:90d" for pair in common])
+        filters = {"source": "claude-code"}
+        every += measure(history, "2 common and a source", common, filters=filters)
+        chosen = [f"{pair} workspace:{rng.choice(places)}" for pair in common]
+        every += measure(history, "2 common and a workspace", chosen)
+        every += measure(history, "2 middling, by message", some("middling", 2), by="message")
+        every += measure(history, "2 common, by message", common, by="message")
+        every += measure(history, "1 common, page 50", some("common", 1), offset=980)
+        say(f"all {len(every)}: p50, p95", f"{share(every, 0.5):.1f}, {share(every, 0.95):.1f} ms", "15 ms")
+        questions = [f"why did the {three} in the end?" for three in some("middling", 3)]
+        measure(history, "a question with 3 middling words", questions)
+        measure(history, "a prefix of four letters", [f"{word[:4]}*" for word in some("middling", 1)])
+        measure(history, "a phrase of 2 common words", [f'"{pair}"' for pair in common])
+        measure(history, "2 common, gone", common, filters={"is": "gone"})
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGES)
+    main(sys.argv[1] if len(sys.argv) > 1 else "S")

@@ -1,0 +1,75 @@
+"""Workspaces by whatever people call them."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive.connection import connect
+from backscroll.archive.filters import Filter, numbers
+from backscroll.archive.workspaces import workspace_hashes
+from backscroll.errors import WorkspaceNotFoundError
+from backscroll.model import Workspace
+
+FERRY = Workspace("/home/zoe/work/ferry")
+OTHER_FERRY = Workspace("/home/zoe/play/Ferry")
+REMOTE = Workspace("/srv/ferry-box", authority="ssh-remote+gauge-box")
+SAME_PATH_THERE = Workspace("/home/zoe/work/ferry", authority="ssh-remote+gauge-box")
+WINDOWS = Workspace("C:\\Users\\Zoe\\work\\web")
+WEB = Workspace("/home/zoe/web")
+ALL = (FERRY, OTHER_FERRY, REMOTE, SAME_PATH_THERE, WINDOWS, WEB)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> sqlite3.Connection:
+    db = connect(tmp_path / "archive.db")
+    for number, one in enumerate(ALL * 2):
+        db.execute(
+            "insert into conversations (id, external_id, platform, workspace_hash, workspace_name,"
+            " workspace_path, started_at, number, source, metadata, is_gone)"
+            " values (?1, ?1, 'claude_code', ?2, ?3, ?4, '2026-10-01', ?5, 'claude-code',"
+            " json_object('workspace_authority', nullif(?6, '')), ?7)",
+            [str(number), one.hash, one.name, one.path, number, one.authority, number < len(ALL)],
+        )
+    return db
+
+
+@pytest.mark.parametrize(
+    ("called", "meant"),
+    [
+        ("/home/zoe/work/ferry", {FERRY, SAME_PATH_THERE}),
+        ("/home/zoe/work/ferry/", {FERRY, SAME_PATH_THERE}),
+        ("gauge-box:/home/zoe/work/ferry", {SAME_PATH_THERE}),
+        ("ssh-remote+gauge-box:/srv/ferry-box", {REMOTE}),
+        ("ferry", {FERRY, OTHER_FERRY, SAME_PATH_THERE}),
+        ("gauge-box", {REMOTE, SAME_PATH_THERE}),
+        ("ssh-remote+gauge-box", {REMOTE, SAME_PATH_THERE}),
+        ("play/ferry", {OTHER_FERRY}),
+        ("work/web", {WINDOWS}),
+        ("c:/users/zoe/work/web", {WINDOWS}),
+        ("web", {WINDOWS, WEB}),
+        ("erry", set()),
+        ("", set()),
+        ("/", set()),
+        ("%", set()),
+    ],
+)
+def test_a_workspace_is_found_by_what_it_is_called(
+    db: sqlite3.Connection, called: str, meant: set[Workspace]
+) -> None:
+    assert set(workspace_hashes(db, called)) == {one.hash for one in meant}
+
+
+def test_the_end_of_several_paths_answers_with_the_candidates(db: sqlite3.Connection) -> None:
+    with pytest.raises(WorkspaceNotFoundError, match="gauge-box:/home/zoe/work/ferry") as raised:
+        workspace_hashes(db, "work/ferry")
+    assert raised.value.workspace == "work/ferry"
+    assert "  /home/zoe/work/ferry" in str(raised.value)
+    assert set(workspace_hashes(db, "work/ferry", is_strict=False)) == {FERRY.hash, SAME_PATH_THERE.hash}
+
+
+def test_sessions_are_numbered_with_all_others_beside_them(db: sqlite3.Connection) -> None:
+    gone, others = numbers(db, Filter(is_gone=True))
+    assert gone == set(range(len(ALL)))
+    assert others == set(range(len(ALL), 2 * len(ALL)))
+    assert numbers(db, Filter(is_gone=True, workspace="play/ferry"))[0] == {1}

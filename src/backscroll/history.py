@@ -104,29 +104,39 @@ class History:
         import sqlite3
 
         if isinstance(error, sqlite3.Error):
-            from backscroll.archive.trouble import trouble
+            from backscroll.archive.trouble import is_trouble, trouble
 
-            raise trouble(error, self.archive_path) from error
+            if is_trouble(error):
+                raise trouble(error, self.archive_path) from error
 
     def sync(self, progress: Progress | None = None, *, wait: bool = True) -> "Synced | None":
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
         import sqlite3
 
-        from backscroll.archive.trouble import is_busy, trouble
+        from backscroll.archive.trouble import is_busy, is_trouble, trouble
         from backscroll.ingest.sync import sync
 
         try:
             with self._archive.patience(None if wait else 0.0) as archive:
                 if archive is None:
                     return None
+                if wait and archive.owes_erasure:
+                    self._finish_erasure()
                 report = sync(archive, self.roots(), progress, index=self._index)
         except sqlite3.Error as error:
-            if wait or not is_busy(error):
+            if not wait and is_busy(error):
+                return None
+            if is_trouble(error):
                 raise trouble(error, self.archive_path) from error
-            return None
+            raise
         if self._archive.unindexed(1) or not self._index_folder.exists():
             self._update_index()
         return report
+
+    def _finish_erasure(self) -> None:
+        from backscroll.ingest.upkeep import erase
+
+        erase(self._archive, self._index)
 
     def is_index_behind(self) -> bool:
         """Whether a search does not find everything yet; the next sync completes the index."""

@@ -1,6 +1,9 @@
 """What a user wants forgotten is forgotten everywhere, and stays so."""
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,6 +92,37 @@ def test_nothing_of_a_forgotten_session_is_left_in_any_file(place: Place) -> Non
         # The engine does not spell its words out in its files; none of those that had them is left.
         assert words.isdisjoint(file.name for file in place.home.rglob("*.term"))
     assert place.files_with(SECRET.encode(), *bodies, ONE.encode() + b".jsonl") == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
+@pytest.mark.parametrize("step", ["erase", "update", "Archive.vacuum"])
+def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_sync(
+    place: Place, step: str
+) -> None:
+    _secret(place)
+    Transcript(TWO, seed=2).user("another thing").write(place.claude)
+    with place.history() as history:
+        history.sync()
+    bodies = place.kept_bytes()
+    script = (
+        "import os, sys\nfrom backscroll.ingest import upkeep\n"
+        f"upkeep.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
+        "from backscroll.cli import main; main()"
+    )
+    options = ["--home", place.home, "--root", f"claude-code={place.claude}"]
+    done = subprocess.run([sys.executable, "-c", script, *options, "archive", "forget", ONE, "--yes"])
+    assert done.returncode == -signal.SIGKILL
+    with place.history() as history:
+        assert _ids(history) == {TWO}
+        history.sync()
+        assert _ids(history) == {TWO}
+        assert history.search_sessions("thing").total == 1
+    assert place.files_with(SECRET.encode(), ONE.encode() + b".jsonl") == []
+    with sqlite3.connect(place.home / "archive.db") as db:
+        assert db.execute("pragma freelist_count").fetchone() == (0,)
+    db.close()
+    assert set(bodies) & set(place.kept_bytes()), "what was not forgotten is still there"
+    assert not list(place.home.glob("*-erase"))
 
 
 def test_a_forgotten_session_does_not_come_back(place: Place) -> None:

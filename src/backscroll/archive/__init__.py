@@ -15,6 +15,7 @@ from backscroll.archive.changes import Key, Standing
 from backscroll.archive.compacting import Compacted, compact, vacuum
 from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
 from backscroll.archive.derive import Session, affected, mark_copies, settle
+from backscroll.archive.erasure import owe_erasure, owes_erasure, owes_index, settle_erasure, settle_index
 from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.kept_rows import keep_rows, rows_of
@@ -283,10 +284,29 @@ class Archive:
 
     def forget(self, summary: SessionSummary) -> Forgotten:
         """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
-        with transaction(self._db):
-            forgotten = forgetting.forget(self._db, Session(summary.platform, summary.id))
-        self.derive()
+        owe_erasure(self.path)
+        self._db.execute("pragma secure_delete = on")
+        try:
+            with transaction(self._db):
+                forgotten = forgetting.forget(self._db, Session(summary.platform, summary.id))
+            self.derive()
+        finally:
+            self._db.execute("pragma secure_delete = off")
         return forgotten
+
+    @property
+    def owes_erasure(self) -> bool:
+        """Whether something of what was forgotten may still be left, in the index or in free space."""
+        return owes_erasure(self.path)
+
+    @property
+    def owes_index(self) -> bool:
+        """Whether the index may still hold words of what was forgotten."""
+        return owes_index(self.path)
+
+    def settle_index(self) -> None:
+        """The index was made anew after something was forgotten."""
+        settle_index(self.path)
 
     def originals(self) -> list[Original]:
         """Every unit of which the file is kept."""
@@ -312,9 +332,12 @@ class Archive:
     def vacuum(self) -> bool:
         """Leave nothing in the file of what was deleted. False when others use it, or the disk is full."""
         try:
-            return vacuum(self._db)
+            is_gone = vacuum(self._db)
         except sqlite3.OperationalError:
             return False
+        if is_gone and not self.owes_index:
+            settle_erasure(self.path)
+        return is_gone
 
     def status(self) -> Status:
         """What there is, in numbers."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from backscroll.errors import ArchiveError
 
-__all__ = ["is_busy", "trouble"]
+__all__ = ["is_busy", "is_trouble", "trouble"]
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full. The archive {path} is whole and holds what it held; make room,"
@@ -19,6 +19,13 @@ _ADVICE = {
     sqlite3.SQLITE_READONLY: "the archive {path} cannot be written ({error}); check who may write it and its"
     " folder, or name another folder with --home",
 }
+_OURS = (
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_MISUSE,
+    sqlite3.SQLITE_RANGE,
+)
 _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 
@@ -34,6 +41,11 @@ def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
     code = _code(error)
     advice = _ADVICE.get(code, "the archive {path} cannot be opened: {error}")
     return ArchiveError(advice.format(path=path, error=error), path, is_readable=code in _READABLE)
+
+
+def is_trouble(error: sqlite3.Error) -> bool:
+    """Whether an error is the file's; the others are our own mistakes, and nothing a person could mend."""
+    return _code(error) not in _OURS
 
 
 def is_busy(error: sqlite3.Error) -> bool:

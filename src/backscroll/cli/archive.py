@@ -141,7 +141,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
     if not forgotten.is_erased:
         click.echo(
             "Its bytes may still lie in free space of the archive's file, which others are using or which has"
-            " no room to be written anew: run backscroll archive compact later.",
+            " no room to be written anew. The next backscroll sync erases them.",
             err=True,
         )
 

@@ -17,7 +17,7 @@ from backscroll.model import SessionSummary, Unit
 from backscroll.readers.scratch import Scratch
 from backscroll.sources import Source, named
 
-__all__ = ["Rebuilt", "forget", "rebuild"]
+__all__ = ["Rebuilt", "erase", "forget", "rebuild"]
 
 Progress = Callable[[int, int], None]  # bytes read, and how many there are
 
@@ -32,11 +32,20 @@ class Rebuilt(Struct):
 
 def forget(archive: Archive, index: Index, summary: SessionSummary) -> Forgotten:
     """Erase a session from the archive and the index for good; the tool's own files are not touched."""
-    forgotten = archive.forget(summary)
-    # The engine keeps the words of what it forgot until it happens to merge; a new index never had them.
-    index.rebuild()
-    update(archive, index)
-    return replace(forgotten, is_erased=archive.vacuum())
+    return replace(archive.forget(summary), is_erased=erase(archive, index))
+
+
+def erase(archive: Archive, index: Index) -> bool:
+    """Leave nothing of what was forgotten in the index and in free space; False when others use the archive.
+
+    Stopped on the way, the next sync does the rest.
+    """
+    if archive.owes_index:
+        # The engine keeps the words of what it forgot until it happens to merge; a new index never had them.
+        index.rebuild()
+        update(archive, index)
+        archive.settle_index()
+    return archive.vacuum()
 
 
 def rebuild(archive: Archive, index: Index, progress: Progress | None = None) -> Rebuilt:

@@ -12,24 +12,27 @@ from typing import TYPE_CHECKING, Literal, Self
 from backscroll import sources
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings, this_machine
 from backscroll.errors import ArchiveError, DataNotFoundError, SessionNotFoundError, UsageError
-from backscroll.ingest.survey import Progress, Survey, survey
 from backscroll.model import PaginatedResult, Pagination, Retention, SearchResult, Session, SessionSummary
 from backscroll.model.ledger import Ledger
-from backscroll.readers.outline import Outline
 from backscroll.sources import Source
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, Compacted, Filter, Forgotten, Status
+    from backscroll.archive import Archive, Filter
     from backscroll.archive.adopting import Adopted
+    from backscroll.archive.compacting import Compacted
+    from backscroll.archive.forgetting import Forgotten
+    from backscroll.archive.status import Status
     from backscroll.archive.upgrade import Upgraded
     from backscroll.export.files import Exported, Format
     from backscroll.index import Index
     from backscroll.ingest.finding import By
     from backscroll.ingest.follow import Said
     from backscroll.ingest.originals import Extracted
+    from backscroll.ingest.survey import Progress, Survey
     from backscroll.ingest.sync import Synced
     from backscroll.ingest.upkeep import Rebuilt
     from backscroll.ingest.watch import Change, Watcher
+    from backscroll.readers.outline import Outline
     from backscroll.render.redaction import Redaction, Replaced
     from backscroll.render.secrets import Kinds
     from backscroll.testing.demo import Demo
@@ -109,7 +112,7 @@ class History:
             if is_trouble(error):
                 raise trouble(error, self.archive_path) from error
 
-    def sync(self, progress: Progress | None = None, *, wait: bool = True) -> "Synced | None":
+    def sync(self, progress: "Progress | None" = None, *, wait: bool = True) -> "Synced | None":
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
         import sqlite3
 
@@ -219,7 +222,7 @@ class History:
         filters: Mapping[str, str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
     ) -> SearchResult:
         """Find what was said: words in the query syntax, an exact substring, or a regular expression.
 
@@ -350,7 +353,7 @@ class History:
             )
         return forget(self._archive, self._index, summary)
 
-    def rebuild_archive(self, progress: Progress | None = None) -> "Rebuilt":
+    def rebuild_archive(self, progress: "Progress | None" = None) -> "Rebuilt":
         """Make sessions and index anew from the original files and rows that are kept."""
         from backscroll.ingest.upkeep import rebuild
 
@@ -408,7 +411,7 @@ class History:
         redaction: "Redaction | None" = None,
         everything: bool = False,
         force: bool = False,
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
     ) -> "Exported":
         """Sessions as files of a folder, one each, with an index page beside HTML.
 
@@ -425,7 +428,7 @@ class History:
         summaries: "Sequence[SessionSummary]",
         *,
         kinds: "Sequence[Kinds]" = ("secrets",),
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
     ) -> "list[Replaced]":
         """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""
         from backscroll.export.searching import find_secrets
@@ -453,12 +456,16 @@ class History:
         found = [source.retention(root, now) for source, root in self.roots() if root.is_dir()]
         return [one for one in found if one is not None]
 
-    def survey(self, progress: Progress | None = None) -> Survey:
+    def survey(self, progress: "Progress | None" = None) -> "Survey":
         """What there is, and whether all of it was understood."""
+        from backscroll.ingest.survey import survey
+
         return survey(self.roots(), progress)
 
-    def outlines(self) -> dict[str, dict[str, Outline]]:
+    def outlines(self) -> "dict[str, dict[str, Outline]]":
         """Keys and types of every kind of record, by source, with no value in them."""
+        from backscroll.readers.outline import Outline
+
         found: dict[str, dict[str, Outline]] = {}
         for source, root in self.roots():
             kinds = found.setdefault(source.name, {})

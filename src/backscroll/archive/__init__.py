@@ -1,63 +1,48 @@
 """The SQLite file that outlives the tools: the truth."""
 
 import sqlite3
-import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import IntegrityError
+from typing import TYPE_CHECKING
 
-from backscroll.archive import changes, fates, forgetting, nesting, passages, raw, reading, retelling, units
+from backscroll.archive import changes, fates, nesting, passages, reading, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
-from backscroll.archive.compacting import Compacted, compact, vacuum
 from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
-from backscroll.archive.derive import Session, affected, mark_copies, settle
+from backscroll.archive.derive import Session
+from backscroll.archive.endings import end_sessions
 from backscroll.archive.erasure import owe_erasure, owes_erasure, owes_index, settle_erasure, settle_index
 from backscroll.archive.filters import Filter, numbers
-from backscroll.archive.forgetting import Forgotten
-from backscroll.archive.kept_rows import keep_rows, rows_of
-from backscroll.archive.leaning import lean
-from backscroll.archive.listening import Listener
-from backscroll.archive.merging import merge
 from backscroll.archive.passages import Passage, Place
-from backscroll.archive.responses import find_makers
-from backscroll.archive.retelling import Original
-from backscroll.archive.rows import end_sessions, write_session
-from backscroll.archive.status import Status, status, verify
-from backscroll.archive.stillness import Stillness
 from backscroll.archive.trouble import is_busy
 from backscroll.archive.turn import turn
 from backscroll.archive.units import Known
 from backscroll.archive.workspaces import workspace_hashes, workspaces_of
-from backscroll.archive.writing import UnitWriter
-from backscroll.model import Item, Mark, Message, Origin, Problem, Row, SessionSummary, Unit
+from backscroll.model import Item, Mark, Message, Row, SessionSummary, Unit
 from backscroll.model.ledger import Ledger
+
+if TYPE_CHECKING:
+    from backscroll.archive.compacting import Compacted
+    from backscroll.archive.forgetting import Forgotten
+    from backscroll.archive.listening import Listener
+    from backscroll.archive.retelling import Original
+    from backscroll.archive.status import Status
 
 __all__ = [
     "Archive",
     "Barrier",
-    "Compacted",
     "Filter",
-    "Forgotten",
     "IntegrityError",
     "Key",
     "Known",
-    "Original",
     "Passage",
     "Place",
     "Standing",
-    "Status",
 ]
-
-
-_MOVED = "changed while it was read; the next sync reads it again"
-
-
-class _UnreadError(Exception):
-    """A unit could not be read at all, or not as it was at any one moment."""
 
 
 class Archive:
@@ -116,11 +101,15 @@ class Archive:
     @property
     def barrier(self) -> Barrier:
         """What is not to be written: what was forgotten, here or where this is a shard of, or is excluded."""
+        from backscroll.archive import forgetting
+
         forgotten = forgetting.forgotten(self._db)
         return Barrier(self._barrier.forgotten | forgotten, self._barrier.patterns)
 
     def needs_reading(self, unit: Unit, known: Known | None) -> bool:
         """Whether a unit may say something that is not known, and not to be kept out."""
+        from backscroll.archive import forgetting
+
         if known is None:
             return not forgetting.is_forgotten(self._db, unit.path, unit.key)
         if known.excluded_by is not None:
@@ -150,7 +139,7 @@ class Archive:
         event: str,
         is_appended: bool = False,
         keeps_file: bool = False,
-        listener: Listener | None = None,
+        listener: "Listener | None" = None,
         rows: Iterable[Row] = (),
     ) -> bool:
         """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
@@ -158,55 +147,25 @@ class Archive:
         A listener hears the messages. False when it could not be read, or was another one at the end than at
         the beginning: then it is read again the next time, whatever its fingerprint says.
         """
-        try:
-            with transaction(self._db):
-                if forgetting.is_forgotten(self._db, unit.path, unit.key):
-                    return True
-                number, is_new = units.register(self._db, unit, platform)
-                if is_appended:
-                    units.mend_tail(self._db, number)
-                elif not is_new:
-                    units.set_aside(self._db, number)
-                writer = UnitWriter(
-                    self._db,
-                    number,
-                    platform,
-                    is_appended=is_appended,
-                    barrier=self.barrier,
-                    listener=listener,
-                )
-                stillness = Stillness(Path(unit.path), unit.size) if keeps_file else None
-                writer.write(items)
-                if not writer.was_read:
-                    raise _UnreadError
-                if writer.was_forgotten and forgetting.forget_rest(self._db, number, unit.kind):
-                    return True
-                if not is_appended and not is_new and units.settle_former(self._db, number):
-                    event = fates.LOST
-                if keeps_file and not writer.was_forgotten and not writer.was_excluded:
-                    end = unit.size or sys.maxsize
-                    raw.keep(self._db, number, Path(unit.path), is_appended=is_appended, end=end)
-                if writer.was_excluded:
-                    writer.tally.mark = None  # when it is not excluded any more, it is read from the start
-                units.exclude(self._db, number, self._barrier.digest if writer.was_excluded else None)
-                is_retried = False
-                if not writer.was_forgotten and not writer.was_excluded:
-                    is_retried = not keep_rows(self._db, number, rows)
-                units.record(self._db, number, unit, writer.tally, event=event, is_retried=is_retried)
-                if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
-                    raise _UnreadError
-        except (_UnreadError, OSError) as error:
-            # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
-            reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else _MOVED
-            with transaction(self._db):
-                number, _ = units.register(self._db, unit, platform)
-                problems = [] if writer.was_read else writer.problems
-                units.retry(self._db, number, problems or [Problem(Origin(unit.path, "file"), reason)])
-            return False
-        return True
+        from backscroll.archive.putting import put  # loaded by nobody who only reads
+
+        return put(
+            self._db,
+            self.barrier,
+            unit,
+            platform,
+            items,
+            event=event,
+            is_appended=is_appended,
+            keeps_file=keeps_file,
+            listener=listener,
+            rows=rows,
+        )
 
     def merge(self, shard: Path) -> int:
         """Take in what another process read. Returns by how much the numbers of its accounts have grown."""
+        from backscroll.archive.merging import merge
+
         return merge(self._db, shard)
 
     def account_numbers(self) -> set[int]:
@@ -227,6 +186,11 @@ class Archive:
         end_sessions(self._db, now)
         if not changed:
             return 0
+        from backscroll.archive.derive import affected, mark_copies, settle
+        from backscroll.archive.leaning import lean
+        from backscroll.archive.responses import find_makers
+        from backscroll.archive.rows import write_session
+
         with transaction(self._db):
             sessions = affected(self._db, changed)
             foreign: dict[int, set[str]] = {}
@@ -254,6 +218,8 @@ class Archive:
 
     def write_originals(self, session_id: str, folder: Path) -> list[Path]:
         """Write the kept files of a session into a folder, byte for byte, below the names they had."""
+        from backscroll.archive import raw
+
         rows = self._db.execute(
             "select distinct u.number, u.path from account a join unit u on u.number = a.unit"
             " where u.kind <> 'prompts' and (a.id = ? and not a.is_agent or a.parent_id = ?)"
@@ -268,22 +234,30 @@ class Archive:
             written.append(target)
         return written
 
-    def kept_units(self, session_id: str | None = None) -> list[Original]:
+    def kept_units(self, session_id: str | None = None) -> "list[Original]":
         """Every unit of which rows are kept, or only those that tell of a session and its subagents."""
+        from backscroll.archive import retelling
+
         return retelling.kept_units(self._db, session_id)
 
-    def rows_of(self, original: Original, *, fullest: bool = False) -> Iterator[Row]:
+    def rows_of(self, original: "Original", *, fullest: bool = False) -> Iterator[Row]:
         """A unit's rows; see `kept_rows.rows_of`."""
+        from backscroll.archive.kept_rows import rows_of
+
         return rows_of(self._db, original.number, fullest=fullest)
 
-    def write_original(self, original: Original, target: Path) -> None:
+    def write_original(self, original: "Original", target: Path) -> None:
         """Write one kept file, byte for byte."""
+        from backscroll.archive import raw
+
         raw.written_back(self._db, original.number, target)
 
     # --- upkeep -------------------------------------------------------------------------------------------
 
-    def forget(self, summary: SessionSummary) -> Forgotten:
+    def forget(self, summary: SessionSummary) -> "Forgotten":
         """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
+        from backscroll.archive import forgetting
+
         owe_erasure(self.path)
         self._db.execute("pragma secure_delete = on")
         try:
@@ -308,16 +282,22 @@ class Archive:
         """The index was made anew after something was forgotten."""
         settle_index(self.path)
 
-    def originals(self) -> list[Original]:
+    def originals(self) -> "list[Original]":
         """Every unit of which the file is kept."""
+        from backscroll.archive import retelling
+
         return retelling.originals(self._db)
 
-    def is_same(self, original: Original, file: Path) -> bool:
+    def is_same(self, original: "Original", file: Path) -> bool:
         """Whether a file is, byte for byte, the kept one."""
+        from backscroll.archive import retelling
+
         return retelling.is_same(self._db, original.number, file)
 
-    def retell(self, original: Original, items: Iterable[Item], file: Path, *, may_lack: bool) -> bool:
+    def retell(self, original: "Original", items: Iterable[Item], file: Path, *, may_lack: bool) -> bool:
         """Put what an original tells today in the place of what it told; see `retelling.retell`."""
+        from backscroll.archive import retelling
+
         return retelling.retell(self._db, original, items, file, may_lack=may_lack)
 
     def unsettle(self) -> None:
@@ -325,12 +305,16 @@ class Archive:
         with transaction(self._db):
             self._db.execute("update account set is_settled = 0, compared = 0")
 
-    def compact(self) -> Compacted:
+    def compact(self) -> "Compacted":
         """Make the file as small as it can be."""
+        from backscroll.archive.compacting import compact
+
         return compact(self._db, self.path)
 
     def vacuum(self) -> bool:
         """Leave nothing in the file of what was deleted. False when others use it, or the disk is full."""
+        from backscroll.archive.compacting import vacuum
+
         try:
             is_gone = vacuum(self._db)
         except sqlite3.OperationalError:
@@ -339,12 +323,16 @@ class Archive:
             settle_erasure(self.path)
         return is_gone
 
-    def status(self) -> Status:
+    def status(self) -> "Status":
         """What there is, in numbers."""
+        from backscroll.archive.status import status
+
         return status(self._db, self.path)
 
     def verify(self) -> list[str]:
         """What does not agree with itself, a sentence each; nothing when the archive is whole."""
+        from backscroll.archive.status import verify
+
         return verify(self._db)
 
     # --- the index ----------------------------------------------------------------------------------------
@@ -415,7 +403,7 @@ class Archive:
         return reading.count(self._db, wanted)
 
     def numbers(self, wanted: Filter) -> tuple[set[int], set[int]]:
-        """The numbers of the sessions that pass and of the subagents they started, and those of all others."""
+        """The numbers of the sessions that pass with the subagents they started, and those of all others."""
         return numbers(self._db, wanted)
 
     def workspace_hashes(self, called: str, *, is_strict: bool = True) -> list[str]:

@@ -1,7 +1,7 @@
 """The rows that other programs read: a conversation, its window and its subagents."""
 
 import sqlite3
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID, uuid5
@@ -10,14 +10,14 @@ import msgspec
 
 from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, told_by
 from backscroll.archive.derive import Session
+from backscroll.archive.endings import LIVE
 from backscroll.archive.figures import Figures
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.readers.times import iso
 
-__all__ = ["conversation_id", "end_sessions", "subagent_number", "write_session"]
+__all__ = ["conversation_id", "subagent_number", "write_session"]
 
 _NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
-_LIVE = timedelta(minutes=10)
 _TITLE = 100
 _OWN_TITLES = ("custom-title", "ai-title")  # a title from elsewhere does not replace these
 
@@ -25,14 +25,6 @@ _OWN_TITLES = ("custom-title", "ai-title")  # a title from elsewhere does not re
 def conversation_id(platform: str, id_: str) -> str:
     """The same id in every archive."""
     return str(uuid5(_NAMESPACE, f"{platform}:{id_}"))
-
-
-def end_sessions(db: sqlite3.Connection, now: datetime) -> None:
-    """Sessions that were still going on when they were read, and have been quiet since, have ended."""
-    db.execute(
-        "update conversations set ended_at = updated_at where ended_at is null and updated_at < ?",
-        [iso(now - _LIVE)],
-    )
 
 
 def subagent_number(session: Session, agent_id: str) -> int:
@@ -86,7 +78,7 @@ def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> No
         "workspace_hash": hash_,
         "workspace_name": workspace.name if workspace else None,
         "started_at": iso(started),
-        "ended_at": None if now - updated < _LIVE else iso(updated),
+        "ended_at": None if now - updated < LIVE else iso(updated),
         "context": _json({"cwd": workspace.path if workspace else None, "git_branch": closing.git_branch}),
         "metadata": _json(
             {name: value for name, value in metadata.items() if value not in (None, [], False, "")}

@@ -9,7 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Forgotten, Original
+from backscroll.archive import Archive
+from backscroll.archive.forgetting import Forgotten
+from backscroll.archive.retelling import Original
 from backscroll.index import Index
 from backscroll.ingest.indexing import update
 from backscroll.ingest.originals import placed, retold_rows

@@ -1,14 +1,16 @@
 """The JSON that other programs rely on: names and forms stay as they are, and only grow."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
 from backscroll.readers.times import iso
 from backscroll.render.inert import escaped_json
-from backscroll.render.redaction import Replaced
+
+if TYPE_CHECKING:
+    from backscroll.render.redaction import Replaced
 
 __all__ = [
     "encoded",
@@ -112,7 +114,7 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
     }
 
 
-def secrets_document(found: Iterable[Replaced]) -> dict[str, Any]:
+def secrets_document(found: "Iterable[Replaced]") -> dict[str, Any]:
     """What secrets there are and where, without one of them."""
     data = [
         {

@@ -1,0 +1,85 @@
+"""A unit is recorded with all that was read from it, or not at all."""
+
+import sqlite3
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from backscroll.archive import fates, forgetting, raw, units
+from backscroll.archive.barrier import Barrier
+from backscroll.archive.connection import transaction
+from backscroll.archive.kept_rows import keep_rows
+from backscroll.archive.listening import Listener
+from backscroll.archive.stillness import Stillness
+from backscroll.archive.writing import UnitWriter
+from backscroll.model import Item, Origin, Problem, Row, Unit
+
+__all__ = ["put"]
+
+_MOVED = "changed while it was read; the next sync reads it again"
+
+
+class _UnreadError(Exception):
+    """A unit could not be read at all, or not as it was at any one moment."""
+
+
+def put(
+    db: sqlite3.Connection,
+    barrier: Barrier,
+    unit: Unit,
+    platform: str,
+    items: Iterable[Item],
+    *,
+    event: str,
+    is_appended: bool,
+    keeps_file: bool,
+    listener: Listener | None,
+    rows: Iterable[Row],
+) -> bool:
+    """Record a unit; see `Archive.put`."""
+    try:
+        with transaction(db):
+            if forgetting.is_forgotten(db, unit.path, unit.key):
+                return True
+            number, is_new = units.register(db, unit, platform)
+            if is_appended:
+                units.mend_tail(db, number)
+            elif not is_new:
+                units.set_aside(db, number)
+            writer = UnitWriter(
+                db,
+                number,
+                platform,
+                is_appended=is_appended,
+                barrier=barrier,
+                listener=listener,
+            )
+            stillness = Stillness(Path(unit.path), unit.size) if keeps_file else None
+            writer.write(items)
+            if not writer.was_read:
+                raise _UnreadError
+            if writer.was_forgotten and forgetting.forget_rest(db, number, unit.kind):
+                return True
+            if not is_appended and not is_new and units.settle_former(db, number):
+                event = fates.LOST
+            if keeps_file and not writer.was_forgotten and not writer.was_excluded:
+                end = unit.size or sys.maxsize
+                raw.keep(db, number, Path(unit.path), is_appended=is_appended, end=end)
+            if writer.was_excluded:
+                writer.tally.mark = None  # when it is not excluded any more, it is read from the start
+            units.exclude(db, number, barrier.digest if writer.was_excluded else None)
+            is_retried = False
+            if not writer.was_forgotten and not writer.was_excluded:
+                is_retried = not keep_rows(db, number, rows)
+            units.record(db, number, unit, writer.tally, event=event, is_retried=is_retried)
+            if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
+                raise _UnreadError
+    except (_UnreadError, OSError) as error:
+        # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
+        reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else _MOVED
+        with transaction(db):
+            number, _ = units.register(db, unit, platform)
+            problems = [] if writer.was_read else writer.problems
+            units.retry(db, number, problems or [Problem(Origin(unit.path, "file"), reason)])
+        return False
+    return True

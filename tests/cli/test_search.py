@@ -56,6 +56,61 @@ def test_filters_narrow_a_search(shell: Shell) -> None:
     assert ids(shell.json("search", "flaky", "-green")) == ["1"]
 
 
+def test_a_session_is_found_by_a_file_that_was_only_read(shell: Shell) -> None:
+    three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quay")
+    three.user("Look").run(calls.read("/home/zoe/quay/src/moorings.py", "x = 1")).write(shell.root)
+    assert ids(shell.json("search", "file:moorings.py")) == ["3"]
+    assert ids(shell.json("search", "file:src/moor*")) == ["3"]
+    assert ids(shell.json("search", "file:x")) == []
+
+
+def test_sessions_that_are_gone_or_changed_files_can_be_picked(shell: Shell) -> None:
+    three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quay")
+    three.user("flaky").run(calls.edit("/home/zoe/quay/a.py", "x = 1", "x = 2", original="x = 1\n")).write(
+        shell.root
+    )
+    assert sorted(ids(shell.json("search", "flaky"))) == ["1", "2", "3"]
+    assert ids(shell.json("search", "flaky", "--has-edits")) == ["3"]
+    assert sorted(ids(shell.json("search", "flaky", "-has:edits"))) == ["1", "2"]
+    next(shell.root.rglob("1000*.jsonl")).unlink()
+    assert ids(shell.json("search", "flaky", "--gone")) == ["1"]
+    assert sorted(ids(shell.json("search", "flaky -is:gone"))) == ["2", "3"]
+    assert ids(shell.json("search", "--exact", "flaky", "--gone")) == ["1"]
+
+
+def test_the_day_that_is_named_counts_on_both_sides(shell: Shell) -> None:
+    day = shell.json("search", "green")["data"][0]["timestamp"][:10]
+    for since, until in (("--since", "--until"), ("since:", "until:")):
+        options = [since, day, until, day] if since.startswith("-") else [f"{since}{day}", f"{until}{day}"]
+        assert ids(shell.json("search", "green", *options)) == ["2"], options
+        early = [until, "2020"] if since.startswith("-") else [f"{until}2020"]
+        assert ids(shell.json("search", "green", *early)) == []
+    assert shell.json("list", "--since", day, "--until", day)["pagination"]["total"] >= 1
+    assert shell.run("list", "--until", "nonsense").code == 2
+
+
+def test_the_end_of_several_paths_answers_with_the_candidates(shell: Shell) -> None:
+    for number, cwd in ((3, "/srv/a/x/web"), (4, "/srv/b/x/web")):
+        Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd).user("green").write(
+            shell.root
+        )
+    assert sorted(ids(shell.json("search", "green", "--workspace", "web"))) == ["2", "3", "4"]
+    assert ids(shell.json("search", "green", "--workspace", "b/x/web")) == ["4"]
+    for command in (["search", "green"], ["list"]):
+        ran = shell.run(*command, "--workspace", "x/web")
+        assert ran.code == 1
+        assert "/srv/a/x/web" in ran.err
+        assert "/srv/b/x/web" in ran.err
+    assert sorted(ids(shell.json("search", "green workspace:x/web"))) == ["3", "4"]
+
+
+def test_what_a_pattern_finds_is_counted_by_session(shell: Shell) -> None:
+    path = next(shell.root.rglob("2000*.jsonl"))
+    (match,) = shell.json("search", "--exact", "green")["data"]
+    assert match["session_id"] == path.stem
+    assert match["match_count"] == 2
+
+
 def test_any_substring_and_any_expression_is_found(shell: Shell) -> None:
     exact = shell.json("search", "--exact", "E1234 in tests/")
     assert ids(exact) == ["1"]

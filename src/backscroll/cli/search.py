@@ -1,5 +1,6 @@
 """``backscroll search``: find the sessions where something was said."""
 
+import os
 import sys
 from typing import Any
 
@@ -13,8 +14,11 @@ from backscroll.render.text import match_lines
 
 __all__ = ["command"]
 
+_WIDE = 300  # columns, where no terminal says how many there are
 
-@click.command("search", context_settings={"ignore_unknown_options": True})  # -word is a word not wanted
+
+# -word is a word not wanted, be it -help
+@click.command("search", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, required=True)
 @click.option("--exact", is_flag=True, help="The words are a substring, punctuation included.")
 @click.option("--regex", is_flag=True, help="The words are a regular expression.")
@@ -77,7 +81,10 @@ def command(
         click.echo("Nothing was found.")
     if found.is_relaxed and found.data:
         click.echo("No message has all of these words; these have the most.", err=True)
-    for line in match_lines(found, is_coloured=sys.stdout.isatty()):
-        click.echo(line)
+    is_terminal = sys.stdout.isatty()
+    width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else _WIDE
+    is_coloured = is_terminal and not os.environ.get("NO_COLOR")
+    for line in match_lines(found, is_coloured=is_coloured, width=width or _WIDE):
+        click.echo(line, color=is_coloured)
     if found.is_cut_short:
         click.echo("Time ran out before all was looked at; a longer pattern is found faster.", err=True)

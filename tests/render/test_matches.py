@@ -1,0 +1,61 @@
+"""What a search found, on a terminal."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from backscroll.model import SearchMatch, SearchResult
+from backscroll.render.text import match_lines
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def lines(text: str, *highlights: tuple[int, int], is_coloured: bool = False, **more: Any) -> list[str]:
+    width = more.pop("width", 300)
+    facts: dict[str, Any] = {
+        "session_ref": "claude-code:0f3c9a12-0000", "session_id": "0f3c9a12-0000", "session_index": 3,
+        "source": "claude-code", "title": "A title", "workspace_name": "ferry", "message_id": "m",
+        "message_index": 0, "role": "user", "timestamp": NOW, "match": text, "highlights": highlights,
+        "context": (text,), "line_number": 1, "score": 1.0, "match_count": 1,
+    }  # fmt: skip
+    match = SearchMatch(**facts | more)
+    found = SearchResult(data=(match,), total=1, limit=20, offset=0, has_more=False, took_ms=1)
+    return list(match_lines(found, is_coloured=is_coloured, width=width, now=NOW))
+
+
+def test_what_was_found_is_marked() -> None:
+    assert lines("so flaky today", (3, 8), is_coloured=True)[2].endswith("so \x1b[1;33mflaky\x1b[0m today")
+    assert "\x1b" not in "".join(lines("so flaky today", (3, 8)))
+
+
+def test_the_session_can_be_named_by_what_is_shown() -> None:
+    assert "0f3c9a12" in lines("x")[1]
+    assert "inline-12345678" in lines("x", session_id="inline-12345678")[1]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_long_line_is_cut_around_what_was_found(width: int) -> None:
+    text = "a " * 100 + "needle" + " b" * 30
+    shown = lines(text, (200, 206), width=width, is_coloured=True)[2]
+    assert "\x1b[1;33mneedle\x1b[0m" in shown
+    assert "…" in shown
+    assert len(shown.replace("\x1b[1;33m", "").replace("\x1b[0m", "")) <= width
+
+
+def test_surroundings_are_cut_to_the_width() -> None:
+    shown = lines("x", (0, 1), context=("y" * 500, "x"), width=80)
+    assert [len(line) for line in shown[2:4]] == [80, 9]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\u202e", "\x9b31m", "\x07", "\r", "\u2066"],
+)
+def test_nothing_that_was_said_reaches_the_terminal_as_a_command(hostile: str) -> None:
+    text = f"a{hostile}needle{hostile}b"
+    at = text.index("needle")
+    for highlights in ((at, at + 6), (at - 1, at + 2), (0, 2)):
+        shown = "".join(lines(text, highlights, title=hostile, workspace_name=hostile, is_coloured=True))
+        plain = shown.replace("\x1b[1;33m", "").replace("\x1b[0m", "")
+        assert not {"\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066"} & set(plain)

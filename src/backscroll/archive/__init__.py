@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import IntegrityError
 from typing import TYPE_CHECKING
 
-from backscroll.archive import changes, fates, nesting, passages, reading, units
+from backscroll.archive import changes, fates, nesting, passages, reading, unindexed, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
@@ -20,6 +20,7 @@ from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.passages import Passage, Place
 from backscroll.archive.trouble import is_busy
 from backscroll.archive.turn import turn
+from backscroll.archive.unindexed import Lack
 from backscroll.archive.units import Known
 from backscroll.archive.workspaces import workspace_hashes, workspaces_of
 from backscroll.model import Item, Mark, Message, Row, SessionSummary, Unit
@@ -39,6 +40,7 @@ __all__ = [
     "IntegrityError",
     "Key",
     "Known",
+    "Lack",
     "Passage",
     "Place",
     "Standing",
@@ -193,6 +195,7 @@ class Archive:
 
         with transaction(self._db):
             sessions = affected(self._db, changed)
+            unindexed.listen(self._db)
             foreign: dict[int, set[str]] = {}
             for session in sessions:
                 for account in accounts_of(self._db, session):
@@ -348,22 +351,23 @@ class Archive:
         with transaction(self._db):
             yield
 
-    def unindexed(self, limit: int) -> list[int]:
-        """Sessions and subagents whose words the index does not have."""
-        return [number for (number,) in self._db.execute("select number from unindexed limit ?", [limit])]
+    def unindexed(self, limit: int) -> list[Lack]:
+        """Sessions and subagents whose words the index does not have, or not all of them."""
+        return unindexed.lacks(self._db, limit)
 
-    def mark_indexed(self, numbers: Iterable[int]) -> None:
+    def mark_indexed(self, done: Iterable[Lack]) -> None:
         """The index has these now."""
         with transaction(self._db):
-            self._db.executemany("delete from unindexed where number = ?", [(number,) for number in numbers])
+            unindexed.clear(self._db, done)
 
     def mark_unindexed(self) -> None:
         """The index has nothing."""
         with transaction(self._db):
-            self._db.execute(
-                "insert or ignore into unindexed select number from conversations"
-                " union select number from subagent"
-            )
+            unindexed.note_everything(self._db)
+
+    def messages_in(self, account: int, start: int) -> Iterator[Message]:
+        """The messages of an account from a position on, without what they cost."""
+        return reading.messages_in(self._db, account, start)
 
     def only_account(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
         """The account that a session's messages are in, and the positions of those that are copies."""

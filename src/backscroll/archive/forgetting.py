@@ -219,8 +219,9 @@ def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
     """The rows that were derived, with the window when no other session was held in it."""
     own = "platform = :platform and external_id = :id"
     db.execute(
-        f"insert or ignore into unindexed select number from conversations where {own}"  # noqa: S608
-        " union select number from subagent where platform = :platform and parent_id = :id",
+        f"insert into unindexed (number) select number from conversations where {own}"  # noqa: S608
+        " union select number from subagent where platform = :platform and parent_id = :id"
+        " on conflict (number) do update set first = 0, noted = noted + 1",
         key,
     )
     window = db.execute(f"select session_id from conversations where {own}", key).fetchone()  # noqa: S608

@@ -22,6 +22,7 @@ __all__ = [
     "count",
     "extent",
     "find",
+    "messages_in",
     "messages_of",
     "numbered",
     "summaries",
@@ -151,7 +152,7 @@ def messages_of(db: sqlite3.Connection, summary: SessionSummary, start: int = 0)
     accounts, agent_id = _accounts(db, summary)
     if start and len(accounts) == 1 and agent_id is None:
         # With the one before it, which may be of the same response.
-        some = _with_usage(_read(db, accounts[0], start - 1), usage_of(db, accounts[0].number))
+        some = _with_usage(messages_in(db, accounts[0].number, start - 1), usage_of(db, accounts[0].number))
         return islice(some, 1, None)
     return islice(_messages_of(db, accounts, agent_id), start, None)
 
@@ -165,7 +166,7 @@ def extent(db: sqlite3.Connection, summary: SessionSummary) -> tuple[int | None,
 
 
 def _messages_of(db: sqlite3.Connection, accounts: list[Account], agent_id: str | None) -> Iterator[Message]:
-    told = [_read(db, account) for account in accounts]
+    told = [messages_in(db, account.number) for account in accounts]
     if agent_id is not None:
         told = [(message for message in own if message.agent_id == agent_id) for own in told]
     if len(accounts) == 1:
@@ -193,11 +194,12 @@ def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Acc
     return told_by(accounts_of(db, parent)), summary.id
 
 
-def _read(db: sqlite3.Connection, account: Account, start: int = 0) -> Iterator[Message]:
-    """Messages with what was said of them later: whether they are still shown, and whose they are."""
+def messages_in(db: sqlite3.Connection, account: int, start: int = 0) -> Iterator[Message]:
+    """An account's messages from a position on, with what was said of them later: whether they are still
+    shown, and whose they are; but without what they cost."""
     at = db.execute(
         "select position from chunk where account = ? and position <= ? order by position desc limit 1",
-        [account.number, start],
+        [account, start],
     ).fetchone()
     begin = at[0] if at is not None else 0
     changed = {
@@ -205,18 +207,18 @@ def _read(db: sqlite3.Connection, account: Account, start: int = 0) -> Iterator[
         for place, active, copied in db.execute(
             "select position, is_active, text from message left join word on number = copied_from"
             " where account = ? and position >= ? and (not is_active or copied_from is not null)",
-            [account.number, start],
+            [account, start],
         )
     }
     plain = Plain(db)
     for first, body in db.execute(
         "select position, body from chunk where account = ? and position >= ? order by position",
-        [account.number, begin],
+        [account, begin],
     ):
         messages = decoded(plain.chunk(body))
         for place, amended in db.execute(
             "select position, body from amendment where account = ? and position between ? and ?",
-            [account.number, first, first + len(messages) - 1],
+            [account, first, first + len(messages) - 1],
         ):
             messages[place - first] = unpack(amended)[0]
         passed = max(0, start - first)

@@ -12,6 +12,7 @@ from backscroll.archive.accounts import Account, accounts_of, agents_of, complet
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
 from backscroll.archive.figures import Figures
+from backscroll.archive.unindexed import found_by, note_changes
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.readers.times import iso
 
@@ -35,14 +36,15 @@ def subagent_number(session: Session, agent_id: str) -> int:
 
 def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     """Make a session's rows anew from its accounts."""
+    before = found_by(db, session)
+    _write(db, session, now)
+    note_changes(db, session, before)
+
+
+def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     accounts = accounts_of(db, session)
     if not accounts:
         key = [session.id, session.platform]
-        db.execute(
-            "insert or ignore into unindexed select number from conversations where external_id = ?"
-            " and platform = ? union select number from subagent where parent_id = ? and platform = ?",
-            key * 2,
-        )
         db.execute("delete from conversations where external_id = ? and platform = ?", key)
         db.execute("delete from subagent where parent_id = ? and platform = ?", key)
         return
@@ -105,7 +107,6 @@ def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> No
         "is_gone": all(one.is_gone for one in told),
     }
     _replace(db, "conversations", values)
-    db.execute("insert or ignore into unindexed values (?)", [values["number"]])
     _write_agents(db, session, agents, told, inlined)
 
 
@@ -263,7 +264,6 @@ def _insert_agent(
     key = {"platform": session.platform, "agent_id": agent_id, "parent_id": session.id, "source": source}
     number = subagent_number(session, agent_id)
     _replace(db, "subagent", {"number": number} | key | values)
-    db.execute("insert or ignore into unindexed values (?)", [number])
 
 
 def _count_inlined(db: sqlite3.Connection, told: list[Account], agent_id: str) -> int:

@@ -291,10 +291,20 @@ create index idx_conversations_listed on conversations(updated_at desc, number d
     where visibility in ('listed', 'archived');
 """
 
+# From which position on the index lacks a session, and how often that was noted.
+_GROWTH = """
+alter table unindexed add column first integer not null default 0;
+alter table unindexed add column noted integer not null default 0;
+
+-- which sessions are still going on is asked at every refresh
+create index idx_conversations_live on conversations(updated_at) where ended_at is null;
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),
     ("sessions as they are listed", _LISTED),
     ("leaner rows, and files that lean on others", LEAN),
     ("rows of databases", KEPT_ROWS),
+    ("sessions that only grew", _GROWTH),
 )

@@ -1,14 +1,14 @@
 """Give the index the words it does not have yet. The archive decides what it must have."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from backscroll.archive import Archive
+from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
 from backscroll.ingest.entries import Ready, searchable, spoken
-from backscroll.model import UNKNOWN_WORKSPACE, SessionSummary
+from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.index.entry import Entry
@@ -57,27 +57,44 @@ class Indexing:
                 if not _belongs(index, archive):
                     index.rebuild()
                     index.write((), watermark=archive.identity)
-        while numbers := archive.unindexed(_COMMIT):
+        while lacks := archive.unindexed(_COMMIT):
             if self._writer is None:
-                self._writer = self._held.enter_context(index.writer(is_small=len(numbers) < _FEW))
+                self._writer = self._held.enter_context(index.writer(is_small=len(lacks) < _FEW))
             if self._writer is None:
                 return False
-            self._write(self._writer, numbers, ready)
+            self._write(self._writer, lacks, ready)
         return True
 
-    def _write(self, writer: "Writer", numbers: Sequence[int], ready: Ready | None) -> None:
+    def _write(self, writer: "Writer", lacks: Sequence[Lack], ready: Ready | None) -> None:
         archive = self._archive
-        writer.forget(numbers)
-        for start in range(0, len(numbers), _BATCH):
-            batch = numbers[start : start + _BATCH]
-            workspaces = archive.workspaces_of(batch)
-            for number, summary in archive.numbered(batch).items():
+        writer.forget(one.number for one in lacks if one.first == 0)
+        for start in range(0, len(lacks), _BATCH):
+            firsts = {one.number: one.first for one in lacks[start : start + _BATCH]}
+            workspaces = archive.workspaces_of(firsts)
+            for number, summary in archive.numbered(firsts).items():
                 if summary.parent_ref is not None and summary.id.startswith("inline-"):
                     continue  # told together with its parent
                 whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
-                writer.add_session(whose, _entries(archive, summary, ready))
+                self._write_session(writer, whose, summary, firsts[number], ready)
         writer.commit(archive.identity)
-        archive.mark_indexed(numbers)
+        archive.mark_indexed(lacks)
+
+    def _write_session(
+        self, writer: "Writer", whose: Whose, summary: SessionSummary, first: int, ready: Ready | None
+    ) -> None:
+        archive = self._archive
+        account, copies = archive.only_account(summary) or (None, set())
+        if first:
+            writer.forget_rest(whose.session, first)
+        if account is None:
+            entries = _made(first, archive.messages_of(summary, first))
+        elif ready is not None and account in ready:
+            entries = (one for one in ready.entries(account) if one.position not in copies)
+        else:
+            entries = _made(first, archive.messages_in(account, first))
+        # The title is found with the first message that is the session's own.
+        with_title = all(position in copies for position in range(first))
+        writer.add_session(whose, entries, with_title=with_title)
 
 
 def _belongs(index: Index, archive: Archive) -> bool:
@@ -95,18 +112,10 @@ def _whose(number: int, summary: SessionSummary, workspace: str) -> Whose:
     )
 
 
-def _entries(archive: Archive, summary: SessionSummary, ready: Ready | None) -> "Iterator[Entry]":
-    """The messages of a session that it held first."""
-    if ready is not None:
-        account, copies = archive.only_account(summary) or (None, set())
-        if account is not None and account in ready:
-            return (one for one in ready.entries(account) if one.position not in copies)
-    return _read(archive, summary)
-
-
-def _read(archive: Archive, summary: SessionSummary) -> "Iterator[Entry]":
+def _made(first: int, messages: Iterable[Message]) -> "Iterator[Entry]":
+    """Entries of those messages that are the session's own, from a position on."""
     from backscroll.index.entry import entry
 
-    for position, message in enumerate(archive.messages_of(summary)):
+    for position, message in enumerate(messages, start=first):
         if message.copied_from is None:
             yield entry(spoken(position, message))

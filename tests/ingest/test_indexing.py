@@ -1,0 +1,152 @@
+"""The index finds what the archive has, whichever way it got there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive import Filter
+from backscroll.index import Index, parse
+from backscroll.ingest import shards
+from backscroll.ingest import sync as syncing
+from backscroll.ingest.indexing import searchable, update
+from backscroll.ingest.sync import sync
+from backscroll.sources import named
+from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
+from tests.archive.keeping import Kept
+
+FILTERS = ("role:user", "role:tool", "source:claude-code", "is:error", "is:edit", "branch:main", "file:py")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "root").mkdir()
+    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return Index(tmp_path / "home" / "index")
+
+
+def _words(kept: Kept) -> set[str]:
+    """Every word that was said, and every one of a title."""
+    found: set[str] = set()
+    for summary in kept.archive.summaries(
+        Filter(with_unlisted=True, with_subagents=True), limit=1000, offset=0
+    ):
+        texts = [searchable(message) for message in kept.archive.messages_of(summary)]
+        found.update(re.findall(r"[^\W_]{2,60}", " ".join([*texts, summary.title or ""]).lower()))
+    return found
+
+
+def _finds(index: Index, queries: set[str]) -> dict[str, list[tuple[int, int]]]:
+    return {
+        query: sorted(
+            (hit.session, hit.position) for hit in index.search(parse(query), limit=1000, by="message").hits
+        )
+        for query in queries
+    }
+
+
+def _assert_same_as_new(kept: Kept, index: Index) -> None:
+    queries = {f'"{word}"' for word in _words(kept)} | set(FILTERS)
+    found = _finds(index, queries)
+    again = Index(index.folder.with_name("again"))
+    assert update(kept.archive, again)
+    assert found == _finds(again, queries)
+    assert any(found.values())
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_an_index_that_grew_finds_what_a_new_one_finds(generation: str, kept: Kept, index: Index) -> None:
+    GENERATIONS[generation](kept.root, 0)
+    files = {path: path.read_bytes() for path in kept.root.rglob("*.jsonl")}
+    for part in range(1, 5):
+        for path, data in files.items():
+            lines = data.splitlines(keepends=True)
+            path.write_bytes(b"".join(lines[: len(lines) * part // 4]))
+        kept.sync()
+        assert update(kept.archive, index)
+    _assert_same_as_new(kept, index)
+
+
+@pytest.mark.parametrize("rounds", [0, 1 << 30])
+def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
+    rounds: int, kept: Kept, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "_WORTH_IT", 0)
+    monkeypatch.setattr(shards, "_BATCH", 200_000)
+    monkeypatch.setattr(syncing, "_ROUND", rounds)
+    for generation in GENERATIONS.values():
+        generation(kept.root, 0)
+    first = Transcript(seed=7).user("where does the ferry land").assistant("at the pier")
+    first.write(kept.root)
+    resume(first, seed=8).user("and in winter").write(kept.root)
+    sync(kept.archive, [(named("claude-code"), kept.root)], index=index)
+    assert kept.archive.unindexed(1) == []
+    _assert_same_as_new(kept, index)
+
+
+def test_only_what_a_session_grew_by_is_indexed(kept: Kept, index: Index) -> None:
+    session = Transcript().user("where is the lighthouse").assistant("on the cliff")
+    session.write(kept.root)
+    kept.sync()
+    assert update(kept.archive, index)
+    session.user("and its keeper").write(kept.root)
+    kept.sync()
+    (lack,) = kept.archive.unindexed(10)
+    assert lack.first == 2
+    assert update(kept.archive, index)
+    assert [hit.position for hit in index.search(parse("keeper"), limit=9, by="message").hits] == [2]
+    assert [hit.position for hit in index.search(parse("lighthouse"), limit=9, by="message").hits] == [0]
+
+
+def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: Kept, index: Index) -> None:
+    path = Transcript().user("look").run(calls.bash("ls", "lantern.txt")).write(kept.root)
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(before))
+    kept.sync()
+    assert update(kept.archive, index)
+    path.write_bytes(b"".join([*before, last]))
+    kept.sync()
+    (lack,) = kept.archive.unindexed(10)
+    assert lack.first == 1
+    assert update(kept.archive, index)
+    assert [hit.position for hit in index.search(parse("lantern"), limit=9, by="message").hits] == [1]
+
+
+def test_a_new_title_has_the_whole_session_indexed(kept: Kept, index: Index) -> None:
+    session = Transcript().user("where is the lighthouse").assistant("on the cliff")
+    session.write(kept.root)
+    kept.sync()
+    assert update(kept.archive, index)
+    session.ai_title("Beacons").write(kept.root)
+    kept.sync()
+    assert [lack.first for lack in kept.archive.unindexed(10)] == [0]
+    assert update(kept.archive, index)
+    assert [hit.position for hit in index.search(parse("beacons"), limit=9, by="message").hits] == [0]
+
+
+def test_what_is_noted_while_the_index_is_written_is_not_lost(kept: Kept) -> None:
+    session = Transcript().user("one")
+    session.write(kept.root)
+    kept.sync()
+    taken = kept.archive.unindexed(10)
+    session.user("two").write(kept.root)
+    kept.sync()
+    kept.archive.mark_indexed(taken)
+    assert [lack.first for lack in kept.archive.unindexed(10)] == [0]
+    kept.archive.mark_indexed(kept.archive.unindexed(10))
+    assert kept.archive.unindexed(10) == []
+
+
+def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept, index: Index) -> None:
+    session = Transcript().user("ask someone").delegate("find the harbour", "it is in the north")
+    session.write(kept.root)
+    kept.sync()
+    assert update(kept.archive, index)
+    session.user("thanks").write(kept.root)
+    kept.sync()
+    (lack,) = kept.archive.unindexed(10)
+    assert lack.first > 0

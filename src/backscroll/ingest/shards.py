@@ -22,6 +22,7 @@ __all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
 _BATCH = 24 * 1024 * 1024  # bytes that one process reads before it hands over
 _MOST_UNITS = 400
+_ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
 _WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
 _FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
 
@@ -44,7 +45,7 @@ def keeps_file(unit: Unit) -> bool:
 
 def batches(units: list[Unit]) -> list[Batch]:
     """Units in batches of a size worth handing over, neighbours together; none when there is too little."""
-    if sum(unit.size for unit in units if keeps_file(unit)) < _WORTH_IT or (os.cpu_count() or 1) < 2:
+    if sum(map(_weight, units)) < _WORTH_IT or (os.cpu_count() or 1) < 2:
         return []
     found: list[Batch] = []
     now: list[Unit] = []
@@ -54,10 +55,15 @@ def batches(units: list[Unit]) -> list[Batch]:
             found.append(Batch(now[0].source, tuple(now)))
             now, size = [], 0
         now.append(unit)
-        size += unit.size
+        size += _weight(unit)
     if now:
         found.append(Batch(now[0].source, tuple(now)))
     return found
+
+
+def _weight(unit: Unit) -> int:
+    """About how many bytes there are to read; of one session in a database only the rows are counted."""
+    return unit.size * _ROW if unit.key else unit.size
 
 
 class Shard(Struct, frozen=True):

@@ -110,7 +110,4 @@ def test_an_edit_is_a_diff() -> None:
     edit = Edit("/ferry/board.py", (Hunk(("old",), ("new",), 3, 3),))
     call = ToolCall(id="c", name="Edit", params={}, result="ok", status="completed", edits=(edit,))
     page = "".join(markdown(SUMMARY, events(message("tool", tool=call))))
-    assert (
-        "```diff\n--- /home/zoe/ferry/board.py\n+++ /home/zoe/ferry/board.py\n@@ -3,1 +3,1 @@\n-old\n+new\n```"
-        in page
-    )
+    assert "```diff\n--- /ferry/board.py\n+++ /ferry/board.py\n@@ -3,1 +3,1 @@\n-old\n+new\n```" in page

@@ -11,14 +11,23 @@ _PATH = 1000
 
 
 def diff_lines(edit: Edit) -> Iterator[str]:
-    """An edit as people and tools know it; a place that the tool did not note is left out of ``@@``."""
+    """An edit as people and tools know it; a place that the tool did not note is left out of ``@@``.
+
+    Nothing at all when the tool kept no lines of it.
+    """
+    if not any(map(_says_anything, edit.hunks)):
+        return
     path = one_line(edit.path, _PATH)
     yield "--- /dev/null" if edit.kind == "create" else f"--- {path}"
     yield "+++ /dev/null" if edit.kind == "delete" else f"+++ {path}"
-    for hunk in edit.hunks:
+    for hunk in filter(_says_anything, edit.hunks):
         yield _place(hunk)
         yield from (f"-{_flat(line)}" for line in hunk.removed)
         yield from (f"+{_flat(line)}" for line in hunk.added)
+
+
+def _says_anything(hunk: Hunk) -> bool:
+    return bool(hunk.removed or hunk.added)
 
 
 def _place(hunk: Hunk) -> str:

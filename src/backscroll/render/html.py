@@ -150,7 +150,7 @@ def _attachments(message: Message) -> str:
 
 
 def _tool(message: Message, tool: ToolCall, place: str, faded: str) -> str:
-    changed = [line for edit in tool.edits if edit.hunks for line in diff_lines(edit)]
+    changed = [line for edit in tool.edits for line in diff_lines(edit)]
     about, notes, time = describe(tool), outcome(tool), moment(message.timestamp)
     is_open = " open" if 0 < len(changed) <= _SHORT_DIFF else ""
     failed = " failed" if tool.status in ("failed", "cancelled") else ""

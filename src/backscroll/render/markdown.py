@@ -78,7 +78,7 @@ def _said(message: Message, head: str, *, is_agent: bool) -> Iterator[str]:
 
 
 def _tool(message: Message, tool: ToolCall) -> Iterator[str]:
-    changed = [line for edit in tool.edits if edit.hunks for line in diff_lines(edit)]
+    changed = [line for edit in tool.edits for line in diff_lines(edit)]
     about = escape(describe(tool))
     time = moment(message.timestamp)
     notes = " · ".join(

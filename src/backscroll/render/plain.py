@@ -43,7 +43,7 @@ def _lines(message: Message, *, is_agent: bool) -> Iterator[str]:
         yield f"── {' · '.join(part for part in parts if part)}"
     yield from inert(message.content).split("\n") if message.content else ()
     if tool is not None:
-        changed = [line for edit in tool.edits if edit.hunks for line in diff_lines(edit)]
+        changed = [line for edit in tool.edits for line in diff_lines(edit)]
         yield from (f"  {line}" for line in changed or argument_lines(tool))
         if tool.result:
             yield from (f"  | {line}" for line in inert(tool.result).removesuffix("\n").split("\n"))

@@ -61,17 +61,19 @@ def safe(text: str) -> str:
 
 def quoted(text: str) -> str:
     """The same in a quotation, with its line ends kept."""
-    lines = _neutral(inert(text))
-    if lines is None:
-        lines = fenced(text).removesuffix("\n").split("\n")
-        return "".join(f"> {line}\n" for line in lines)
-    code = _code_lines(_parser().parse("\n".join(lines)))
-    return "".join(
-        f"> {line.rstrip()}  \n"
-        if place not in code and line.strip() and after.strip()
-        else f"> {line}".rstrip() + "\n"
-        for place, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True))
-    )
+    text = inert(text).expandtabs(4)  # behind a quotation mark a tab is of another width
+    lines = _neutral(text)
+    if lines is not None:
+        code = _code_lines(_parser().parse("\n".join(lines)))
+        told = "".join(
+            f"> {line.rstrip()}  \n"
+            if place not in code and line.strip() and after.strip()
+            else f"> {line}".rstrip() + "\n"
+            for place, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True))
+        )
+        if _is_harmless(told):
+            return told
+    return "".join(f"> {line}\n" for line in fenced(text).removesuffix("\n").split("\n"))
 
 
 def _neutral(text: str) -> list[str] | None:

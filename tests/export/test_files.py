@@ -1,0 +1,141 @@
+"""One file per session, under a name that stays, and nothing overwritten."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from backscroll.config import NamedRoot
+from backscroll.errors import DestinationError
+from backscroll.export.files import write_files, write_one
+from backscroll.export.names import file_names
+from backscroll.history import History
+from backscroll.render.documents import encoded, session_document
+from backscroll.render.turns import Begun, Said
+from backscroll.testing.claude_code import Transcript
+from tests.export.histories import write_plain
+from tests.render.sessions import SUMMARY
+
+
+def test_a_name_has_the_day_the_title_and_the_id() -> None:
+    assert file_names([SUMMARY], "md") == ["2026-10-03-why-is-the-timetable-off-by-one-hour-5e551011.md"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        (None, "2026-10-03-5e551011.md"),
+        ("../../etc/passwd\x00", "2026-10-03-etc-passwd-5e551011.md"),
+        ("日本語のルビとフォント", "2026-10-03-日本語のルビとフォント-5e551011.md"),
+        ("word " * 100, f"2026-10-03-{'-'.join(['word'] * 12)}-5e551011.md"),
+        ("x" * 500, f"2026-10-03-{'x' * 60}-5e551011.md"),
+    ],
+)
+def test_any_title_makes_a_name(title: str | None, name: str) -> None:
+    assert file_names([replace(SUMMARY, title=title)], "md") == [name]
+
+
+def test_names_are_never_shared() -> None:
+    other = replace(SUMMARY, id="5e551011-ffff-4000-8000-0000000000aa")
+    nested = replace(SUMMARY, parent_ref="claude-code:77777777-1")
+    names = file_names([SUMMARY, other, nested], "md")
+    assert len(set(names)) == 3
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("mine")
+    with pytest.raises(DestinationError, match="exists"):
+        write_one(["new"], path)
+    assert path.read_text() == "mine"
+    write_one(["new"], path, force=True)
+    assert path.read_text() == "new"
+
+
+def test_one_file_that_is_there_keeps_all_from_being_written(tmp_path: Path) -> None:
+    summaries = [SUMMARY, replace(SUMMARY, id="77777777-0000", title="Other")]
+    (tmp_path / file_names(summaries, "txt")[1]).write_text("mine")
+    with pytest.raises(DestinationError):
+        write_files(summaries, lambda _: iter(["x"]), tmp_path, "txt")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_link_is_never_written_through(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / "a.md").symlink_to(tmp_path / "target")
+    with pytest.raises(DestinationError):
+        write_one(["new"], tmp_path / "a.md", force=True)
+    assert (tmp_path / "target").read_text() == "mine"
+
+
+def test_an_export_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    def told() -> object:
+        yield "half"
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_one(told(), tmp_path / "a.md")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    write_plain(tmp_path / "claude")
+    empty = Transcript("77777777-0000-4000-8000-0000000000aa", seed=9)
+    empty.user("Only a question.").write(tmp_path / "claude")
+    history = History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home")
+    history.sync()
+    return history
+
+
+def test_json_is_what_show_prints_to_the_byte(history: History) -> None:
+    with history:
+        for summary in history.every_session():
+            told = "".join(history.export_session(summary.ref, "json"))
+            session = history.get_session(summary.ref)
+            assert told.encode() == encoded(session_document(session))
+
+
+def test_json_lines_are_the_summary_and_the_messages(history: History) -> None:
+    with history:
+        session = history.get_session("5e551011")
+        lines = "".join(history.export_session("5e551011", "jsonl")).splitlines()
+    document = session_document(session)
+    messages = document.pop("messages")
+    assert [msgspec.json.decode(line) for line in lines] == msgspec.json.decode(
+        msgspec.json.encode([document, *messages])
+    )
+
+
+def test_html_of_many_has_a_page_that_leads_to_them(history: History, tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    with history:
+        done = history.export_sessions(
+            history.every_session(), tmp_path / "out", "html", progress=lambda *step: steps.append(step)
+        )
+    assert done.index == tmp_path / "out" / "index.html"
+    page = done.index.read_text("utf-8")
+    assert all(f'href="{path.name}"' in page for path in done.files)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        ["index.html", *(path.name for path in done.files)]
+    )
+    assert steps[-1][0] == steps[-1][1]
+
+
+def test_a_subagent_stands_after_the_call_that_started_it(history: History) -> None:
+    from backscroll.render.turns import Started, told
+
+    with history:
+        summary = history.find("5e551011")
+        archive = history._archive
+        started = [Started(agent, call) for agent, call in archive.agents_started(summary)]
+        events = list(told(summary, started, archive.messages_of))
+    (place,) = [place for place, event in enumerate(events) if isinstance(event, Begun)]
+    before = events[place - 1]
+    assert isinstance(before, Said)
+    assert before.message.tool is not None
+    assert before.message.tool.id == started[0].tool_call_id
+    inside = events[place + 1]
+    assert isinstance(inside, Said)
+    assert inside.message.content == "Where are zones read?"

@@ -1,0 +1,56 @@
+"""Every format as it is, of a plain session and of a hostile one.
+
+``pytest tests/export/test_golden.py --update-golden`` writes the expected files anew; the diff is to be
+reviewed.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from backscroll.config import NamedRoot
+from backscroll.export.files import FORMATS, Format
+from backscroll.history import History
+from tests.export.histories import write_hostile, write_plain
+
+GOLDEN = Path(__file__).parent / "golden"
+FRAME = re.compile(
+    r"(?<=<style>).*?(?=</style>)|(?<=^<script>).*?(?=</script>$)|(?<='sha256-)[^']+", re.DOTALL | re.M
+)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    root = tmp_path / "claude"
+    write_plain(root)
+    write_hostile(root)
+    history = History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home")
+    history.sync()
+    return history
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("name", ["plain", "hostile"])
+def test_a_session_is_exported_as_expected(
+    history: History, tmp_path: Path, name: str, format_: Format, update_golden: bool
+) -> None:
+    id_ = f"5e551011-0000-4000-8000-0000000000{'aa' if name == 'plain' else 'bb'}"
+    with history:
+        told = "".join(history.export_session(id_, format_)).replace(str(tmp_path), "~")
+    if format_ == "html":
+        told = FRAME.sub("*", told)
+    expected = GOLDEN / f"{name}.{format_}"
+    if update_golden:
+        expected.write_text(told, encoding="utf-8", newline="\n")
+    assert told == expected.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_nothing_a_terminal_obeys_and_nothing_invisible_is_in_any_format(
+    history: History, format_: Format
+) -> None:
+    with history:
+        told = "".join(history.export_session("5e551011-0000-4000-8000-0000000000bb", format_))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", told)
+    assert "alert(1)" in told

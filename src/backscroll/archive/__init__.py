@@ -188,6 +188,7 @@ class Archive:
         end_sessions(self._db, now)
         if not changed:
             return 0
+        from backscroll.archive.compacting import give_back
         from backscroll.archive.derive import affected, mark_copies, settle
         from backscroll.archive.leaning import lean
         from backscroll.archive.responses import find_makers
@@ -206,8 +207,10 @@ class Archive:
             find_makers(self._db)
             for session in sessions:
                 write_session(self._db, session, now)
-            lean(self._db)
+            has_room = lean(self._db)
             settle(self._db)
+        if has_room:
+            give_back(self._db)
         return len(sessions)
 
     def problems_since(self, at: datetime) -> int:

@@ -14,7 +14,6 @@ from backscroll.errors import ArchiveError
 __all__ = ["Compacted", "compact", "give_back", "vacuum"]
 
 _SEGMENT = 4 * 1024 * 1024
-_FEW = 64  # pages
 
 
 class Compacted(Struct):
@@ -93,12 +92,11 @@ def _insert(db: sqlite3.Connection, unit: int, state: int, start: int, data: byt
 
 
 def give_back(db: sqlite3.Connection) -> None:
-    """Make the file smaller by the pages that nothing is in; a few are left for what comes next.
+    """Make the file smaller by the pages that nothing is in.
 
     Archives of the first versions cannot do that until they have been compacted.
     """
-    if db.execute("pragma freelist_count").fetchone()[0] > _FEW:
-        db.executescript("pragma incremental_vacuum")  # which goes on for as many steps as there are pages
+    db.executescript("pragma incremental_vacuum")  # which `execute` would leave after the first page
 
 
 def vacuum(db: sqlite3.Connection) -> bool:

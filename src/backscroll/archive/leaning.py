@@ -10,9 +10,9 @@ from backscroll.archive.bases import Plain, leaning_chunk, leaning_original
 
 __all__ = ["lean"]
 
-_DEEPEST = 4  # bases below each other
-_MOST = 0.3  # of its messages that a file shares with another, or it is not worth it
-_ENOUGH = 0.75  # so many, and a base that itself leans on nothing is better than one that shares more
+_DEEPEST = 8  # bases below each other
+_LEAST = 0.3  # of its messages that a file shares with another, or it is not worth it
+_NEARLY = 0.02  # so much less shared, and a base that leans on fewer others is still the better one
 _PIECES = 6  # of the base that one piece may lean on
 _BEFORE = 4 * 1024 * 1024  # bytes of the base, before and after the same offset
 _AFTER = 12 * 1024 * 1024
@@ -34,13 +34,17 @@ def lean(db: sqlite3.Connection) -> bool:
     found = False
     for account, shared in _sharing(db):
         told = _told(db, account)
-        if told is None or max(shared.values()) < told.messages * _MOST or _is_bound(db, told):
+        if told is None or max(shared.values()) < told.messages * _LEAST:
             continue
-        base = _choose(db, told, shared)
-        if base is not None:
+        is_chunk_free, is_original_free = _is_free(db, told)
+        base = _choose(db, told, shared) if is_chunk_free or is_original_free else None
+        if base is None:
+            continue
+        if is_chunk_free:
             _lean_chunks(db, told, base)
+        if is_original_free:
             _lean_originals(db, told, base)
-            found = True
+        found = True
     return found
 
 
@@ -81,30 +85,31 @@ def _told(db: sqlite3.Connection, account: int) -> _Told | None:
     return _Told(*row) if row is not None else None
 
 
-def _is_bound(db: sqlite3.Connection, told: _Told) -> bool:
-    """Whether a file leans on another, or another on it."""
-    return any(
-        db.execute(query, [number]).fetchone() is not None
+def _is_free(db: sqlite3.Connection, told: _Told) -> tuple[bool, bool]:
+    """Whether the messages, and the original, neither lean on others nor are leant on."""
+    chunk, original = (
+        db.execute(query, {"number": number}).fetchone() is None
         for query, number in (
-            ("select 1 from chunk where account = ? and base is not null", told.account),
-            ("select 1 from raw where unit = ? and base is not null", told.unit),
-            ("select 1 from chunk where base = ?", told.account),
-            ("select 1 from raw where base = ?", told.unit),
+            (
+                "select 1 from chunk where account = :number and base is not null or base = :number",
+                told.account,
+            ),
+            ("select 1 from raw where unit = :number and base is not null or base = :number", told.unit),
         )
     )
+    return chunk, original
 
 
 def _choose(db: sqlite3.Connection, told: _Told, shared: dict[int, int]) -> _Told | None:
-    """The best to lean on: of those that share enough the one that leans least itself, else on most."""
-    found: list[tuple[bool, int, float, _Told]] = []
+    """The best to lean on: of those that share about as much as any, the one that leans on fewest others."""
+    found: list[tuple[int, float, _Told]] = []
     for account, count in shared.items():
-        base = _told(db, account)
-        depth = _depth(db, account)
-        if base is None or base.unit == told.unit or depth >= _DEEPEST or count < told.messages * _MOST:
-            continue
-        is_enough = count >= told.messages * _ENOUGH
-        found.append((not is_enough, depth if is_enough else 0, -count, base))
-    return min(found)[-1] if found else None
+        base = _told(db, account) if count >= told.messages * _LEAST else None
+        if base is not None and base.unit != told.unit and (depth := _depth(db, account)) < _DEEPEST:
+            found.append((depth, -count, base))
+    most = max((-count for _, count, _ in found), default=0)
+    near = [one for one in found if -one[1] >= most - told.messages * _NEARLY]
+    return min(near)[-1] if near else None
 
 
 def _depth(db: sqlite3.Connection, account: int) -> int:

@@ -32,9 +32,10 @@ class Beside(Struct, frozen=True, kw_only=True):
     peer: str
     key: str
     value: float
+    processor: float | None = None
 
 
-_HEAD = ("", "measured", "processor", "wanted", "met", "agentsview", "better by", "fast-resume")
+_HEAD = ("", "measured", "processor", "wanted", "met", "agentsview", "processor", "better by", "fast-resume")
 
 
 def table(figures: Sequence[Figure], peers: Sequence[Beside]) -> str:
@@ -58,26 +59,27 @@ def markdown(figures: Sequence[Figure], peers: Sequence[Beside]) -> str:
 
 
 def _rows(figures: Sequence[Figure], peers: Sequence[Beside]) -> list[tuple[str, ...]]:
-    return [_row(one, {peer.peer: peer.value for peer in peers if peer.key == one.key}) for one in figures]
+    return [_row(one, {peer.peer: peer for peer in peers if peer.key == one.key}) for one in figures]
 
 
-def _row(one: Figure, others: dict[str, float]) -> tuple[str, ...]:
+def _row(one: Figure, others: dict[str, Beside]) -> tuple[str, ...]:
     is_met, better = one.is_met, ""
-    if "agentsview" in others and one.value:
-        other = others["agentsview"]
-        times = one.value / other if one.more_is_better else other / one.value
+    view, resume = others.get("agentsview"), others.get("fast-resume")
+    if view is not None and one.value:
+        times = one.value / view.value if one.more_is_better else view.value / one.value
         better = f"{times:.1f}×" + (f" (wanted {one.times:g}×)" if one.times else "")
         is_met = is_met and (one.times is None or times >= one.times)
     has_target = one.wanted is not None or (one.times is not None and better)
     return (
         one.what,
         spelled(one.value, one.unit),
-        _seconds(one.processor) if one.processor is not None else "",
+        _seconds(one.processor),
         spelled(one.wanted, one.unit) if one.wanted is not None else "",
         ("yes" if is_met else "no") if has_target else "",
-        spelled(others["agentsview"], one.unit) if "agentsview" in others else "",
+        spelled(view.value, one.unit) if view is not None else "",
+        _seconds(view.processor if view is not None else None),
         better,
-        spelled(others["fast-resume"], one.unit) if "fast-resume" in others else "",
+        spelled(resume.value, one.unit) if resume is not None else "",
     )
 
 
@@ -86,7 +88,9 @@ def say(what: str, measured: str, wanted: str) -> None:
     print(f"{what:<58} {measured:>14}   wanted {wanted}")
 
 
-def _seconds(value: float) -> str:
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
     return spelled(value, "s") if value >= 1 else spelled(value * 1000, "ms")
 
 

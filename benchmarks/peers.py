@@ -66,7 +66,7 @@ def agentsview(stage: Stage) -> Iterator[Beside]:
     alone = {**env, "AGENTSVIEW_NO_DAEMON": "1"}
     size = size_of(stage.root)
     ran = run([program, "sync", "--full"], env=alone, memory=True)
-    yield Beside(peer="agentsview", key="sync", value=size / MB / ran.wall)
+    yield Beside(peer="agentsview", key="sync", value=size / MB / ran.wall, processor=ran.processor)
     yield Beside(peer="agentsview", key="memory", value=ran.memory / MB)
     yield Beside(peer="agentsview", key="room", value=size_of(home / ".agentsview") / size)
     yield _fastest("agentsview", "refresh", [program, "sync"], alone)
@@ -86,7 +86,7 @@ def fast_resume(stage: Stage) -> Iterator[Beside]:
     size = size_of(stage.root)
     page = [program, "--json", "--limit", "20"]
     ran = run([*page, "--rebuild"], env=env, memory=True)
-    yield Beside(peer="fast-resume", key="sync", value=size / MB / ran.wall)
+    yield Beside(peer="fast-resume", key="sync", value=size / MB / ran.wall, processor=ran.processor)
     yield Beside(peer="fast-resume", key="memory", value=ran.memory / MB)
     yield Beside(peer="fast-resume", key="room", value=size_of(home / ".cache") / size)
     yield _fastest("fast-resume", "list-command", page, env)
@@ -105,8 +105,8 @@ def _home(name: str, stage: Stage) -> dict[str, str]:
 
 
 def _fastest(peer: str, key: str, command: list[str], env: dict[str, str]) -> Beside:
-    runs: list[Ran] = [run(command, env=env) for _ in range(_RUNS)]
-    return Beside(peer=peer, key=key, value=min(one.wall for one in runs) * 1000)
+    ran: Ran = min((run(command, env=env) for _ in range(_RUNS)), key=lambda one: one.wall)
+    return Beside(peer=peer, key=key, value=ran.wall * 1000, processor=ran.processor)
 
 
 def _asked(url: str) -> float:

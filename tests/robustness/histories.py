@@ -6,8 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from backscroll.archive import Filter
 from backscroll.config import Machine, NamedRoot
 from backscroll.history import History
+from backscroll.model import SessionSummary
 from backscroll.testing import claude_code, cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript, calls, copies
 
@@ -58,10 +62,22 @@ def told(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
             "status": {name: value for name, value in numbers.items() if name not in (*_OWN, "kept_size")},
             "originals": {one.path: _digest(archive, one, scratch) for one in archive.originals()},
             "found": {word: _hits(history, word) for word in _WORDS},
+            "sessions": {f"{one.parent_ref} {one.ref}": _session(archive, one) for one in _all(archive)},
             "verified": history.verify_archive(),
             "unindexed": archive.unindexed(1),
         }
     return found | _rows(home / "archive.db")
+
+
+def _all(archive: Any) -> list[SessionSummary]:
+    everything = Filter(with_unlisted=True, with_subagents=True)
+    found: list[SessionSummary] = archive.summaries(everything, limit=1000, offset=0)
+    return found
+
+
+def _session(archive: Any, summary: SessionSummary) -> Any:
+    """All of it but its place in the list, which two that were last touched at the same time may share."""
+    return replace(summary, index=None), list(archive.messages_of(summary))
 
 
 def _digest(archive: Any, original: Any, scratch: Path) -> str:
@@ -77,7 +93,7 @@ def _hits(history: History, word: str) -> list[Any]:
 
 
 def _rows(path: Path) -> dict[str, Any]:
-    """Every session, message, subagent, problem and window, read as another program would."""
+    """Every session, subagent, window, problem and unit, read as another program would."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         db.row_factory = sqlite3.Row
         found: dict[str, Any] = {}
@@ -90,12 +106,6 @@ def _rows(path: Path) -> dict[str, Any]:
 
 
 _QUERIES = {
-    "messages": "select u.path, u.key, a.id, a.parent_id, m.position, m.record, m.at, m.role, m.tool,"
-    " m.status, m.is_active, m.copied_from from message m join account a on a.number = m.account"
-    " join unit u on u.number = a.unit",
-    "responses": "select a.id, r.id, r.usage from response r join account a on a.number = r.account",
-    "edits": "select a.id, e.position, e.path, e.added, e.removed from edit e"
-    " join account a on a.number = e.account",
     "problems": "select path, place, reason from problem",
     "ledger": "select u.path, u.key, l.event from ledger l join unit u on u.number = l.unit",
     "units": "select path, key, kind, fingerprint, size, is_gone, mark_offset, tally from unit",

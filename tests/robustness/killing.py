@@ -21,7 +21,7 @@ if "SLOW" in os.environ:
     import time
     from backscroll.archive import Archive
     merge = Archive.merge
-    Archive.merge = lambda *arguments: (time.sleep(float(os.environ["SLOW"])), merge(*arguments))
+    Archive.merge = lambda *arguments: time.sleep(float(os.environ["SLOW"])) or merge(*arguments)
 last = int(os.environ.get("LAST_STATEMENT", "0"))
 if last or "COUNT_STATEMENTS" in os.environ:
     made = sqlite3.connect

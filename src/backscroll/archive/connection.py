@@ -1,6 +1,7 @@
 """The archive's file: opened, brought to today's schema, and guarded against yesterday's program."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ import msgspec
 
 from backscroll.archive.bodies import number_of
 from backscroll.archive.schema import MIGRATIONS
-from backscroll.archive.trouble import trouble
+from backscroll.archive.trouble import is_busy, trouble
 from backscroll.errors import ArchiveError
 
 __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "connect", "transaction"]
@@ -38,7 +39,7 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
             path.chmod(0o600)
             db.execute(f"pragma page_size = {_PAGE}")
             db.execute(f"pragma auto_vacuum = {'none' if is_shard else 'incremental'}")
-        db.execute(f"pragma journal_mode = {'memory' if is_shard else 'wal'}")
+        _set_journal(db, "memory" if is_shard else "wal")
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma temp_store = memory")
         db.execute("pragma foreign_keys = on")
@@ -62,6 +63,19 @@ def _drop_indexes(db: sqlite3.Connection) -> None:
     ).fetchall()
     for (name,) in names:
         db.execute(f"drop index {name}")
+
+
+def _set_journal(db: sqlite3.Connection, mode: str) -> None:
+    """Have changes journalled so. Of two that make an archive at once, one has to ask again."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute(f"pragma journal_mode = {mode}")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:

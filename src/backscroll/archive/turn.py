@@ -23,7 +23,6 @@ def turn(archive: Path, seconds: float | None) -> Iterator[bool]:
     if not path.exists():
         path.touch(mode=0o600)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as lock:
-        lock.execute("pragma journal_mode = memory")  # nothing is written, also when the disk is full
         while not (is_held := _taken(lock)):
             if deadline is not None and time.monotonic() + _STEP > deadline:
                 break
@@ -33,6 +32,7 @@ def turn(archive: Path, seconds: float | None) -> Iterator[bool]:
 
 def _taken(lock: sqlite3.Connection) -> bool:
     try:
+        lock.execute("pragma journal_mode = memory")  # nothing is written, also when the disk is full
         lock.execute("begin exclusive")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:

@@ -63,6 +63,16 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ),
         ("What records look like:", "backscroll doctor --shape", 24),
     ],
+    "export": [
+        ("As Markdown, to standard output:", "backscroll export 92d12695", 40),
+        (
+            "As pages, with an index:",
+            "backscroll export --all --workspace tideline --format html -o ~/pages",
+            100,
+        ),
+        ("Nothing is overwritten unasked:", "backscroll export 1 2 -o ~/notes", 100),
+        ("", "backscroll export 1 2 -o ~/notes", 100),
+    ],
     "list": [
         ("", "backscroll list --limit 5", 100),
         (
@@ -76,6 +86,10 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("", "backscroll search remind me clocks", 100),
         ("Newest first, and only this spelling:", "backscroll search --exact 'fold=0)' --limit 1", 100),
         ("As JSON:", "backscroll search remind me clocks --json", 100),
+    ],
+    "secrets": [
+        ("", "backscroll secrets", 100),
+        ("E-mail addresses as well, as JSON:", "backscroll secrets --emails --json", 30),
     ],
     "show": [
         ("", "backscroll show ed6cfe7f", 100),

@@ -111,7 +111,11 @@ def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
 METHODS = {
     "archive_status": [],
     "close": [],
+    "every_session": ["wanted"],
+    "export_session": ["ref", "format", "redaction", "everything"],
+    "export_sessions": ["summaries", "folder", "format", "redaction", "everything", "force", "progress"],
     "extract": ["ref", "folder"],
+    "find_secrets": ["summaries", "kinds", "progress"],
     "find": ["ref", "wanted"],
     "follow": ["ref", "last", "everything", "stop"],
     "get_session": ["ref", "wanted"],

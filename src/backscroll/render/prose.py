@@ -73,10 +73,7 @@ def _parser() -> "MarkdownIt":
         def validateLink(self, url: str) -> bool:  # noqa: N802  the library's own name
             return _LINKED.match(url) is not None
 
-    def coloured(code: str, language: str, _: str) -> str:
-        return highlighted(code, language)
-
-    parser = Guarded("commonmark", {"html": False, "highlight": coloured})
+    parser = Guarded("commonmark", {"html": False, "xhtmlOut": False})
     parser.enable(["table", "strikethrough"])
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link)

@@ -94,8 +94,9 @@ def test_without_git_there_are_files_but_no_commits(tmp_path: Path, monkeypatch:
 def test_it_prints_the_command_to_look_at_it(tmp_path: Path) -> None:
     folder = tmp_path / "a home"
     done = CliRunner().invoke(command, [str(folder)])
-    told = shlex.split(done.output.splitlines()[-1])
-    assert (told[0], told[-1]) == ("backscroll", "doctor")
+    told = shlex.split(done.output.splitlines()[-2])
+    assert (told[0], told[-1]) == ("backscroll", "list")
+    assert told[told.index("--home") + 1] == f"{folder}/archive", "not in among somebody's own history"
     assert f"claude-code={folder}/.claude" in told
     assert f"cursor={folder}/.config/Cursor" in told
     assert f"cursor-cli={folder}/.cursor" in told
@@ -106,4 +107,4 @@ def test_as_json_it_is_one_document(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["folder"] == str(tmp_path / "home")
     assert sum(document["sessions"].values()) >= 35
-    assert document["command"].endswith("doctor")
+    assert document["command"].endswith("list")

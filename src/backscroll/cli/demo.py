@@ -46,11 +46,13 @@ def _report(written: Demo) -> Iterator[str]:
     else:
         yield f"  {written.repositories} projects without their commits, because git was not found"
     yield ""
-    yield "To look at it:"
+    yield "To look at it, in an archive of its own:"
     yield f"  {_look(written)}"
+    yield "and in place of list for example: search remind me clocks, show 1, doctor"
 
 
 def _look(written: Demo) -> str:
-    """The command that reads what was written, and nothing else."""
+    """The command that reads what was written, and nothing else, into an archive that holds nothing else."""
     named = [part for source, path in written.roots.items() for part in ("--root", f"{source}={path}")]
-    return shlex.join(["backscroll", *named, "doctor"])
+    home = Path(written.folder) / "archive"
+    return shlex.join(["backscroll", "--home", str(home), *named, "list"])

@@ -125,10 +125,10 @@ def test_a_transcript_that_changes_while_it_is_read(
     meddle(monkeypatch, ClaudeCode, Meddling(lambda: change(path), after))
     with open_history(tmp_path / "home", "claude-code", tmp_path / "claude") as history:
         history.sync()
-        (kept,) = history.extract(ONE, tmp_path / "kept")
+        (kept,) = history.extract(ONE, tmp_path / "kept").files
         assert told(history) == told_by(kept.read_bytes(), tmp_path / "first")
         history.sync()
-        (kept,) = history.extract(ONE, tmp_path / "later")
+        (kept,) = history.extract(ONE, tmp_path / "later").files
         assert kept.read_bytes() == path.read_bytes()
         assert told(history) == told_by(path.read_bytes(), tmp_path / "second")
         assert history.verify_archive() == []
@@ -147,7 +147,7 @@ def test_a_transcript_that_changes_while_its_tail_is_read(
         path.write_bytes(conversation(_TURNS).lines())
         meddle(monkeypatch, ClaudeCode, Meddling(lambda: change(path), 5))
         history.sync()
-        (kept,) = history.extract(ONE, tmp_path / "kept")
+        (kept,) = history.extract(ONE, tmp_path / "kept").files
         assert told(history) == told_by(kept.read_bytes(), tmp_path / "first")
         history.sync()
         assert told(history) == told_by(path.read_bytes(), tmp_path / "second")

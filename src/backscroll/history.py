@@ -125,7 +125,7 @@ class History:
                     return None
                 if wait and archive.owes_erasure:
                     self._finish_erasure()
-                report = sync(archive, self.roots(), progress, index=self._index)
+                report = sync(archive, self.roots(), progress, index=lambda: self._index)
         except sqlite3.Error as error:
             if not wait and is_busy(error):
                 return None

@@ -4,15 +4,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from backscroll.archive import Archive, IntegrityError, Known
-from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.differences import differences
 from backscroll.ingest.shards import Batch, batches, keeps_file, read_batches
 from backscroll.model import Mark, Unit
 from backscroll.sources import Source
+
+if TYPE_CHECKING:
+    from backscroll.index import Index
 
 __all__ = ["Progress", "Synced", "sync"]
 
@@ -55,7 +58,7 @@ def sync(
     progress: Progress | None = None,
     *,
     paths: Collection[str] | None = None,
-    index: Index | None = None,
+    index: "Callable[[], Index] | None" = None,
 ) -> Synced:
     """Read every unit that changed since it was last read, and derive what that changes.
 
@@ -95,7 +98,9 @@ def sync(
     return report
 
 
-def _read_all(archive: Archive, work: list[_Work], report: Synced, index: Index | None) -> Iterator[int]:
+def _read_all(
+    archive: Archive, work: list[_Work], report: Synced, index: "Callable[[], Index] | None"
+) -> Iterator[int]:
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
@@ -110,16 +115,17 @@ def _read_all(archive: Archive, work: list[_Work], report: Synced, index: Index 
 
 
 def _read_side_by_side(
-    archive: Archive, work: list[Batch], report: Synced, index: Index | None
+    archive: Archive, work: list[Batch], report: Synced, index: "Callable[[], Index] | None"
 ) -> Iterator[Batch]:
     """Read much in several processes, and index it round by round while they go on; what was taken in."""
     if not work:
         return
+    from backscroll.index import IndexDamagedError  # these are loaded only when there is much to read
     from backscroll.ingest.entries import Ready
     from backscroll.ingest.indexing import Indexing
 
     ready = Ready()
-    with nullcontext() if index is None else Indexing(archive, index) as indexing:
+    with nullcontext() if index is None else Indexing(archive, index()) as indexing:
         for number, shard in enumerate(read_batches(work, archive.barrier), start=1):
             try:
                 offset = archive.merge(shard.archive)

@@ -7,13 +7,16 @@ import sqlite3
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backscroll.config import Machine
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Mark, Origin, Problem, Row, Tally, Unit
-from backscroll.sources.cursor import account, chat, composer, document, keeping, listing, places, prompts
-from backscroll.sources.cursor.library import Library, Shelfmark
+from backscroll.readers.sqlite import change_token
+from backscroll.sources.cursor import places
+
+if TYPE_CHECKING:
+    from backscroll.sources.cursor.library import Library, Shelfmark
 
 __all__ = ["Cursor"]
 
@@ -37,6 +40,8 @@ class Cursor:
 
     def units(self, root: Path) -> Iterator[Unit]:
         """One unit per session, and one per database for the rows that belong to none."""
+        from backscroll.sources.cursor import listing
+
         library = self._library(root)
         library.refresh()
         return listing.units(library)
@@ -46,9 +51,10 @@ class Cursor:
 
     def signs(self, root: Path) -> list[Unit]:
         """The databases themselves: nothing is written anywhere else."""
-        library = self._library(root)
-        library.refresh()
-        return listing.databases(library)
+        return [
+            Unit(self.name, str(root), str(path), fingerprint=change_token(path), kind="index")
+            for path, _ in places.databases(root)
+        ]
 
     def watched(self, root: Path) -> list[Path]:
         return places.watched(root)
@@ -65,6 +71,8 @@ class Cursor:
 
     def rows(self, unit: Unit) -> Iterator[Row]:
         """The rows of one session, and the entries of lists that name it; of a whole database none."""
+        from backscroll.sources.cursor import keeping
+
         library = self._library(Path(unit.root))
         mark = _mark(library, unit)
         kind, colon, name = unit.key.partition(":")
@@ -80,6 +88,8 @@ class Cursor:
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
+        from backscroll.sources.cursor import document
+
         library = self._library(Path(unit.root))
         path = Path(unit.path)
         try:
@@ -98,10 +108,14 @@ class Cursor:
         for library in self._libraries.values():
             library.close()
 
-    def _library(self, root: Path) -> Library:
+    def _library(self, root: Path) -> "Library":
+        from backscroll.sources.cursor.library import Library  # loaded by nobody who only looks what is there
+
         return self._libraries.setdefault(str(root), Library(root))
 
     def _items(self, unit: Unit) -> Iterator[Item]:
+        from backscroll.sources.cursor import account, chat, composer, listing, prompts
+
         library = self._library(Path(unit.root))
         mark = _mark(library, unit)
         kind, colon, name = unit.key.partition(":")
@@ -116,6 +130,8 @@ class Cursor:
         return composer.read(library, mark.path, unit.key)
 
 
-def _mark(library: Library, unit: Unit) -> Shelfmark:
+def _mark(library: "Library", unit: Unit) -> "Shelfmark":
+    from backscroll.sources.cursor.library import Shelfmark
+
     path = Path(unit.path)
     return Shelfmark(path, "" if path == library.global_path else path.parent.name)

@@ -65,10 +65,7 @@ class Library:
     def databases(self) -> list[Shelfmark]:
         """The global database first, then the workspaces' own in the order of their ids."""
         if self._marks is None:
-            self._marks = [Shelfmark(self.global_path)] if places.is_file(self.global_path) else []
-            for storage in places.storages(self.root):
-                if places.is_file(storage.database) and places.is_inside(storage.database, self.root):
-                    self._marks.append(Shelfmark(storage.database, storage.id))
+            self._marks = [Shelfmark(path, storage) for path, storage in places.databases(self.root)]
         return self._marks
 
     def refresh(self) -> None:

@@ -11,6 +11,7 @@ from backscroll.config import Machine
 __all__ = [
     "Storage",
     "agent_home",
+    "databases",
     "global_database",
     "images",
     "is_file",
@@ -84,6 +85,15 @@ def storages(root: Path) -> Iterator[Storage]:
         folder = base / name
         if is_inside(folder, root):
             yield Storage(name, folder)
+
+
+def databases(root: Path) -> Iterator[tuple[Path, str]]:
+    """The databases that may hold sessions, with the workspace each is of: the global one first, of none."""
+    if is_file(global_database(root)):
+        yield global_database(root), ""
+    for storage in storages(root):
+        if is_file(storage.database) and is_inside(storage.database, root):
+            yield storage.database, storage.id
 
 
 def is_inside(path: Path, root: Path) -> bool:

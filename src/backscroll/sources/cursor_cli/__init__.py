@@ -6,16 +6,14 @@ docs/formats/cursor-cli.md describes the format and the versions seen.
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Row, Unit
 from backscroll.sources.cursor_cli import places
-from backscroll.sources.cursor_cli.document import documents_of
-from backscroll.sources.cursor_cli.draft import read_draft, read_prompts
-from backscroll.sources.cursor_cli.keeping import file_row, store_rows
-from backscroll.sources.cursor_cli.store import read_store
-from backscroll.sources.cursor_cli.transcript import Known, read_transcript
+
+if TYPE_CHECKING:
+    from backscroll.sources.cursor_cli.transcript import Known
 
 __all__ = ["CursorCli"]
 
@@ -48,6 +46,11 @@ class CursorCli:
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""
+        # What reads is loaded by nobody who only looks what is there.
+        from backscroll.sources.cursor_cli.draft import read_draft, read_prompts
+        from backscroll.sources.cursor_cli.store import read_store
+        from backscroll.sources.cursor_cli.transcript import Known, read_transcript
+
         path = Path(unit.path)
         match unit.kind:
             case "transcript":
@@ -61,6 +64,8 @@ class CursorCli:
 
     def rows(self, unit: Unit) -> Iterator[Row]:
         """The rows of a store and the file beside it; transcripts are kept whole."""
+        from backscroll.sources.cursor_cli.keeping import file_row, store_rows
+
         path = Path(unit.path)
         match path.name:
             case "store.db":
@@ -70,6 +75,8 @@ class CursorCli:
         return iter(())
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        from backscroll.sources.cursor_cli.document import documents_of
+
         return documents_of(Path(unit.path))
 
     def retention(self, root: Path, now: datetime) -> None:

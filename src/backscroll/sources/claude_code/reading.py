@@ -1,0 +1,66 @@
+"""What the files of Claude Code say, each by its kind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
+from backscroll.readers import jsonl
+from backscroll.sources.claude_code import prompts
+from backscroll.sources.claude_code.lines import STARTS
+from backscroll.sources.claude_code.transcript import Transcript
+
+__all__ = ["documents", "read"]
+
+_anything = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_generic = msgspec.json.Decoder(dict[str, Any])
+
+
+def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
+    """A transcript from its mark on; the other files anew each time."""
+    try:
+        match unit.kind:
+            case "session" | "agent":
+                yield from Transcript(unit, since).items()
+            case "prompts":
+                yield from prompts.read(unit)
+            case _:
+                yield from _count(unit)
+    except OSError as error:
+        yield Problem(Origin(unit.path, "file"), f"cannot be read: {error.strerror or error}")
+        yield Tally()
+
+
+def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
+    """Every line, by type and, where there is one, by subtype."""
+    try:
+        for line in jsonl.lines(Path(unit.path), _generic, starts=STARTS):
+            for record in line.values:
+                yield _kind(record, unit.kind), record
+    except OSError:
+        return
+
+
+def _kind(record: dict[str, Any], unit_kind: str) -> str:
+    if unit_kind == "prompts":
+        return "prompt"
+    parts = [record.get("type"), record.get("subtype")]
+    for holder in ("attachment", "data"):
+        inner = record.get(holder)
+        parts.append(inner.get("type") if isinstance(inner, dict) else None)
+    return "/".join(part for part in parts if isinstance(part, str)) or "(no type)"
+
+
+def _count(unit: Unit) -> Iterator[Item]:
+    """A run log, or a file that is no session by its name: counted, not told."""
+    tally = Tally()
+    kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
+    for line in jsonl.lines(Path(unit.path), _anything, starts=STARTS):
+        if line.fault is not None:
+            yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
+            tally.count(kind, "problems")
+        elif not line.is_blank:
+            tally.count(kind, "silent")
+    yield tally

@@ -337,6 +337,24 @@ def test_a_store_of_the_command_line_keeps_what_its_root_leads_to(tmp_path: Path
     assert chat.id
 
 
+def test_what_only_another_store_knew_is_not_lost_when_all_is_made_anew(tmp_path: Path) -> None:
+    root = tmp_path / "home/.config/Cursor"
+    home = cursor.Home(root)
+    auto = {"modelConfig": {"modelName": "default"}}
+    said = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")]
+    home.composer(said, id=ONE, name=None, data=auto)
+    home.write()
+    cursor.write_tracking(tmp_path / "home/.cursor", conversation=ONE, title="Totals", model="model-y")
+    kept = Kept("cursor", root, tmp_path / "archive")
+    kept.sync()
+    before = kept.told()
+    assert "model-y" in {message.model for message in kept.messages(ONE)}
+    shutil.rmtree(tmp_path / "home")
+    done = rebuild(kept.archive, Index(tmp_path / "index"))
+    assert (done.units, done.kept) == (0, 1)
+    assert kept.told() == before
+
+
 def test_the_library_says_what_it_wrote(tmp_path: Path) -> None:
     _home(tmp_path)
     roots = [NamedRoot("cursor", tmp_path / "root")]

@@ -111,7 +111,8 @@ def retell(
     return True
 
 
-_Size = tuple[int, bool, bool, int, int]  # characters; title, workspace; what is known of subagents; links
+# Characters; title, workspace; what is known of messages, of subagents and else; links.
+_Size = tuple[int, bool, bool, int, int, int, int]
 
 
 def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _Size]:
@@ -125,14 +126,17 @@ def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _S
             place: unpack(body)[0]
             for place, body in db.execute("select position, body from amendment where account = ?", [number])
         }
-        size = 0
+        size = details = 0
         for first, body in db.execute("select position, body from chunk where account = ?", [number]):
             for place, message in enumerate(messages_in(db, body), start=first):
                 message = amended.get(place, message)
                 size += len(message.content) + len((message.tool and message.tool.result) or "")
+                known = (message.model, message.timestamp, message.git_branch, *message.attachments)
+                details += sum(one is not None for one in known)
         closing = msgspec.msgpack.decode(decompress(packed), type=Closing) if packed else Closing()
         facts = sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent))
-        found[id_, parent] = (size, closing.title is not None, closing.workspace is not None, facts, links)
+        told = (closing.title is not None, closing.workspace is not None)
+        found[id_, parent] = (size, *told, details, facts, len(closing.metadata), links)
     return found
 
 

@@ -45,10 +45,11 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
         "select distinct a.platform, a.session from repeated r cross join response o on o.id = r.id"
         " join kin a on a.number = o.account",
         "select distinct a.platform, a.session"
-        " from changed c join account own on own.number = c.account join naming n on n.unit = own.unit"
-        " join message m on m.record = n.record join kin a on a.number = m.account",
-        "select distinct p.platform, p.id from changed c join account own on own.number = c.account"
-        " join link l on l.unit = own.unit join account a on a.id = l.agent_id and a.is_agent"
+        " from changed c cross join account own on own.number = c.account"
+        " cross join naming n on n.unit = own.unit cross join message m on m.record = n.record"
+        " join kin a on a.number = m.account",
+        "select distinct p.platform, p.id from changed c cross join account own on own.number = c.account"
+        " cross join link l on l.unit = own.unit join account a on a.id = l.agent_id and a.is_agent"
         " join account p on p.id = a.parent_id and not p.is_agent and p.platform = a.platform",
     ):
         found |= {Session(platform, id_) for platform, id_ in db.execute(query)}
@@ -88,7 +89,7 @@ def _find_parents(db: sqlite3.Connection) -> None:
         "  order by p.id limit 1),"
         " (select s.id from link l join message m on m.call = l.call"
         "  join account s on s.number = m.account and not s.is_agent where l.agent_id = account.id"
-        "  order by l.strength, s.id limit 1)) where is_agent and parent_id is null"
+        "  order by l.strength, s.id limit 1)) where is_agent = 1 and parent_id is null"
     )
 
 

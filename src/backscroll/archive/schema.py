@@ -300,6 +300,13 @@ alter table unindexed add column noted integer not null default 0;
 create index idx_conversations_live on conversations(updated_at) where ended_at is null;
 """
 
+# What a unit told is taken back before it is told anew.
+_BY_UNIT = """
+create index naming_unit on naming(unit);
+create index link_unit on link(unit);
+create index problem_unit on problem(unit);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),
@@ -307,4 +314,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("leaner rows, and files that lean on others", LEAN),
     ("rows of databases", KEPT_ROWS),
     ("sessions that only grew", _GROWTH),
+    ("what units tell, by unit", _BY_UNIT),
 )

@@ -4,7 +4,6 @@ The folder holds one generation of the index and a file that names it. A new
 generation is made beside the old one and takes its place by one rename.
 """
 
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
@@ -57,6 +56,8 @@ class Index:
 
     def rebuild(self) -> None:
         """Start again with an empty index. Whoever is reading the old one may go on."""
+        import shutil  # with all that it loads, only for the one who needs it
+
         from backscroll.index.fields import open_index
         from backscroll.index.writing import Writer
 

@@ -1,0 +1,84 @@
+"""Searching through the library: whatever is asked, it is answered."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.testing.claude_code import Transcript, calls
+
+NAMES = (
+    "role:",
+    "source:",
+    "workspace:",
+    "tool:",
+    "model:",
+    "file:",
+    "branch:",
+    "since:",
+    "until:",
+    "is:",
+    "has:",
+)
+PIECES = [
+    *NAMES,
+    "gone",
+    "edits",
+    "ferry",
+    "x/ferry",
+    '"',
+    "-",
+    "*",
+    " ",
+    "OR",
+    "2026-10",
+    "flaky",
+    "\ud800",
+    "中文",
+]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    folder: Path = tmp_path_factory.mktemp("finding")
+    for number, cwd in enumerate(("/home/zoe/x/ferry", "/srv/x/ferry", "/home/zoe/web")):
+        one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd)
+        one.user("why is it flaky").run(calls.bash("ls", "a.py")).assistant("Because 中文.").write(
+            folder / "claude"
+        )
+    with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:
+        history.sync()
+        yield history
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
+def test_any_text_can_be_asked_for(history: History, text: str) -> None:
+    found = history.search_sessions(text)
+    assert len(found.data) <= 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(min_size=1, max_size=6), st.booleans())
+def test_any_substring_can_be_asked_for(history: History, text: str, by_message: bool) -> None:
+    found = history.search_sessions(text, pattern="exact", by="message" if by_message else "session")
+    assert all(text in match.match or "\n" in text for match in found.data)
+
+
+def test_whoever_waits_is_told_how_far_a_scan_has_come(history: History) -> None:
+    told: list[tuple[int, int]] = []
+    history.search_sessions(r"\d\d\d\d\d\d\d\d\d", pattern="regex", progress=lambda *now: told.append(now))
+    assert told
+    assert all(0 < done <= total for done, total in told)
+    history.search_sessions("flaky", pattern="exact", progress=lambda *now: pytest.fail("there is no need"))
+
+
+def test_a_session_keeps_its_place_in_the_list(history: History) -> None:
+    listed = {one.ref: one.index for one in history.list_sessions().data}
+    found = history.search_sessions("flaky").data
+    assert len(found) == 3
+    assert {match.session_ref: match.session_index for match in found} == listed

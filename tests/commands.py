@@ -22,6 +22,7 @@ _CUT = "…"
 # What another day, another machine or a longer path makes different: ages, sizes, durations, tokens.
 _VARIES = re.compile(
     r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|[\d,]+(?= tokens)"
+    r"|(?<=workspaceStorage/)[0-9a-f]{32}"
     r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="score": )[\d.]+',
     re.MULTILINE,
 )
@@ -43,7 +44,7 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
     "archive extract": [
         ("", "backscroll archive extract ed6cfe7f --output ~/back", 100),
         (
-            "Of a session that lies in a database there is no file to write:",
+            "Of a session that lies in a database its rows are written, as a folder that --root can read:",
             "backscroll archive extract 92d12695 --output ~/back",
             100,
         ),

@@ -23,7 +23,7 @@ _CUT = "…"
 _VARIES = re.compile(
     r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|[\d,]+(?= tokens)"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
-    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="score": )[\d.]+',
+    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="since": ")[^"]+|(?<="score": )[\d.]+',
     re.MULTILINE,
 )
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import sources
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings, this_machine
-from backscroll.errors import ArchiveError, DataNotFoundError, SessionNotFoundError, UsageError
+from backscroll.errors import (
+    ArchiveError,
+    BackscrollError,
+    DataNotFoundError,
+    SessionNotFoundError,
+    UsageError,
+)
 from backscroll.model import PaginatedResult, Pagination, Retention, SearchResult, Session, SessionSummary
 from backscroll.model.ledger import Ledger
 from backscroll.sources import Source
@@ -104,13 +110,12 @@ class History:
 
     def _tell_trouble(self, error: BaseException) -> None:
         """Raise in a sentence what the archive's file has said with an error of its own, at whatever step."""
-        import sqlite3
+        if isinstance(error, BackscrollError | OSError | KeyboardInterrupt):
+            return
+        from backscroll.archive.trouble import is_trouble, trouble
 
-        if isinstance(error, sqlite3.Error):
-            from backscroll.archive.trouble import is_trouble, trouble
-
-            if is_trouble(error):
-                raise trouble(error, self.archive_path) from error
+        if is_trouble(error):
+            raise trouble(error, self.archive_path) from error
 
     def sync(self, progress: "Progress | None" = None, *, wait: bool = True) -> "Synced | None":
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""

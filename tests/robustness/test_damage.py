@@ -100,6 +100,21 @@ def test_a_damaged_archive_is_said_in_a_sentence_that_says_what_to_do(
         assert (shell.home / "archive.db").stat().st_size == before, "what is left of it stays"
 
 
+def test_what_cannot_be_unpacked_any_more_is_damage_and_verify_names_it(shell: Shell) -> None:
+    with closing(sqlite3.connect(shell.home / "archive.db")) as db, db:
+        for table in ("chunk", "raw"):
+            for number, body in db.execute(f"select rowid, body from {table}").fetchall():  # noqa: S608
+                bad = bytes(byte ^ 0x55 if n > 8 and n % 7 == 0 else byte for n, byte in enumerate(body))
+                db.execute(f"update {table} set body = ? where rowid = ?", [bad, number])  # noqa: S608
+    for arguments in (("search", "--no-sync", "harbour"), ("show", "1"), ("archive", "extract", "1")):
+        code, out, err = shell.run(*arguments)
+        assert (code, out) == (1, "")
+        assert "damaged" in err
+    code, out, _ = shell.run("archive", "verify")
+    assert code == 3
+    assert out.count("the original of unit") == out.count("the messages of account") == 40
+
+
 def test_the_doctor_says_that_the_archive_is_damaged(shell: Shell) -> None:
     fill_with_noise(shell.home / "archive.db")
     code, out, _ = shell.run("doctor")

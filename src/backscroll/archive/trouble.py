@@ -1,11 +1,24 @@
 """What goes wrong with the archive's file, said so that a person knows what to do."""
 
 import sqlite3
+import struct
+import sys
+import traceback
 from pathlib import Path
+
+import msgspec
 
 from backscroll.errors import ArchiveError
 
-__all__ = ["is_busy", "is_trouble", "trouble"]
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["DAMAGE", "is_busy", "is_trouble", "trouble"]
+
+# What unpacking raises when bytes are not what was packed.
+DAMAGE = (zstd.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, struct.error)
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full. The archive {path} is whole and holds what it held; make room,"
@@ -29,7 +42,7 @@ _OURS = (
 _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 
-def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
+def trouble(error: BaseException, path: Path) -> ArchiveError:
     """The error to raise when the archive's file gives this one."""
     if isinstance(error, FileExistsError | NotADirectoryError):
         return ArchiveError(
@@ -43,9 +56,18 @@ def trouble(error: sqlite3.Error | OSError, path: Path) -> ArchiveError:
     return ArchiveError(advice.format(path=path, error=error), path, is_readable=code in _READABLE)
 
 
-def is_trouble(error: sqlite3.Error) -> bool:
+def is_trouble(error: BaseException) -> bool:
     """Whether an error is the file's; the others are our own mistakes, and nothing a person could mend."""
-    return _code(error) not in _OURS
+    return (isinstance(error, sqlite3.Error) or _is_damage(error)) and _code(error) not in _OURS
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Whether what the archive itself has packed cannot be unpacked."""
+    if not isinstance(error, DAMAGE):
+        return False
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own = [name for name in modules if name.startswith("backscroll.")]
+    return bool(own) and own[-1].startswith("backscroll.archive.")
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -53,6 +75,9 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _code(error) == sqlite3.SQLITE_BUSY
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: BaseException) -> int:
     """The primary code; an error that Python itself raised has none."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if isinstance(error, DAMAGE) or str(error).startswith("Could not decode to UTF-8"):
+        return sqlite3.SQLITE_CORRUPT
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF

@@ -170,6 +170,26 @@ def test_a_session_that_vanishes_is_told_as_kept(place: Place, session: Transcri
         assert [message.role for message in history.get_session(ONE).messages] == ["user", "assistant"]
 
 
+def test_a_project_that_is_moved_away_is_told_as_vanished(place: Place, session: Transcript) -> None:
+    project = next(place.claude.rglob("*.jsonl")).parent
+    with place.watch() as watching:
+        project.rename(place.folder / "elsewhere")
+        change: Change = watching.next()
+        assert (change.session.id, change.has_vanished) == (ONE, True)
+        (place.folder / "elsewhere").rename(project)
+        assert watching.next().session.is_gone is False
+
+
+def test_many_sessions_in_a_new_folder_are_all_told(place: Place, session: Transcript) -> None:
+    ids = {f"{number:08d}-0000-4000-8000-000000000000" for number in range(40)}
+    with place.watch() as watching:
+        for number, id_ in enumerate(sorted(ids)):
+            Transcript(id_, seed=number, cwd="/home/zoe/new").user("Hello").write(place.claude)
+        told: set[str] = set()
+        while told != ids:
+            told.add(watching.next().session.id)
+
+
 def test_what_another_process_reads_first_is_told_once(place: Place, session: Transcript) -> None:
     with place.watch() as watching, place.history() as other:
         for number in range(5):

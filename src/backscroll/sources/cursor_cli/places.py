@@ -1,7 +1,7 @@
 """Where Cursor's command line keeps its history, and what is there."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +18,7 @@ SOURCE = "cursor-cli"
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
 _DEEPEST = 4  # a subagent's subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
+_join = os.path.join
 
 
 def roots(machine: Machine) -> list[Path]:
@@ -46,13 +47,14 @@ def _seen_from_wsl(homes: Path) -> list[Path]:
 
 def find_units(root: Path) -> Iterator[Unit]:
     """Stores, sessions that were never begun, transcripts and prompt lists, in order of their names."""
-    for folder in _folders(root / "chats", root):
+    base = str(root)
+    for folder in _folders(_join(base, "chats"), root):
         for session in _folders(folder, root):
             yield from _session_units(session, root)
-    for session in _folders(root / "acp-sessions", root):
+    for session in _folders(_join(base, "acp-sessions"), root):
         yield from _session_units(session, root)
     yield from _transcript_units(root)
-    yield from _prompt_units(root, root)
+    yield from _prompt_units(base, root)
 
 
 def watched(root: Path) -> list[Path]:
@@ -62,57 +64,52 @@ def watched(root: Path) -> list[Path]:
 
 def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
     """The units that changes at these paths bear on; None when one is a transcript, which may have rivals."""
-    folders: set[Path] = set()
+    folders: set[str] = set()
     for path in map(Path, paths):
         match path.relative_to(root).parts if path.is_relative_to(root) else ():
             case ("chats", workspace, session, *_):
-                folders.add(root / "chats" / workspace / session)
+                folders.add(str(root / "chats" / workspace / session))
             case ("acp-sessions", session, *_):
-                folders.add(root / "acp-sessions" / session)
+                folders.add(str(root / "acp-sessions" / session))
             case ("prompt_history.json",):
-                folders.add(root)
+                folders.add(str(root))
             case ("projects", _, other, *_) if other != "agent-transcripts":
                 continue
             case _:
                 return None
     found: list[Unit] = []
     for folder in sorted(folders):
-        if folder == root:
-            found += _prompt_units(root, root)
-        elif folder in _folders(folder.parent, root):
+        if folder == str(root):
+            found += _prompt_units(folder, root)
+        elif folder in _folders(os.path.dirname(folder), root):  # noqa: PTH120 - as it is spelt there
             found += _session_units(folder, root)
     return found
 
 
-def _session_units(folder: Path, root: Path) -> Iterator[Unit]:
+def _session_units(folder: str, root: Path) -> Iterator[Unit]:
     entries = {
         entry.name: entry
         for entry in _entries(folder)
         if _is(entry, "file") and (not entry.is_symlink() or _is_inside(entry, root))
     }
-    if "store.db" in entries:
-        store = folder / "store.db"
-        if entries["store.db"].is_symlink():
-            tokens, size = [change_token(store)], _size(store)  # what belongs to it lies elsewhere
+    name = os.path.basename(folder)  # noqa: PTH119 - a Path costs more than all the rest
+    if (store := entries.get("store.db")) is not None:
+        if store.is_symlink():
+            path = Path(store.path)
+            tokens, size = [change_token(path)], _stamp(store)[1]  # what belongs to it lies elsewhere
         else:
-            stamps = [_stamp(entries.get(name)) for name in _STORE_FILES]
+            stamps = [_stamp(entries.get(each)) for each in _STORE_FILES]
             tokens, size = [token for token, _ in stamps], sum(size for _, size in stamps[:2])
         tokens.append(_stamp(entries.get("meta.json"))[0])
-        yield Unit(
-            SOURCE,
-            str(root),
-            str(store),
-            fingerprint="/".join(tokens),
-            size=size,
-            session_id=folder.name,
-        )
-    elif "meta.json" in entries:
-        yield _file_unit(folder / "meta.json", root, kind="session", session_id=folder.name)
+        yield Unit(SOURCE, str(root), store.path, fingerprint="/".join(tokens), size=size, session_id=name)
+    elif (meta := entries.get("meta.json")) is not None:
+        token, size = _stamp(meta)
+        yield Unit(SOURCE, str(root), meta.path, fingerprint=token, size=size, session_id=name)
     if "prompt_history.json" in entries:
         yield from _prompt_units(folder, root)
 
 
-def _stamp(entry: os.DirEntry[str] | None) -> tuple[str, int]:
+def _stamp(entry: os.DirEntry[str] | Path | None) -> tuple[str, int]:
     """What changes with a file, and its size; nothing and 0 for one that is not there."""
     try:
         found = entry.stat() if entry is not None else None
@@ -121,57 +118,53 @@ def _stamp(entry: os.DirEntry[str] | None) -> tuple[str, int]:
     return (f"{found.st_size}-{found.st_mtime_ns}", found.st_size) if found is not None else ("-", 0)
 
 
-def _prompt_units(folder: Path, root: Path) -> Iterator[Unit]:
-    path = folder / "prompt_history.json"
-    if path.is_file():
-        yield _file_unit(path, root, kind="prompts", session_id=None)
+def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
+    path = _join(folder, "prompt_history.json")
+    if os.path.isfile(path):  # noqa: PTH113 - as above
+        yield _file_unit(Path(path), root, kind="prompts", session_id=None)
 
 
 def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[Path]]:
     """The transcripts below a root, by the session that they tell of and the one that started it."""
     return rivals_of(
-        path
-        for project in _folders(root / "projects", root)
-        for path in _files(project / "agent-transcripts", root)
+        Path(path)
+        for project in _folders(_join(root, "projects"), root)
+        for path in _files(_join(project, "agent-transcripts"), root)
     )
 
 
 def _transcript_units(root: Path) -> Iterator[Unit]:
     for (_, id), paths in find_transcripts(root).items():
         units = [_file_unit(path, root, kind="transcript", session_id=id) for path in paths]
-        # Which of several counts depends on all of them.
-        together = "/".join(unit.fingerprint for unit in units)
-        yield from (replace(unit, fingerprint=together) for unit in units)
+        if len(units) > 1:
+            # Which of several counts depends on all of them.
+            together = "/".join(unit.fingerprint for unit in units)
+            units = [replace(unit, fingerprint=together) for unit in units]
+        yield from units
 
 
 def _file_unit(path: Path, root: Path, *, kind: str, session_id: str | None) -> Unit:
-    return Unit(
-        SOURCE,
-        str(root),
-        str(path),
-        fingerprint=_token(path),
-        size=_size(path),
-        kind=kind,
-        session_id=session_id,
-    )
+    token, size = _stamp(path)
+    return Unit(SOURCE, str(root), str(path), "", token, size, kind, session_id)
 
 
-def _files(folder: Path, root: Path, *, depth: int = 0) -> Iterator[Path]:
-    for entry in _entries(folder):
+def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:
+    entries = _entries(folder)
+    for entry in entries:
         if _is(entry, "file") and _is_inside(entry, root):
-            yield folder / entry.name
+            yield entry.path
     if depth < _DEEPEST:
-        for inner in _folders(folder, root):
+        for inner in _folders(folder, root, entries):
             yield from _files(inner, root, depth=depth + 1)
 
 
-def _folders(folder: Path, root: Path) -> Iterator[Path]:
+def _folders(folder: str, root: Path, entries: Iterable[os.DirEntry[str]] | None = None) -> Iterator[str]:
     """The folders in a folder. A link to one of the others leads nowhere new."""
-    for entry in _entries(folder):
+    for entry in _entries(folder) if entries is None else entries:
         if _is(entry, "folder") and _is_inside(entry, root):
-            path = folder / entry.name
-            if not entry.is_symlink() or path.resolve().parent != folder.resolve():
-                yield path
+            path = Path(entry.path) if entry.is_symlink() else None
+            if path is None or path.resolve().parent != path.parent.resolve():
+                yield entry.path
 
 
 def _is(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
@@ -181,7 +174,7 @@ def _is(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
         return False
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -192,18 +185,3 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _is_inside(entry: os.DirEntry[str], root: Path) -> bool:
     """Whether an entry stays below the root; a link may lead anywhere."""
     return not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root.resolve())
-
-
-def _token(path: Path) -> str:
-    try:
-        found = path.stat()
-    except OSError:
-        return "-"
-    return f"{found.st_size}-{found.st_mtime_ns}"
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

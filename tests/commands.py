@@ -65,7 +65,11 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("What records look like:", "backscroll doctor --shape", 24),
     ],
     "export": [
-        ("As Markdown, to standard output:", "backscroll export 92d12695", 40),
+        (
+            "One session without a file goes to standard output:",
+            "backscroll export 92d12695 --format txt",
+            40,
+        ),
         (
             "As pages, with an index:",
             "backscroll export --all --workspace tideline --format html -o ~/pages",

@@ -63,8 +63,7 @@ def command(
 
     Example:
 
-        backscroll export 1 -o session.html
-        backscroll export --all --workspace tideline --format html --redact -o tideline
+        backscroll export --all --workspace tideline --format html -o tideline
     """
     refs, kinds = _kinds(refs, redact)
     if bool(refs) == every:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll.archive import Archive
 from backscroll.archive.schema import MIGRATIONS
@@ -63,9 +64,7 @@ def test_originals_that_vanished_are_told_anew_as_the_reader_reads_them_today(
     def better(self: ClaudeCode, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         for item in read(self, unit, since):
             if isinstance(item, Message):
-                item = Message(
-                    id=f"{item.id}-better", role=item.role, content=item.content + "!", origin=item.origin
-                )
+                item = replace(item, id=f"{item.id}-better", content=item.content + "!")
             yield item
 
     monkeypatch.setattr(ClaudeCode, "read", better)

@@ -13,7 +13,18 @@ from benchmarks.offline import is_offline, run_offline
 from benchmarks.stage import Stage
 
 # A question is a module with `figures(stage)`; in this order, since the last of them add to the archive.
-QUESTIONS = ("cold", "refresh", "commands", "words", "exact", "append", "editor", "watch", "sources")
+QUESTIONS = (
+    "cold",
+    "refresh",
+    "commands",
+    "words",
+    "exact",
+    "export",
+    "append",
+    "editor",
+    "watch",
+    "sources",
+)
 
 
 def main(arguments: list[str]) -> int:

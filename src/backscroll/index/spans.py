@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct
@@ -38,8 +39,8 @@ def spans_of(text: str, query: Query, *, is_varied: bool = False) -> list[Span]:
     folded = fold(text)
     has_marks = not text.isascii() and _MARKS.search(text) is not None
     found: list[Span] = []
-    for number, term in enumerate(_terms(query)):
-        for piece in _pieces(term, has_marks=has_marks, is_varied=is_varied):
+    for number, pieces in enumerate(_looked_for(query, has_marks, is_varied)):
+        for piece in pieces:
             found += islice(_places(text, folded, piece, number), _MOST)
     return sorted(found)
 
@@ -72,6 +73,12 @@ class _Piece(Struct, frozen=True):
     pattern: re.Pattern[str]
     is_word: bool  # stands between other characters than letters
     is_prefix: bool
+
+
+@lru_cache(maxsize=8)
+def _looked_for(query: Query, has_marks: bool, is_varied: bool) -> list[list[_Piece]]:
+    """What to look for in one text after the other, term by term."""
+    return [list(_pieces(term, has_marks=has_marks, is_varied=is_varied)) for term in _terms(query)]
 
 
 def _terms(query: Query) -> Iterable[Word | Phrase]:

@@ -107,9 +107,10 @@ class _Follower:
     def _is_wanted(self, message: Message) -> bool:
         if self._everything:
             return True
-        if not message.is_active or message.is_sidechain or message.role == "system":
-            # A subagent's own messages are all beside the session that it was started from.
-            return message.is_sidechain and self._summary.parent_ref is not None and message.is_active
+        # A subagent's own messages are all beside the session that started it.
+        is_own = not message.is_sidechain or self._summary.parent_ref is not None
+        if not message.is_active or not is_own or message.role == "system":
+            return False
         return message.role != "thinking" or bool(message.content)
 
 

@@ -260,3 +260,29 @@ def test_a_store_of_the_command_line_that_changes_while_it_is_read(
         report = history.sync()
         assert report is not None
         assert report.changed == 0
+
+
+@pytest.mark.parametrize("after", [0, 2])
+def test_a_database_is_known_only_when_all_its_sessions_are(
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = cursor.Home(tmp_path / "cursor", seed=4)
+    for number in range(4):
+        home.composer([cursor.user(f"Hello {number}"), cursor.assistant("Hi.")], name=f"Session {number}")
+    home.write()
+    original = Cursor.read
+    seen: list[str] = []
+
+    def read(self: Cursor, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+        seen.append(unit.key)
+        if len(seen) == after + 1:
+            raise KeyboardInterrupt
+        return original(self, unit, since)
+
+    monkeypatch.setattr(Cursor, "read", read)
+    with open_history(tmp_path / "home", "cursor", tmp_path / "cursor") as history:
+        with pytest.raises(KeyboardInterrupt):
+            history.sync()
+        history.sync()
+        assert history.list_sessions().pagination.total == 4
+    assert seen[-1] == ""

@@ -18,6 +18,7 @@ class Differences(Struct):
     units: int  # looked at
     changed: list[tuple[Unit, Known | None]]  # to be read, and what is known of them
     vanished: list[int]  # their numbers
+    signs: list[tuple[Unit, Known | None]] = []  # as ``changed``, to be read when all others have been
 
 
 def differences(
@@ -34,7 +35,13 @@ def differences(
     signs = source.signs(root)
     if signs is not None and _say_nothing_new(signs, current):
         return Differences(len(current), [], [])
-    return _everywhere(archive, source, root, current)
+    found = _everywhere(archive, source, root, current)
+    if signs:
+        # Once these are known, nobody asks for the others: they must not be before them.
+        last = {unit.path for unit in signs}
+        found.signs = [one for one in found.changed if not one[0].key and one[0].path in last]
+        found.changed = [one for one in found.changed if one[0].key or one[0].path not in last]
+    return found
 
 
 def _say_nothing_new(signs: Iterable[Unit], current: dict[str, str]) -> bool:

@@ -68,6 +68,7 @@ def sync(
     report = Synced()
     began = datetime.now(UTC)
     work: list[_Work] = []
+    signs: list[_Work] = []
     vanished: list[int] = []
     used: list[Source] = []
     for source, root in roots:
@@ -78,6 +79,7 @@ def sync(
         found = differences(archive, source, root, paths)
         report.units += found.units
         work += [_Work(source, unit, known) for unit, known in found.changed]
+        signs += [_Work(source, unit, known) for unit, known in found.signs]
         vanished += found.vanished
     report.vanished = len(vanished)
     if vanished:
@@ -89,6 +91,8 @@ def sync(
             done += size
             if progress is not None:
                 progress(done, total)
+        for one in signs:
+            _read(archive, one, report)
     finally:
         # What was read is whole; its sessions are told even when the rest was interrupted.
         report.sessions += archive.derive()

@@ -152,10 +152,13 @@ class Index:
         with self._guarded():
             return search.finish()
 
-    def candidates(self, pattern: "Pattern", query: Query | None = None) -> "Iterator[Hit]":
+    def candidates(
+        self, pattern: "Pattern", query: Query | None = None, *, among_few: bool = False
+    ) -> "Iterator[Hit]":
         """Every message that may hold the pattern, newest first; the caller looks at its text.
 
-        A pattern that is not `is_narrow` gives every message that the query's filters let through.
+        A pattern that is not `is_narrow` gives every message that the query's filters let through. Among few
+        messages it is not worth asking the engine more than once.
         """
         from backscroll.index.dictionary import lookups
         from backscroll.index.search import TooManyWordsError
@@ -166,7 +169,9 @@ class Index:
             hits = snapshot.newest(first)
             glanced_at = list(islice(hits, _GLANCE))
             yield from glanced_at
-            if len(glanced_at) < _GLANCE:
+            if among_few:
+                yield from hits
+            if among_few or len(glanced_at) < _GLANCE:
                 return
             seen = {(hit.session, hit.position) for hit in glanced_at}
             for wanted in narrower:

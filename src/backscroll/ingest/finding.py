@@ -183,7 +183,7 @@ def _counted(
     counts: Counter[int] = Counter()
     there = Clause((Sessions(frozenset(find.hit.session for find in finds)),))
     narrowed = replace(query, clauses=(*query.clauses, there))
-    for batch in _batches(index.candidates(pattern, narrowed) if finds else ()):
+    for batch in _batches(index.candidates(pattern, narrowed, among_few=True) if finds else ()):
         counts.update(find.hit.session for find in _verified(archive, batch, pattern))
         if time.perf_counter() > deadline:
             break

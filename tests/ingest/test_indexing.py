@@ -83,8 +83,9 @@ def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
     first = Transcript(seed=7).user("where does the ferry land").assistant("at the pier")
     first.write(kept.root)
     resume(first, seed=8).user("and in winter").write(kept.root)
-    sync(kept.archive, [(named("claude-code"), kept.root)], index=lambda: index)
+    report = sync(kept.archive, [(named("claude-code"), kept.root)], index=lambda: index)
     assert kept.archive.unindexed(1) == []
+    assert report.sessions == len({one.id for one in kept.summaries() if one.parent_ref is None})
     _assert_same_as_new(kept, index)
 
 

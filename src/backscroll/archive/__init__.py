@@ -43,6 +43,7 @@ __all__ = [
     "Lack",
     "Passage",
     "Place",
+    "Session",
     "Standing",
 ]
 
@@ -179,15 +180,15 @@ class Archive:
         with transaction(self._db):
             units.mark_gone(self._db, numbers)
 
-    def derive(self) -> int:
-        """Bring every session up to date that something was read about. Returns how many there were."""
+    def derive(self) -> set[Session]:
+        """Bring every session up to date that something was read about, and say which these were."""
         changed = [
             number for (number,) in self._db.execute("select number from account where not is_settled")
         ]
         now = datetime.now(UTC)
         end_sessions(self._db, now)
         if not changed:
-            return 0
+            return set()
         from backscroll.archive.compacting import give_back
         from backscroll.archive.derive import affected, mark_copies, settle
         from backscroll.archive.leaning import lean
@@ -211,7 +212,7 @@ class Archive:
             settle(self._db)
         if has_room:
             give_back(self._db)
-        return len(sessions)
+        return sessions
 
     def problems_since(self, at: datetime) -> int:
         """How many problems were met in what was read since, or could not be read at all."""

@@ -13,7 +13,7 @@ from backscroll.index.fields import NOTE, VERSION, schema
 
 __all__ = ["Note", "Writer", "is_busy"]
 
-_HEAP_PER_THREAD = 30_000_000  # with what merging needs, under 200 MB in all
+_HEAP_PER_THREAD = 20_000_000  # with what waits to be written and what merging needs, about 100 MB in all
 _SMALL_HEAP = 15_000_000
 _MOST_THREADS = 2
 

@@ -93,15 +93,19 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
         running: set[Future[Shard]] = set()
         try:
             while waiting or running:
-                while waiting and len(running) < cores + 1:
+                # Enough to go on with while the one who takes them in is busy with something else.
+                while waiting and len(running) <= 2 * cores:
                     number, batch = waiting.pop()
                     with _undisturbed():
                         running.add(pool.submit(_read, batch, barrier, folder / f"{number}.db"))
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    shard = future.result()
-                    yield shard
-                    shard.archive.unlink()
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                future = done.pop()
+                running.remove(future)
+                if not waiting and not running:
+                    pool.shutdown()  # so that their memory is free for what comes after
+                shard = future.result()
+                yield shard
+                shard.archive.unlink()
         except (BrokenExecutor, OSError, OperationalError):
             # A script without a main guard cannot start processes, and a temporary folder may have no room;
             # what is left is read in this one.

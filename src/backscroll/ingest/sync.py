@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from backscroll.archive import Archive, IntegrityError, Known
+from backscroll.archive import Archive, IntegrityError, Known, Session
 from backscroll.ingest.differences import differences
 from backscroll.ingest.shards import Batch, batches, keeps_file, read_batches
 from backscroll.model import Mark, Unit
@@ -43,7 +43,7 @@ class Synced(Struct):
         return self.new + self.grew + self.rewritten + self.came_back
 
 
-_ROUND = 64 * 1024 * 1024  # bytes of entries that are indexed together
+_ROUND = 48 * 1024 * 1024  # bytes of entries that are indexed together
 
 
 class _Work(Struct):
@@ -86,8 +86,9 @@ def sync(
         archive.mark_gone(vanished)
     total = sum(one.unit.size for one in work)
     done = 0
+    told: set[Session] = set()  # brought up to date
     try:
-        for size in _read_all(archive, work, report, index):
+        for size in _read_all(archive, work, report, told, index):
             done += size
             if progress is not None:
                 progress(done, total)
@@ -95,7 +96,8 @@ def sync(
             _read(archive, one, report)
     finally:
         # What was read is whole; its sessions are told even when the rest was interrupted.
-        report.sessions += archive.derive()
+        told |= archive.derive()
+        report.sessions = len(told)
         report.problems = archive.problems_since(began)
         for source in used:
             source.close()
@@ -103,12 +105,16 @@ def sync(
 
 
 def _read_all(
-    archive: Archive, work: list[_Work], report: Synced, index: "Callable[[], Index] | None"
+    archive: Archive,
+    work: list[_Work],
+    report: Synced,
+    told: set[Session],
+    index: "Callable[[], Index] | None",
 ) -> Iterator[int]:
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
-    for batch in _read_side_by_side(archive, batches([one.unit for one in new.values()]), report, index):
+    for batch in _read_side_by_side(archive, batches([one.unit for one in new.values()]), told, index):
         report.new += len(batch.units)
         for unit in batch.units:
             del new[unit.path, unit.key]
@@ -119,7 +125,7 @@ def _read_all(
 
 
 def _read_side_by_side(
-    archive: Archive, work: list[Batch], report: Synced, index: "Callable[[], Index] | None"
+    archive: Archive, work: list[Batch], told: set[Session], index: "Callable[[], Index] | None"
 ) -> Iterator[Batch]:
     """Read much in several processes, and index it round by round while they go on; what was taken in."""
     if not work:
@@ -137,7 +143,7 @@ def _read_side_by_side(
                 continue  # somebody else read one of these in the meantime; they are looked at again
             ready.take(shard.entries, shard.frames, offset)
             if indexing is not None and (ready.size > _ROUND or number == len(work)):
-                report.sessions += archive.derive()
+                told.update(archive.derive())
                 try:
                     indexing.catch_up(ready)
                 except (OSError, IndexDamagedError):

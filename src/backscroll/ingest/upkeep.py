@@ -73,7 +73,7 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
             finally:
                 source.close()
     archive.unsettle()
-    report.sessions = archive.derive()
+    report.sessions = len(archive.derive())
     index.rebuild()
     update(archive, index)
     return report

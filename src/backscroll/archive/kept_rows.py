@@ -91,9 +91,18 @@ class _Keeper:
             self._db.execute("delete from kept_row where number = ?", [known.number])
             if known.spot is not None:
                 self._left.add(known.spot.piece)
-            self._add(row, known.version, digest)
-        else:
+        if not self._is_back(row, known.version + 1, digest):
             self._add(row, known.version + 1, digest)
+
+    def _is_back(self, row: Row, version: int, digest: bytes | None) -> bool:
+        """Whether the row is again what it was before; then that version is the newest."""
+        return bool(
+            self._db.execute(
+                "update kept_row set version = ?, is_gone = 0 where unit = ? and digest is ? and key = ?"
+                " and path = ? and table_name = ? and part = ?",
+                [version, self._unit, digest, row.key, row.path, row.table, row.part],
+            ).rowcount
+        )
 
     def _is_replaced(self, row: Row, known: _Version) -> bool:
         """Whether nothing is lost when the newer version takes the place of the older one."""

@@ -6,7 +6,7 @@ rows of a database nothing: neither file snapshots nor anybody's sign-in.
 
 import binascii
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -110,17 +110,18 @@ def _roots(value: bytes | None) -> _Roots:
 def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Row]:
     """The agent's own record: what the root leads to, blob by blob."""
     ids = named_in(_state(state))
-    for key, whole in warehouse.whole_values([_CHECKPOINT + session]).items():
+    for key, whole in warehouse.whole_values([_CHECKPOINT + session], _AT_ONCE).items():
         name = (whole.data or b"").decode("ascii", "replace").strip(' "')
         if len(name) == 64:
             ids.append(name)
         yield Row(table="cursorDiskKV", key=key, value=whole.data, is_text=whole.is_text, passing=("",))
 
-    def fetch(wanted: Sequence[str]) -> dict[str, Stored]:
-        found = warehouse.whole_values([_BLOB + id for id in wanted])
-        return {
-            key.removeprefix(_BLOB): Stored(whole.data or b"", whole.is_text) for key, whole in found.items()
-        }
+    def fetch(wanted: list[str]) -> Iterator[tuple[str, Stored]]:
+        left = [_BLOB + id for id in wanted]
+        while found := warehouse.whole_values(left, _AT_ONCE):
+            for key, whole in found.items():
+                yield key.removeprefix(_BLOB), Stored(whole.data or b"", whole.is_text)
+            left = [key for key in left if key not in found]
 
     for id, stored in reached(ids, fetch):  # named by their digests: nothing in them can be blanked
         yield Row(

@@ -262,11 +262,16 @@ class Warehouse:
             yield from rows
             left = left[bisect_right(left, rows[-1][0] if is_cut else some[-1]) :]
 
-    def whole_values(self, names: list[str]) -> dict[str, Whole]:
-        """The values under those of the keys that are there, not emptied, and can be read."""
+    def whole_values(self, names: list[str], limit: int) -> dict[str, Whole]:
+        """The values under those of the keys that are there, not emptied, and can be read.
+
+        Where they are more than ``limit`` bytes, only some; ask for the others again.
+        """
+        if not names:
+            return {}
         listed = msgspec.json.encode(names).decode()
         try:
-            rows, _ = self._database.read(partial(_whole, query=_BY_KEY, wanted=listed, limit=None))
+            rows, _ = self._database.read(partial(_whole, query=_BY_KEY, wanted=listed, limit=limit))
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:

@@ -1,7 +1,7 @@
 """The rows that make up a stored session, as they lie there: what is kept to be written back one day."""
 
 from binascii import hexlify
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from backscroll.sources.blanking import blank, is_secret
 from backscroll.sources.cursor_cli.meta import KNOWN, is_hex, read_meta, text_of_hex
 from backscroll.sources.cursor_cli.rows import Rows, fetch, fetch_stored, survey
 from backscroll.sources.cursor_graph import Blobs, State
+from backscroll.sources.cursor_graph.blobs import by_size
 from backscroll.sources.cursor_graph.reach import Stored, reached
 
 __all__ = ["file_row", "store_rows"]
@@ -30,8 +31,9 @@ def store_rows(path: Path, root: Path) -> Iterator[Row]:
             yield from _meta_row((as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value))
         yield from file_row(path.with_name("meta.json"), root)
 
-        def stored(ids: Sequence[str]) -> dict[str, Stored]:
-            return fetch_stored(database, ids, rows)
+        def stored(ids: list[str]) -> Iterator[tuple[str, Stored]]:
+            for some in by_size(ids, rows.sizes):
+                yield from fetch_stored(database, some, rows).items()
 
         for id, blob in reached(_beginnings(database, rows), stored):
             yield Row(table="blobs", key=id, value=blob.data, is_text=blob.is_text)

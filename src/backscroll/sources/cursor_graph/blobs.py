@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 
-__all__ = ["LARGEST_BLOB", "Blobs", "blob_id"]
+__all__ = ["LARGEST_BLOB", "Blobs", "blob_id", "by_size"]
 
 LARGEST_BLOB = 64 * 1024 * 1024
 _BATCH = 200
@@ -17,6 +17,21 @@ Fetch = Callable[[Sequence[str]], Mapping[str, bytes]]
 def blob_id(value: bytes) -> str | None:
     """The id that these bytes are, or None when they are something else."""
     return value.hex() if len(value) == 32 else None
+
+
+def by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """The ids, as many at a time as can be in memory together."""
+    part: list[str] = []
+    weight = 0
+    for id in ids:
+        size = sizes.get(id, 0)
+        if part and weight + size > _BATCH_BYTES:
+            yield part
+            part, weight = [], 0
+        part.append(id)
+        weight += size
+    if part:
+        yield part
 
 
 class Blobs:
@@ -56,17 +71,8 @@ class Blobs:
         while batch := list(islice(rest, _BATCH)):
             if self._sizes is None:
                 yield batch
-                continue
-            part: list[str] = []
-            weight = 0
-            for id in batch:
-                size = self._sizes.get(id, 0)
-                if part and weight + size > _BATCH_BYTES:
-                    yield part
-                    part, weight = [], 0
-                part.append(id)
-                weight += size
-            yield part
+            else:
+                yield from by_size(batch, self._sizes)
 
     def _checked(self, id: str, data: bytes) -> bytes:
         if sha256(data).hexdigest() == id:

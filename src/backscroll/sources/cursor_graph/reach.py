@@ -2,7 +2,7 @@
 
 import re
 from binascii import unhexlify
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,9 +24,12 @@ class Stored(NamedTuple):
 
 
 def reached(
-    ids: Iterable[str], fetch: Callable[[Sequence[str]], dict[str, Stored]]
+    ids: Iterable[str], fetch: Callable[[list[str]], Iterable[tuple[str, Stored]]]
 ) -> Iterator[tuple[str, Stored]]:
-    """The blobs of these ids that are there, and all that they refer to, each once."""
+    """The blobs of these ids that are there, and all that they refer to, each once.
+
+    `fetch` gives those it has of the ids it is asked for, a few at a time where they are large.
+    """
     seen: set[str] = set()
     waiting = list(dict.fromkeys(ids))
     while waiting:
@@ -34,7 +37,7 @@ def reached(
         later: dict[str, None] = {}
         rest = iter(waiting)
         while batch := list(islice(rest, _BATCH)):
-            for id, stored in fetch(batch).items():
+            for id, stored in fetch(batch):
                 yield id, stored
                 later |= dict.fromkeys(each for each in named_in(_plain(stored)) if each not in seen)
         waiting = list(later)

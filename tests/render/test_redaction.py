@@ -81,6 +81,13 @@ def test_an_argument_that_is_called_a_secret_is_one() -> None:
     }
 
 
+def test_a_title_cut_in_the_middle_of_a_secret_does_not_show_its_beginning() -> None:
+    redaction = Redaction()
+    redaction.learn([message("user", f"Why is {TOKEN} refused?")])
+    cut = redaction.summary(replace(SUMMARY, title=f"Why is {TOKEN[:12]}…"))
+    assert cut.title == "Why is [redacted: GitHub token #1]"
+
+
 def test_marks_do_not_hide_a_secret() -> None:
     hidden = TOKEN[:10] + "\u200b" + TOKEN[10:15] + "\x1b[31m" + TOKEN[15:]
     assert Redaction().text(hidden, HERE) == "[redacted: GitHub token #1]"

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from backscroll.archive import Filter
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_filter, bring_up_to_date, filters
 from backscroll.cli.progress import Bar
@@ -72,10 +73,12 @@ def command(
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
+        wanted = as_filter(options)
         if len(refs) == 1 and not _is_folder(output):
-            _one(history, refs[0], format_, output, redaction, everything=everything, force=force)
+            ref = history.find(refs[0], wanted).ref
+            _one(history, ref, format_, output, redaction, everything=everything, force=force)
         else:
-            summaries = history.every_session(as_filter(options)) if every else _found(history, refs)
+            summaries = history.every_session(wanted) if every else _found(history, refs, wanted)
             _many(history, summaries, format_ or "md", output, redaction, everything=everything, force=force)
     if redaction is not None:
         _tell(redaction)
@@ -98,8 +101,10 @@ def _is_folder(output: Path | None) -> bool:
     return output is not None and (output.is_dir() or str(output).endswith(("/", "\\")))
 
 
-def _found(history: History, refs: Iterable[str]) -> list[SessionSummary]:
-    return list({summary.ref: summary for summary in map(history.find, refs)}.values())
+def _found(history: History, refs: Iterable[str], wanted: Filter) -> list[SessionSummary]:
+    """The sessions that are named, each once; an index counts within what the options leave."""
+    found = (history.find(ref, wanted) for ref in refs)
+    return list({summary.ref: summary for summary in found}.values())
 
 
 def _one(

@@ -49,7 +49,8 @@ def command(
         if not no_sync:
             bring_up_to_date(history)
         wanted = as_filter(options | {"subagents": True})
-        summaries = [history.find(ref) for ref in refs] if refs else history.every_session(wanted)
+        own = as_filter(options)
+        summaries = [history.find(ref, own) for ref in refs] if refs else history.every_session(wanted)
         with Bar("Looking for secrets") as bar:
             found = history.find_secrets(summaries, kinds=kinds, progress=bar.step)
     if as_json:

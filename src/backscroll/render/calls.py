@@ -5,7 +5,6 @@ described by the argument that says most.
 """
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from backscroll.model import ToolCall
 from backscroll.render.inert import inert, one_line
 
-__all__ = ["argument_lines", "describe", "language_of", "outcome"]
+__all__ = ["argument_lines", "describe", "outcome"]
 
 # The arguments that say what a call is about, the most telling first.
 _TELLING = (
@@ -23,18 +22,6 @@ _TELLING = (
     "targetDirectory", "question", "id",
 )  # fmt: skip
 _TELLING_PARTS = ("command", "path", "file", "query", "pattern", "url")
-
-_LANGUAGES = {
-    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
-    "jsx": "jsx", "ts": "typescript", "tsx": "tsx", "rs": "rust", "go": "go", "java": "java", "kt": "kotlin",
-    "swift": "swift", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp",
-    "rb": "ruby", "php": "php", "sh": "bash", "bash": "bash", "zsh": "bash", "fish": "fish",
-    "ps1": "powershell", "sql": "sql", "html": "html", "css": "css", "scss": "scss", "json": "json",
-    "jsonl": "json", "yaml": "yaml", "yml": "yaml", "toml": "toml", "md": "markdown", "xml": "xml",
-    "lua": "lua", "r": "r", "scala": "scala", "ex": "elixir", "exs": "elixir", "hs": "haskell",
-    "dart": "dart", "vue": "vue", "svelte": "svelte", "tf": "terraform", "nix": "nix", "diff": "diff",
-    "patch": "diff", "ini": "ini", "cfg": "ini", "proto": "protobuf", "graphql": "graphql",
-}  # fmt: skip
 
 
 def describe(tool: ToolCall, width: int = 100) -> str:
@@ -79,8 +66,3 @@ def argument_lines(tool: ToolCall) -> Iterator[str]:
 
 def _encoded(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def language_of(path: str) -> str:
-    """The language a file is written in, by its name, as code fences call it; empty when unknown."""
-    return _LANGUAGES.get(PurePosixPath(path.replace("\\", "/")).suffix.lstrip(".").lower(), "")

@@ -21,6 +21,7 @@ __all__ = ["Place", "Redaction", "Replaced", "strings_of"]
 
 _NAME = 200  # characters; longer texts are not expected to come again
 _SHORTEST = 8  # a shorter one may be any word, and is replaced only where it is called a secret
+_SHORTEST_CUT = 6  # characters of a secret that are too many to be shown
 _NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "secretkey", "privatekey",
           "accesskey", "authkey", "clientsecret", "accesstoken", "authtoken", "refreshtoken")  # fmt: skip
 
@@ -94,7 +95,7 @@ class Redaction:
         place = Place(summary.ref, None)
         names = ("title", "first_message_preview", "workspace_path", "workspace_name", "git_branch")
         texts = {name: getattr(summary, name) for name in names}
-        clean = {name: self.text(text, place) for name, text in texts.items() if text}
+        clean = {name: self._uncut(self.text(text, place), place) for name, text in texts.items() if text}
         return replace(summary, **clean)
 
     def message(self, message: Message, ref: str, position: int) -> Message:
@@ -124,6 +125,15 @@ class Redaction:
             out += [self._use(self._note(secret), place)]
             at = secret.end
         return "".join([*out, self._without_known(data[at:].decode("utf-8", "replace"), place)])
+
+    def _uncut(self, text: str, place: Place) -> str:
+        """A title or preview may end in the middle of a secret, too short to be told by its form."""
+        whole = text.rstrip("… ")
+        for value, known in self._known.items():
+            for size in range(min(len(value), len(whole)), _SHORTEST_CUT - 1, -1):
+                if whole.endswith(value[:size]):
+                    return whole[: len(whole) - size] + self._use(known, place)
+        return text
 
     def value(self, value: Any, place: Place, name: str = "") -> Any:
         """Any JSON value, cleaned."""

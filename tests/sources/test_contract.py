@@ -9,6 +9,7 @@ import pytest
 from backscroll.config import Machine
 from backscroll.model import Message, Reading, Told, Unit, fold
 from backscroll.sources import NAMES, named
+from backscroll.testing import cursor
 from tests.histories import HISTORIES, History
 
 every_history = pytest.mark.parametrize("history", HISTORIES, ids=repr)
@@ -55,6 +56,24 @@ def test_reading_changes_nothing(history: History, tmp_path: Path) -> None:
 def test_two_readings_are_equal(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     assert tell(history, root) == tell(history, root)
+
+
+@every_history
+def test_rows_are_told_the_same_twice_without_secrets_and_change_nothing(
+    history: History, tmp_path: Path
+) -> None:
+    root = history.write(tmp_path / "root")
+    before = contents(root)
+    told = []
+    for _ in range(2):
+        source = history.source()
+        told.append([(unit.path, unit.key, row) for unit in source.units(root) for row in source.rows(unit)])
+        source.close()
+    assert told[0] == told[1]
+    assert contents(root) == before
+    places = [(path, key, row.path, row.table, row.key, row.part) for path, key, row in told[0]]
+    assert len(set(places)) == len(places)
+    assert not [row.key for _, _, row in told[0] if cursor.SECRET.encode() in (row.value or b"")]
 
 
 @every_history

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from backscroll.archive import leaning
+from backscroll.errors import ArchiveError
 from backscroll.index import Index
 from backscroll.ingest.upkeep import forget, rebuild
 from backscroll.testing.claude_code import Transcript, calls, fork, resume
@@ -205,10 +206,20 @@ def test_an_archive_in_which_files_lean_can_be_made_anew_and_compacted(
     _assert_whole(kept, tmp_path / "out", files[0], *(tmp_path / file.name for file in files[1:]))
 
 
-def test_damage_in_a_base_is_found_in_all_that_leans_on_it(kept: Kept, first: Transcript) -> None:
+def test_damage_in_a_base_is_found_in_all_that_leans_on_it(
+    kept: Kept, first: Transcript, tmp_path: Path
+) -> None:
+    second = resume(first)
     first.write(kept.root)
-    resume(first).write(kept.root)
+    second.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
-        db.execute("update raw set sha256 = zeroblob(32) where base is not null")
-    assert len(kept.archive.verify()) == _leaning(kept)[0]
+        pieces = db.execute("select count(*) from raw").fetchone()[0]
+        db.execute("update raw set body = zeroblob(length(body)) where base is null")
+        db.execute("update chunk set body = zeroblob(length(body)) where base is null")
+    found = kept.archive.verify()
+    assert sum("original" in sentence for sentence in found) == pieces
+    assert sum("messages" in sentence for sentence in found) == 2
+    for session in (first, second):
+        with pytest.raises(ArchiveError, match="damaged"):
+            kept.archive.write_originals(session.session_id, tmp_path / session.session_id)

@@ -127,6 +127,8 @@ def _folded(data: bytes, base: bytes) -> bytes:
 
 
 def _unfolded(body: bytes, base: bytes) -> bytes:
+    if not base:
+        raise zstd.ZstdError("what it leans on is missing")
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW}
     return zstd.decompress(body, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix, options=options)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from backscroll.archive.bases import Plain, release_original
 from backscroll.archive.bodies import compress
+from backscroll.archive.trouble import DAMAGE
 from backscroll.errors import ArchiveError, DestinationError
 
 __all__ = ["keep", "written_back"]
@@ -59,9 +60,13 @@ def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
     with file:
         plain = Plain(db)
         for offset, digest, base, body in rows:
-            data = plain.original(base, body)
+            damaged = ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
+            try:
+                data = plain.original(base, body)
+            except DAMAGE as error:
+                raise damaged from error
             if sha256(data).digest() != digest or offset != size:
-                raise ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
+                raise damaged
             file.write(data)
             size += len(data)
     return size

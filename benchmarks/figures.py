@@ -35,7 +35,17 @@ class Beside(Struct, frozen=True, kw_only=True):
     processor: float | None = None
 
 
-_HEAD = ("", "measured", "processor", "wanted", "met", "agentsview", "processor", "better by", "fast-resume")
+_HEAD = (
+    "",
+    "measured",
+    "processor",
+    "wanted",
+    "met",
+    "agentsview",
+    "its processor",
+    "better by",
+    "fast-resume",
+)
 
 
 def table(figures: Sequence[Figure], peers: Sequence[Beside]) -> str:

@@ -19,6 +19,7 @@ QUESTIONS = (
     "commands",
     "words",
     "exact",
+    "questions",
     "export",
     "append",
     "editor",

@@ -131,3 +131,10 @@ def test_any_text_and_spans_give_a_piece_of_the_text(
 def test_spans_stand_where_they_say(text: str, words: str) -> None:
     for span in spans_of(text, parse(words)):
         assert 0 <= span.start < span.end <= len(text)
+
+
+def test_a_file_that_was_asked_for_is_marked() -> None:
+    text = "Read\nfile_path: /home/zoe/src/app.py\nimport app"
+    found = snippet(text, spans_of(text, parse("file:src/app.py")))
+    assert [found.match[slice(*place)] for place in found.highlights] == ["src/app.py"]
+    assert spans_of(text, parse("-file:app.py import")) == spans_of(text, parse("import"))

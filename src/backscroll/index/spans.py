@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec import Struct
 
 from backscroll.index.endings import forms
-from backscroll.index.query import Phrase, Query, Word
+from backscroll.index.query import Filter, Phrase, Query, Word
 from backscroll.index.words import clean, cut_cjk
 
 __all__ = ["Span", "fold", "spans_of"]
@@ -82,10 +82,12 @@ def _looked_for(query: Query, has_marks: bool, is_varied: bool) -> list[list[_Pi
 
 
 def _terms(query: Query) -> Iterable[Word | Phrase]:
-    for clause in query.words:
-        for term in clause.any_of:
+    for clause in query.clauses:
+        for term in clause.any_of if not clause.is_negated else ():
             if isinstance(term, Word | Phrase):
                 yield term
+            elif isinstance(term, Filter) and term.name == "file":
+                yield Phrase(term.value.rstrip("*"), is_prefix=term.value.endswith("*"))
 
 
 def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterator[_Piece]:

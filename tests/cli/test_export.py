@@ -70,8 +70,7 @@ def test_a_secret_is_replaced_and_its_place_is_said(shell: Shell, format_: str, 
     assert ran.code == 0, ran.err
     assert TOKEN not in ran.out + ran.err
     assert "[redacted: GitHub token #1]" in ran.out
-    assert "GitHub token #1" in ran.err
-    assert "message 1" in ran.err
+    assert "GitHub token #1: claude-code:10000000 (1)" in ran.err
     assert "/home/zoe" in ran.out
 
 

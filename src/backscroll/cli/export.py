@@ -165,12 +165,18 @@ def _tell(redaction: Redaction) -> None:
     if not replaced:
         click.echo("Nothing to redact was found. Look through it before you share it.", err=True)
         return
-    click.echo("Replaced:", err=True)
+    click.echo("Replaced, by session and position of the message:", err=True)
     for one in replaced:
-        where = [
-            f"{place.ref} {f'message {place.position}' if place.position is not None else 'summary'}"
-            for place in one.places[:_PLACES]
-        ]
-        more = f" and {len(one.places) - _PLACES:,} more places" if len(one.places) > _PLACES else ""
-        times = f" ({one.count:,} times)" if one.count > 1 else ""
-        click.echo(inert(f"  {one.kind} #{one.number}{times}: {', '.join(where)}{more}"), err=True)
+        places: dict[str, list[str]] = {}
+        for place in one.places[:_PLACES]:
+            where = "summary" if place.position is None else str(place.position)
+            places.setdefault(_short(place.ref), []).append(where)
+        named = ", ".join(f"{ref} ({', '.join(where)})" for ref, where in places.items())
+        more = f" and {len(one.places) - _PLACES:,} more" if len(one.places) > _PLACES else ""
+        times = f", {one.count:,} times" if one.count > 1 else ""
+        click.echo(inert(f"  {one.kind} #{one.number}{times}: {named}{more}"), err=True)
+
+
+def _short(ref: str) -> str:
+    source, _, id_ = ref.partition(":")
+    return f"{source}:{id_[:8]}"

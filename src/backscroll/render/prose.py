@@ -112,5 +112,6 @@ def _fence(
     token = tokens[place]
     language = token.info.strip().split(maxsplit=1)[0] if token.info.strip() else ""
     label = f'<span class="language">{escape(language)}</span>' if language else ""
-    code = highlighted(token.content, language) or escape(token.content)
+    # Cursor writes the file after the language: ```ts:src/board.ts
+    code = highlighted(token.content, language.partition(":")[0]) or escape(token.content)
     return f'<div class="code">{label}<pre><code>{code}</code></pre></div>\n'

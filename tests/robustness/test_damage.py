@@ -106,7 +106,8 @@ def test_what_cannot_be_unpacked_any_more_is_damage_and_verify_names_it(shell: S
             for number, body in db.execute(f"select rowid, body from {table}").fetchall():  # noqa: S608
                 bad = bytes(byte ^ 0x55 if n > 8 and n % 7 == 0 else byte for n, byte in enumerate(body))
                 db.execute(f"update {table} set body = ? where rowid = ?", [bad, number])  # noqa: S608
-    for arguments in (("search", "--no-sync", "harbour"), ("show", "1"), ("archive", "extract", "1")):
+    extract = ("archive", "extract", "1", "--output", str(shell.home / "out"))
+    for arguments in (("search", "--no-sync", "harbour"), ("show", "1"), extract):
         code, out, err = shell.run(*arguments)
         assert (code, out) == (1, "")
         assert "damaged" in err

@@ -272,6 +272,48 @@ def test_one_message_more_writes_one_row_more_and_the_lists_that_name_it(tmp_pat
     assert written == [(extra.bubble_key(0),)]
 
 
+# --- damage -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", cursor.damage.DAMAGES)
+def test_a_damaged_session_is_written_back_as_it_is(name: str, tmp_path: Path) -> None:
+    home, _, composer = _home(tmp_path)
+    cursor.damage.DAMAGES[name](home.database, ONE, composer.messages[1].id or "")
+    kept = Kept("cursor", tmp_path / "root", tmp_path / "other")
+    kept.sync()
+    before = _readings("cursor", tmp_path / "root").get((ONE, None))
+    extract(kept.archive, ONE, tmp_path / "out")
+    after = _readings("cursor", tmp_path / "out").get((ONE, None))
+    assert before is not None
+    assert after is not None
+    assert [_told(m) for m in after.messages] == [_told(m) for m in before.messages]
+
+
+@pytest.mark.parametrize("name", cursor_cli.damage.DAMAGES)
+def test_a_damaged_store_is_written_back_as_it_is(name: str, tmp_path: Path) -> None:
+    home = cursor_cli.Home(tmp_path / "root")
+    chat = cursor_cli.STORES["plain"](home)
+    cursor_cli.damage.DAMAGES[name](next((tmp_path / "root").rglob("store.db")))
+    kept = Kept("cursor-cli", tmp_path / "root", tmp_path / "home")
+    kept.sync()
+    before = _readings("cursor-cli", tmp_path / "root")[chat.id, None]
+    extract(kept.archive, chat.id, tmp_path / "out")
+    after = _readings("cursor-cli", tmp_path / "out")[chat.id, None]
+    assert [_told(m) for m in after.messages] == [_told(m) for m in before.messages]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_anywhere_in_a_database_never_stops_a_sync(seed: int, tmp_path: Path) -> None:
+    home, _, _ = _home(tmp_path)
+    size = home.database.stat().st_size
+    for step in range(6):
+        cursor.damage.flip_file(home.database, (seed * 7919 + step * 104729) % size)
+    kept = Kept("cursor", tmp_path / "root", tmp_path / "other")
+    kept.sync()
+    kept.sync()
+    assert kept.archive.verify() == []
+
+
 # --- upkeep -----------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from backscroll.archive import Filter
 from backscroll.index import Index, parse
 from backscroll.ingest import shards
 from backscroll.ingest import sync as syncing
-from backscroll.ingest.indexing import searchable, update
+from backscroll.ingest.indexing import Indexing, searchable, update
 from backscroll.ingest.sync import sync
 from backscroll.sources import named
 from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
@@ -151,3 +151,20 @@ def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept,
     kept.sync()
     (lack,) = kept.archive.unindexed(10)
     assert lack.first > 0
+
+
+def test_an_index_that_was_replaced_while_it_was_written_is_not_taken_for_complete(
+    kept: Kept, index: Index
+) -> None:
+    session = Transcript().user("one")
+    session.write(kept.root)
+    kept.sync()
+    with Indexing(kept.archive, index) as indexing:
+        assert indexing.catch_up()
+        session.user("lighthouse").write(kept.root)
+        kept.sync()
+        Index(index.folder).rebuild()
+        assert not indexing.catch_up()
+    assert kept.archive.unindexed(1) != []
+    assert update(kept.archive, index)
+    assert len(index.search(parse("lighthouse"), limit=9).hits) == 1

@@ -120,7 +120,8 @@ class Index:
         with self._guarded():
             engine = self._opened()
             try:
-                writer = Writer(engine, is_small=is_small)
+                name = self._generation
+                writer = Writer(engine, is_small=is_small, is_current=lambda: self._named() == name)
             except ValueError as error:
                 if not is_busy(error):
                     raise

@@ -1,7 +1,7 @@
 """Writing the index: messages in, whole sessions out, one commit at a time."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -33,7 +33,10 @@ def is_busy(error: ValueError) -> bool:
 class Writer:
     """The index, held for writing; nobody else can write before it is closed."""
 
-    def __init__(self, index: tantivy.Index, *, is_small: bool = False) -> None:
+    def __init__(
+        self, index: tantivy.Index, *, is_small: bool = False, is_current: Callable[[], bool] = lambda: True
+    ) -> None:
+        self.is_current = is_current  # False once another process has put a new index in the place of this
         threads = 1 if is_small else min(_MOST_THREADS, os.cpu_count() or 1)
         heap = _SMALL_HEAP if is_small else threads * _HEAP_PER_THREAD
         self._writer = index.writer(heap, threads)

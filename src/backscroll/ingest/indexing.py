@@ -59,10 +59,18 @@ class Indexing:
                     index.write((), watermark=archive.identity)
         while lacks := archive.unindexed(_COMMIT):
             if self._writer is None:
-                self._writer = self._held.enter_context(index.writer(is_small=len(lacks) < _FEW))
+                is_small = ready is None and len(lacks) < _FEW
+                self._writer = self._held.enter_context(index.writer(is_small=is_small))
             if self._writer is None:
                 return False
-            self._write(self._writer, lacks, ready)
+            try:
+                self._write(self._writer, lacks, ready)
+            except OSError:
+                if self._writer.is_current():
+                    raise
+            if not self._writer.is_current():
+                return False  # another process has begun a new one, and notes for itself what that lacks
+            archive.mark_indexed(lacks)
         return True
 
     def _write(self, writer: "Writer", lacks: Sequence[Lack], ready: Ready | None) -> None:
@@ -77,7 +85,6 @@ class Indexing:
                 whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
                 self._write_session(writer, whose, summary, firsts[number], ready)
         writer.commit(archive.identity)
-        archive.mark_indexed(lacks)
 
     def _write_session(
         self, writer: "Writer", whose: Whose, summary: SessionSummary, first: int, ready: Ready | None

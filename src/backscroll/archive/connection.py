@@ -17,8 +17,7 @@ from backscroll.errors import ArchiveError
 __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "connect", "transaction"]
 
 OLDEST_SQLITE = (3, 35, 0)
-_PAGE = 8192  # bytes; bodies lie in long chains of pages
-_LOG = 8000  # pages that the write-ahead log may grow to before they are brought home
+_LOG = 16_000  # pages that the write-ahead log may grow to before they are brought home
 BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 
 
@@ -37,7 +36,6 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         if is_new:
             path.chmod(0o600)
-            db.execute(f"pragma page_size = {_PAGE}")
             db.execute(f"pragma auto_vacuum = {'none' if is_shard else 'incremental'}")
         _set_journal(db, "memory" if is_shard else "wal")
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")

@@ -48,13 +48,13 @@ def lean(db: sqlite3.Connection) -> bool:
     return found
 
 
-def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, int]]]:
-    """Changed accounts, those with fewer messages last, with how many messages other accounts share.
+def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, float]]]:
+    """Changed accounts, those read last first, with how many of their messages other accounts share.
 
     A copy with new ids still has its responses in common with what it was copied from; what a response
     stands for is about as many messages as there are to a response.
     """
-    found: dict[int, dict[int, int]] = {}
+    found: dict[int, dict[int, float]] = {}
     for query in (
         "select m.account, o.account, count(distinct m.record) * 1.0 * a.messages /"
         " (select count(distinct record) from message where account = m.account)"
@@ -100,7 +100,7 @@ def _is_free(db: sqlite3.Connection, told: _Told) -> tuple[bool, bool]:
     return chunk, original
 
 
-def _choose(db: sqlite3.Connection, told: _Told, shared: dict[int, int]) -> _Told | None:
+def _choose(db: sqlite3.Connection, told: _Told, shared: dict[int, float]) -> _Told | None:
     """The best to lean on: of those that share about as much as any, the one that leans on fewest others."""
     found: list[tuple[int, float, _Told]] = []
     for account, count in shared.items():

@@ -1,0 +1,73 @@
+"""Sessions for other eyes: written in other formats, without their secrets."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backscroll.history.sessions import Sessions
+from backscroll.model import SessionSummary
+
+if TYPE_CHECKING:
+    from backscroll.export.files import Exported, Format
+    from backscroll.ingest.survey import Progress
+    from backscroll.render.redaction import Redaction, Replaced
+    from backscroll.render.secrets import Kinds
+
+__all__ = ["Exporting"]
+
+
+class Exporting(Sessions):
+    """Sessions for other eyes: written in other formats, without their secrets."""
+
+    def export_session(
+        self,
+        ref: str,
+        format: "Format" = "md",
+        *,
+        redaction: "Redaction | None" = None,
+        everything: bool = False,
+    ) -> Iterator[str]:
+        """A session as Markdown, HTML, JSON, JSON lines or text, piece by piece.
+
+        With a redaction, secrets are replaced; afterwards it tells what was. ``everything`` tells abandoned
+        branches and injected text as well; JSON always does.
+        """
+        from backscroll.export.telling import Teller
+
+        summary = self.find(ref)
+        teller = Teller(self._archive, format, redaction, everything=everything)
+        teller.learn([summary])
+        return teller.tell(summary)
+
+    def export_sessions(
+        self,
+        summaries: Sequence[SessionSummary],
+        folder: Path,
+        format: "Format" = "md",
+        *,
+        redaction: "Redaction | None" = None,
+        everything: bool = False,
+        force: bool = False,
+        progress: "Progress | None" = None,
+    ) -> "Exported":
+        """Sessions as files of a folder, one each, with an index page beside HTML.
+
+        Raises `DestinationError`, before anything is written, when a file is there already and ``force``
+        is off.
+        """
+        from backscroll.export.telling import Teller
+
+        teller = Teller(self._archive, format, redaction, everything=everything)
+        return teller.write(summaries, folder, force=force, progress=progress)
+
+    def find_secrets(
+        self,
+        summaries: "Sequence[SessionSummary]",
+        *,
+        kinds: "Sequence[Kinds]" = ("secrets",),
+        progress: "Progress | None" = None,
+    ) -> "list[Replaced]":
+        """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""
+        from backscroll.export.searching import find_secrets
+
+        return find_secrets(self._archive, summaries, kinds, progress)

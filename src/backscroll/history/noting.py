@@ -1,0 +1,91 @@
+"""What a person adds to sessions, in the archive only."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from backscroll.errors import (
+    UsageError,
+)
+from backscroll.history.sessions import Sessions
+from backscroll.model import SessionSummary
+
+if TYPE_CHECKING:
+    from backscroll.archive import Session as Noted
+
+__all__ = ["Noting"]
+
+
+def _key(summary: SessionSummary) -> "Noted":
+    from backscroll.archive import Session as Noted
+
+    return Noted(summary.platform, summary.id)
+
+
+def _tag(text: str) -> str:
+    name = text.strip().lstrip("#").lower()
+    if not name or any(map(str.isspace, name)) or "*" in name:
+        raise UsageError(f"{text!r} is no tag; a tag is one word without *")
+    return name
+
+
+def _worded(text: str, what: str) -> str:
+    if not text.strip():
+        raise UsageError(f"{what} needs words")
+    return text.strip()
+
+
+class Noting(Sessions):
+    """What a person adds to sessions, in the archive only."""
+
+    def tag_session(self, ref: str, add: Sequence[str] = (), *, take: Sequence[str] = ()) -> SessionSummary:
+        """Give a session tags and take others away, in the archive only. They are kept through rebuilds."""
+        summary = self._own(ref)
+        self._archive.tag(_key(summary), add=map(_tag, add), take=map(_tag, take))
+        return self._noted(summary)
+
+    def star_session(self, ref: str, is_starred: bool = True) -> SessionSummary:
+        """Mark a session as one to come back to, or no longer."""
+        summary = self._own(ref)
+        self._archive.star(_key(summary), is_starred=is_starred)
+        return self.find(summary.ref)
+
+    def add_note(self, ref: str, text: str) -> SessionSummary:
+        """Write something down about a session, in the archive only. Notes are searched like messages."""
+        summary = self._own(ref)
+        self._archive.add_note(_key(summary), _worded(text, "a note"))
+        return self._noted(summary)
+
+    def edit_note(self, ref: str, number: int, text: str | None) -> SessionSummary:
+        """Write a note anew, or delete it without a text. Raises `UsageError` when it has no such number."""
+        summary = self._own(ref)
+        text = None if text is None else _worded(text, "a note")
+        if not self._archive.edit_note(_key(summary), number, text):
+            known = ", ".join(str(note.number) for note in summary.notes)
+            raise UsageError(
+                f"{summary.ref} has no note {number}; it has {known}"
+                if known
+                else f"{summary.ref} has no notes"
+            )
+        return self._noted(summary)
+
+    def rename_session(self, ref: str, title: str | None) -> SessionSummary:
+        """Show a session under a title of one's own, or under the tool's again, in the archive only."""
+        summary = self._own(ref)
+        title = None if title is None else " ".join(_worded(title, "a title").split())
+        self._archive.rename(_key(summary), title)
+        return self._noted(summary)
+
+    def tags(self) -> dict[str, int]:
+        """Every tag there is, with how many sessions have it."""
+        return self._archive.tags()
+
+    def _own(self, ref: str) -> SessionSummary:
+        """A session that can be added to; a subagent has nothing of its own."""
+        summary = self.find(ref)
+        if summary.parent_ref is not None:
+            raise UsageError(f"{summary.ref} is a subagent; note it with its session: {summary.parent_ref}")
+        return summary
+
+    def _noted(self, summary: SessionSummary) -> SessionSummary:
+        self._update_index()
+        return self.find(summary.ref)

@@ -1,0 +1,151 @@
+"""Which sessions there are: listed, found by a ref, read whole, searched."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from backscroll import sources
+from backscroll.errors import (
+    SessionNotFoundError,
+    UsageError,
+)
+from backscroll.history.opened import Opened
+from backscroll.model import PaginatedResult, Pagination, SearchResult, Session, SessionSummary
+
+if TYPE_CHECKING:
+    from backscroll.archive import Filter
+    from backscroll.ingest.finding import By
+    from backscroll.ingest.survey import Progress
+
+__all__ = ["Sessions"]
+
+_LARGEST_PAGE = 1000
+
+
+def _check_page(limit: int, offset: int) -> None:
+    if not 1 <= limit <= _LARGEST_PAGE:
+        raise UsageError(f"a page holds 1 to {_LARGEST_PAGE} sessions, not {limit}")
+    if offset < 0:
+        raise UsageError(f"a page cannot begin before the first session: {offset}")
+
+
+class Sessions(Opened):
+    """Which sessions there are: listed, found by a ref, read whole, searched."""
+
+    def list_sessions(
+        self, wanted: "Filter | None" = None, *, limit: int = 20, offset: int = 0
+    ) -> PaginatedResult[SessionSummary]:
+        """One page of sessions, newest first."""
+        from backscroll.archive import Filter
+
+        _check_page(limit, offset)
+        wanted = wanted or Filter()
+        total = self._archive.count(wanted)
+        data = self._archive.summaries(wanted, limit=limit, offset=offset)
+        has_more = offset + len(data) < total
+        return PaginatedResult(tuple(data), Pagination(total, limit, offset, has_more))
+
+    def every_session(self, wanted: "Filter | None" = None) -> list[SessionSummary]:
+        """All sessions that fit, newest first, without pages."""
+        from backscroll.archive import Filter
+
+        return self._archive.summaries(wanted or Filter(), limit=-1, offset=0)
+
+    def find(self, ref: str, wanted: "Filter | None" = None) -> SessionSummary:
+        """The session that a ref names: an index of the list, an id, or any unambiguous beginning of one.
+
+        Raises `SessionNotFoundError`, which names the candidates when there are several.
+        """
+        from backscroll.archive import Filter
+
+        wanted = wanted or Filter()
+        if ref.isascii() and ref.isdigit():
+            place = int(ref)
+            if 0 < place <= self._archive.count(wanted):
+                return self._archive.summaries(wanted, limit=1, offset=place - 1)[0]
+        source, colon, id_ = ref.partition(":")
+        if not colon or source not in sources.NAMES:
+            id_ = ref
+        found = self._archive.find(id_) if id_ else []
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise SessionNotFoundError(
+                f"no session is called {ref!r}; backscroll list shows what there is", ref
+            )
+        names = "\n".join(f"  {one.ref}  {one.title or ''}".rstrip() for one in found)
+        raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
+
+    def get_session(self, ref: str, wanted: "Filter | None" = None) -> Session:
+        """A session with every message of it."""
+        summary = self.find(ref, wanted)
+        return Session(summary, tuple(self._archive.messages_of(summary)))
+
+    def is_index_behind(self) -> bool:
+        """Whether a search does not find everything yet; the next sync completes the index."""
+        return bool(self._archive.unindexed(1))
+
+    def search_sessions(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+        by: "By" = "session",
+        context: int = 2,
+        pattern: Literal["words", "exact", "regex"] = "words",
+        filters: Mapping[str, str | Sequence[str]] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        progress: "Progress | None" = None,
+    ) -> SearchResult:
+        """Find what was said: words in the query syntax, an exact substring, or a regular expression.
+
+        ``filters`` are those of the query syntax, by name: source, workspace, role, tool, model, branch …
+        Of several values of one name all must hold.
+        ``until`` is the first moment that is too late. ``progress`` is told how many messages were looked at
+        when a pattern holds nothing to look up. Raises `WorkspaceNotFoundError` with the candidates when the
+        workspace is the end of several paths.
+        """
+        from backscroll.index import Filter, IndexDamagedError, Query, exact, parse, regex
+        from backscroll.ingest.finding import find_pattern, find_words, resolve
+
+        _check_page(limit, offset)
+        if not self._index.is_usable():
+            self._update_index()
+        called = (filters or {}).get("workspace", "*")
+        if isinstance(called, str) and "*" not in called:
+            self._archive.workspace_hashes(called)  # raises when it is not clear which is meant
+        asked = parse(query) if pattern == "words" else Query()
+        conditions = [
+            Filter(name, one)
+            for name, value in (filters or {}).items()
+            for one in ([value] if isinstance(value, str) else value)
+        ]
+        asked = resolve(self._archive, asked.narrowed(*conditions, since=since, until=until))
+
+        def found() -> SearchResult:
+            if pattern == "words":
+                return find_words(
+                    self._archive, self._index, asked, limit=limit, offset=offset, by=by, context=context
+                )
+            looked_for = exact(query) if pattern == "exact" else regex(query)
+            return find_pattern(
+                self._archive,
+                self._index,
+                looked_for,
+                asked,
+                limit=limit,
+                offset=offset,
+                by=by,
+                context=context,
+                progress=None if looked_for.is_narrow else progress,
+            )
+
+        try:
+            return found()
+        except IndexDamagedError:
+            # Damage in a place that only this search has looked at.
+            self._index.rebuild()
+            self._update_index()
+            return found()

@@ -41,7 +41,10 @@ class Words(dict[str | None, int | None]):
         self._db = db
 
     def __missing__(self, word: str) -> int:
-        self._db.execute("insert or ignore into word (text) values (?)", [word])
-        row = self._db.execute("select number from word where text = ?", [word]).fetchone()
+        query = "select number from word where text = ?"
+        row = self._db.execute(query, [word]).fetchone()
+        if row is None:
+            self._db.execute("insert into word (text) values (?)", [word])
+            row = self._db.execute(query, [word]).fetchone()
         number = self[word] = int(row[0])
         return number

@@ -30,6 +30,12 @@ def figures(stage: Stage) -> Iterator[Figure]:
         wanted=300,
     )
     yield Figure(
+        key="dirty",
+        what="of that, without pages of files it reads",
+        value=ran.dirty / MB,
+        unit="MB",
+    )
+    yield Figure(
         key="room",
         what="archive and index, raw included, to the source",
         value=size_of(stage.home) / size,

@@ -27,6 +27,7 @@ class Ran(Struct, frozen=True):
     wall: float
     processor: float
     memory: int
+    dirty: int  # the part of it that the system cannot take back, as it can pages of a file
     said: bytes
 
 
@@ -65,12 +66,14 @@ def run(
     if process.returncode not in accept:
         last = (complaint or said).decode("utf-8", "replace").strip()[-400:]
         raise RuntimeError(f"{' '.join(command[:2])} ended with {process.returncode}: {last}")
-    return Ran(wall, _children() - before, looker.end() if looker is not None else 0, said)
+    peak, dirty = looker.end() if looker is not None else (0, 0)
+    return Ran(wall, _children() - before, peak, dirty, said)
 
 
-def private_memory(pid: int) -> int:
-    """Bytes that a process and its descendants have for themselves, and nobody shares with them."""
-    return sum(_private(one) for one in _family(pid))
+def private_memory(pid: int) -> tuple[int, int]:
+    """Bytes that a process and its descendants share with nobody, and how many of them are dirty."""
+    each = [_private(one) for one in _family(pid)]
+    return sum(memory for memory, _ in each), sum(dirty for _, dirty in each)
 
 
 class _Looker(threading.Thread):
@@ -78,16 +81,17 @@ class _Looker(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self._pid, self._peak, self._ended = pid, 0, threading.Event()
+        self._pid, self._memory, self._dirty, self._ended = pid, 0, 0, threading.Event()
 
     def run(self) -> None:
         while not self._ended.wait(_EVERY):
-            self._peak = max(self._peak, private_memory(self._pid))
+            memory, dirty = private_memory(self._pid)
+            self._memory, self._dirty = max(self._memory, memory), max(self._dirty, dirty)
 
-    def end(self) -> int:
+    def end(self) -> tuple[int, int]:
         self._ended.set()
         self.join()
-        return self._peak
+        return self._memory, self._dirty
 
 
 def _children() -> float:
@@ -106,9 +110,13 @@ def _family(pid: int) -> Iterator[int]:
             yield from _family(int(child))
 
 
-def _private(pid: int) -> int:
+def _private(pid: int) -> tuple[int, int]:
     lines = _read(Path(f"/proc/{pid}/smaps_rollup")).splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
+    kinds = {
+        line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_")
+    }
+    dirty = kinds.get("Private_Dirty", 0)
+    return kinds.get("Private_Clean", 0) + dirty, dirty
 
 
 def _read(path: Path) -> str:

@@ -21,7 +21,7 @@ _CUT = "…"
 
 # What another day, another machine or a longer path makes different: ages, sizes, durations, tokens.
 _VARIES = re.compile(
-    r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|[\d,]+(?= tokens)"
+    r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )|[\d,]+(?= tokens)"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
     r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="since": ")[^"]+|(?<="score": )[\d.]+',
     re.MULTILINE,
@@ -87,6 +87,14 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ),
         ("As JSON:", "backscroll list --limit 1 --json", 100),
     ],
+    "note": [
+        ("", 'backscroll note 92d12695 "the numbers are in the second half"', 100),
+        ("", "backscroll search second half --limit 1", 100),
+    ],
+    "rename": [("", 'backscroll rename 92d12695 "Which gauges are late"', 100)],
+    "star": [("", "backscroll star 92d12695", 100), ("", "backscroll list --starred", 100)],
+    "tag": [("", "backscroll tag 92d12695 gauges later", 100), ("", "backscroll list --tag gauges", 100)],
+    "untag": [("", "backscroll untag 92d12695 later", 100)],
     "search": [
         ("", "backscroll search remind me clocks", 100),
         ("Newest first, and only this spelling:", "backscroll search --exact 'fold=0)' --limit 1", 100),

@@ -12,7 +12,7 @@ from backscroll.sources.base import Source
 
 MODEL = {
     "STORES", "UNKNOWN_WORKSPACE", "Agent", "Answer", "Attachment", "Closing", "Completeness", "Decision",
-    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Opening", "Origin", "PaginatedResult",
+    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Note", "Opening", "Origin", "PaginatedResult",
     "Pagination", "Problem", "Reading", "Retention", "Role", "SearchMatch", "SearchResult", "Session",
     "SessionSummary", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall",
     "TrackedFile", "Unit", "Visibility", "Workspace", "answered", "fold", "is_same_response", "normalised",

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import IntegrityError
 from typing import TYPE_CHECKING
 
-from backscroll.archive import changes, fates, nesting, passages, reading, unindexed, units
+from backscroll.archive import changes, fates, nesting, notes, passages, reading, unindexed, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.changes import Key, Standing
@@ -258,6 +258,38 @@ class Archive:
         from backscroll.archive import raw
 
         raw.written_back(self._db, original.number, target)
+
+    # --- what people add ----------------------------------------------------------------------------------
+
+    def tags(self) -> dict[str, int]:
+        """Every tag there is, with how many sessions have it."""
+        return notes.tags(self._db)
+
+    def tag(self, session: Session, *, add: Iterable[str] = (), take: Iterable[str] = ()) -> None:
+        """Give a session tags, and take others away."""
+        with transaction(self._db):
+            notes.add_tags(self._db, session, add)
+            notes.take_tags(self._db, session, take)
+
+    def star(self, session: Session, *, is_starred: bool) -> None:
+        """Mark a session as one to come back to, or no longer."""
+        with transaction(self._db):
+            notes.star(self._db, session, is_starred=is_starred)
+
+    def add_note(self, session: Session, text: str) -> None:
+        """Write something down about a session."""
+        with transaction(self._db):
+            notes.add_note(self._db, session, text)
+
+    def edit_note(self, session: Session, number: int, text: str | None) -> bool:
+        """Write a note anew, or delete it without a text. False when there is none of that number."""
+        with transaction(self._db):
+            return notes.edit_note(self._db, session, number, text)
+
+    def rename(self, session: Session, title: str | None) -> None:
+        """Give a session a title of one's own, or take it back."""
+        with transaction(self._db):
+            notes.rename(self._db, session, title)
 
     # --- upkeep -------------------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     has_edits: bool = False
     is_gone: bool | None = None
+    tags: tuple[str, ...] = ()  # all of them; each may hold *
+    is_starred: bool = False
     with_subagents: bool = False
     with_unlisted: bool = False  # drafts, ghosts and the tools' own background work
 
@@ -58,6 +60,14 @@ def condition(db: sqlite3.Connection, wanted: Filter) -> tuple[str, dict[str, An
     if wanted.is_gone is not None:
         parts.append("is_gone = :gone")
         values["gone"] = wanted.is_gone
+    for place, name in enumerate(wanted.tags):
+        like = "glob" if "*" in name else "="
+        parts.append(
+            f"(external_id, platform) in (select id, platform from tag where name {like} :tag{place})"  # noqa: S608
+        )
+        values[f"tag{place}"] = name
+    if wanted.is_starred:
+        parts.append("(external_id, platform) in (select id, platform from star)")
     return " and ".join(parts) or "1", values
 
 

@@ -11,6 +11,7 @@ from backscroll.archive.barrier import ALONE, TELLING
 from backscroll.archive.bases import release_accounts, release_original
 from backscroll.archive.derive import Session
 from backscroll.archive.kept_rows import erase_rows
+from backscroll.archive.notes import erase as erase_notes
 from backscroll.archive.words import FIXED, Words
 
 __all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
@@ -97,6 +98,7 @@ def forget(db: sqlite3.Connection, session: Session) -> Forgotten:
     )
     _unsettle(db, session, [number for number, _ in alone])
     _erase_mentions(db, session)
+    erase_notes(db, session)
     _erase_rows(db, key)
     release_accounts(db, [number for (number,) in db.execute("select account from doomed").fetchall()])
     db.execute("delete from account where number in (select account from doomed)")

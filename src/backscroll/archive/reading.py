@@ -14,6 +14,7 @@ from backscroll.archive.bases import Plain
 from backscroll.archive.bodies import decoded, number_of, unpack
 from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter, condition
+from backscroll.archive.notes import noted
 from backscroll.archive.responses import usage_of
 from backscroll.model import Message, SessionSummary, TokenUsage
 
@@ -70,7 +71,7 @@ def summaries(db: sqlite3.Connection, wanted: Filter, *, limit: int, offset: int
         f"select * from ({_source_table(passing, wanted)}) order by {order} limit :limit offset :offset",  # noqa: S608
         {**values, "limit": limit, "offset": offset},
     )
-    return [_summary(row, offset + place) for place, row in enumerate(rows, start=1)]
+    return noted(db, [_summary(row, offset + place) for place, row in enumerate(rows, start=1)])
 
 
 def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
@@ -119,7 +120,7 @@ def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSu
             f"select * from ({everything}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
             [id_, upper, limit],
         ).fetchall()
-    return [_summary(row, None) for row in exact]
+    return noted(db, [_summary(row, None) for row in exact])
 
 
 def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
@@ -129,7 +130,7 @@ def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
         f" union all {_AGENTS} and number = :number",
         {"number": number},
     ).fetchone()
-    return _summary(row, None) if row is not None else None
+    return noted(db, [_summary(row, None)])[0] if row is not None else None
 
 
 def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, SessionSummary]:
@@ -140,7 +141,9 @@ def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Sessio
         f" union all {_AGENTS} and {wanted}",
         {"numbers": msgspec.json.encode(list(numbers)).decode()},
     )
-    return {row[-1]: _summary(row, None) for row in rows}
+    found = rows.fetchall()
+    summaries = noted(db, [_summary(row, None) for row in found])
+    return {row[-1]: summary for row, summary in zip(found, summaries, strict=True)}
 
 
 def messages_of(db: sqlite3.Connection, summary: SessionSummary, start: int = 0) -> Iterator[Message]:

@@ -4,6 +4,7 @@ docs/reference/schema.md says what every column means.
 """
 
 from backscroll.archive.schema_lean import LEAN
+from backscroll.archive.schema_notes import NOTES
 from backscroll.archive.schema_rows import KEPT_ROWS
 
 __all__ = ["MIGRATIONS", "WINDOWS"]
@@ -315,4 +316,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("rows of databases", KEPT_ROWS),
     ("sessions that only grew", _GROWTH),
     ("what units tell, by unit", _BY_UNIT),
+    ("what people add to sessions", NOTES),
 )

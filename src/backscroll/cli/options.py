@@ -47,6 +47,10 @@ def _narrowed(command: F, *, since: str, until: str, branch: str) -> F:
             click.option("--model", help="Only with a model whose name contains this."),
             click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
             click.option("--gone", is_flag=True, help="Only sessions no longer in the tool's own store."),
+            click.option(
+                "--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag; repeatable."
+            ),
+            click.option("--starred", is_flag=True, help="Only sessions with a star."),
         ]
     ):
         command = option(command)
@@ -73,11 +77,12 @@ def message_filters(command: F) -> F:
     )
 
 
-def as_conditions(options: dict[str, Any]) -> dict[str, str]:
+def as_conditions(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
     """The shared options as filters of the query syntax, by name; the times aside."""
     named = {name: options[name] for name in ("source", "workspace", "branch", "model")}
-    named |= {"has": "edits" if options["has_edits"] else None, "is": "gone" if options["gone"] else None}
-    return {name: value for name, value in named.items() if value is not None}
+    facts = tuple(name for name in ("gone", "starred") if options[name])
+    named |= {"has": "edits" if options["has_edits"] else None, "is": facts, "tag": options["tags"]}
+    return {name: value for name, value in named.items() if value}
 
 
 def as_filter(options: dict[str, Any]) -> Filter:
@@ -91,6 +96,8 @@ def as_filter(options: dict[str, Any]) -> Filter:
         model=options["model"],
         has_edits=options["has_edits"],
         is_gone=True if options["gone"] else None,
+        tags=tuple(tag.lstrip("#").lower() for tag in options["tags"]),
+        is_starred=options["starred"],
         with_subagents=options["subagents"],
     )
 

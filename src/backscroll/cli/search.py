@@ -46,7 +46,7 @@ def command(
     """Find the sessions where something was said.
 
     Words, "phrases", -not, OR, prefix*, and role: source: workspace: tool: model: file: branch: since: until:
-    is:error is:edit is:gone has:thinking has:edits.
+    tag: is:error is:edit is:gone is:starred has:thinking has:edits.
 
     Example:
 

@@ -16,7 +16,7 @@ from backscroll.index.words import Analysed, analyse
 
 __all__ = ["Entry", "entry", "whole"]
 
-_SAID = ("user", "assistant")
+_SAID = ("user", "assistant", "note")
 _TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
 
 

@@ -77,7 +77,7 @@ class Matching:
             return parts[0][1]
         excluded = list(self._excluded)
         if not self._required:
-            excluded.append(_term("tags", NOTE))
+            excluded += [_term("tags", NOTE), _term("tags", tag("role", "note"))]
             parts = [*parts, (Occur.Must, tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0))]
         return tantivy.Query.boolean_query([*parts, *((Occur.MustNot, one) for one in excluded)])
 

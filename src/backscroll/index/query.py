@@ -17,9 +17,14 @@ from backscroll.model import Role
 
 __all__ = ["FILTERS", "Clause", "Filter", "Phrase", "Query", "Sessions", "Term", "Word", "parse", "resolved"]
 
-FILTERS = ("role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has")
+FILTERS = ("role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has",
+           "tag")  # fmt: skip
 
-_FIXED = {"role": set(get_args(Role)), "is": {"error", "edit", "gone"}, "has": {"thinking", "edits"}}
+_FIXED = {
+    "role": set(get_args(Role)),
+    "is": {"error", "edit", "gone", "starred"},
+    "has": {"thinking", "edits"},
+}
 _SINGLE = ("role", "source", "workspace", "tool", "model", "branch")  # a message has at most one of each
 
 _ITEM = re.compile(

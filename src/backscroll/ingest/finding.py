@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
-from backscroll.ingest.indexing import searchable
+from backscroll.ingest.notes import texts
 from backscroll.model import SearchMatch, SearchResult
+from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
     from backscroll.index.search import Hit
@@ -24,6 +25,7 @@ Progress = Callable[[int, int], None]  # messages looked at, and how many there 
 
 _OF_SESSIONS = {
     ("is", "gone"): Filter(is_gone=True, with_unlisted=True),
+    ("is", "starred"): Filter(is_starred=True, with_unlisted=True),
     ("has", "edits"): Filter(has_edits=True, with_unlisted=True),
 }
 _TIME_LIMIT = 10.0  # seconds that looking for a pattern may take
@@ -42,6 +44,8 @@ def resolve(archive: Archive, query: Query) -> Query:
             found = archive.workspace_hashes(asked.value, is_strict=False)
             return [Asked("workspace", one) for one in found] or None
         wanted = _OF_SESSIONS.get((asked.name, asked.value))
+        if asked.name == "tag":
+            wanted = Filter(tags=(asked.value.lstrip("#").lower(),), with_unlisted=True)
         if wanted is None:
             return None
         passing, others = archive.numbers(wanted)
@@ -60,12 +64,11 @@ def find_words(
 
     start = time.perf_counter()
     search = index.start(query, limit=limit, offset=offset, by=by)
-    passages = archive.passages((hit.session, hit.position) for hit in search.hits)
+    told = texts(archive, ((hit.session, hit.position) for hit in search.hits))
     finds = []
     for hit in search.hits:
-        passage = passages.get((hit.session, hit.position))
-        if passage is not None:
-            text = searchable(passage.message)
+        if (hit.session, hit.position) in told:
+            passage, text = told[hit.session, hit.position]
             finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=search.is_varied)))
     matches = list(_matches(archive, finds, context))
     found = index.finish(search)
@@ -163,12 +166,11 @@ def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
 
 def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator[_Find]:
     """Those of the hits whose text holds the pattern, in their order."""
-    passages = archive.passages((hit.session, hit.position) for hit in hits)
+    told = texts(archive, ((hit.session, hit.position) for hit in hits))
     for hit in hits:
-        passage = passages.get((hit.session, hit.position))
-        if passage is None:
+        if (hit.session, hit.position) not in told:
             continue
-        text = searchable(passage.message)
+        passage, text = told[hit.session, hit.position]
         if spans := pattern.spans(text):
             yield _Find(hit, passage, text, spans)
 
@@ -196,6 +198,7 @@ def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[Sea
     indexes = archive.indexes({find.hit.session for find in finds})
     for find in finds:
         summary, message = find.passage.summary, find.passage.message
+        is_note = find.hit.position == NOTES
         shown = snippet(find.text, find.spans, context=context)
         yield SearchMatch(
             session_ref=summary.ref,
@@ -205,7 +208,7 @@ def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[Sea
             title=summary.title,
             workspace_name=summary.workspace_name,
             message_id=message.id,
-            message_index=find.hit.position,
+            message_index=0 if is_note else find.hit.position,
             role=message.role,
             timestamp=message.timestamp,
             match=shown.match,
@@ -214,4 +217,5 @@ def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[Sea
             line_number=shown.line_number,
             score=find.hit.score,
             match_count=find.hit.match_count,
+            is_note=is_note,
         )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Self
 from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
 from backscroll.ingest.entries import Ready, searchable, spoken
+from backscroll.ingest.notes import noted
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
+from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
     from backscroll.index.entry import Entry
@@ -83,7 +85,9 @@ class Indexing:
                 if summary.parent_ref is not None and summary.id.startswith("inline-"):
                     continue  # told together with its parent
                 whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
-                self._write_session(writer, whose, summary, firsts[number], ready)
+                if firsts[number] < NOTES:
+                    self._write_session(writer, whose, summary, firsts[number], ready)
+                _write_notes(writer, whose, summary, is_all=firsts[number] == NOTES)
         writer.commit(archive.identity)
 
     def _write_session(
@@ -104,6 +108,17 @@ class Indexing:
         writer.add_session(whose, entries, with_title=with_title)
 
 
+def _write_notes(writer: "Writer", whose: Whose, summary: SessionSummary, *, is_all: bool) -> None:
+    """Write what people have added to a session; when that is all, in place of what they had added."""
+    from backscroll.index.entry import entry
+
+    if is_all:
+        writer.forget_rest(whose.session, NOTES)
+    spoken_of = noted(summary)
+    if spoken_of is not None:
+        writer.add_session(whose, [entry(spoken_of)], with_title=False)
+
+
 def _belongs(index: Index, archive: Archive) -> bool:
     return index.is_usable() and index.watermark == archive.identity
 
@@ -112,7 +127,7 @@ def _whose(number: int, summary: SessionSummary, workspace: str) -> Whose:
     return Whose(
         session=number,
         source=summary.source,
-        title=summary.title,
+        title=summary.original_title or summary.title,
         branch=summary.git_branch,
         workspace_hash=workspace,
         workspace_name=summary.workspace_name,

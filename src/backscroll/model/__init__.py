@@ -16,6 +16,7 @@ from backscroll.model.message import (
     is_universal,
     record_of,
 )
+from backscroll.model.note import Note
 from backscroll.model.row import Row
 from backscroll.model.search import SearchMatch, SearchResult
 from backscroll.model.stream import (
@@ -56,6 +57,7 @@ __all__ = [
     "Mark",
     "Message",
     "Naming",
+    "Note",
     "Opening",
     "Origin",
     "PaginatedResult",

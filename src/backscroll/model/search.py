@@ -28,6 +28,7 @@ class SearchMatch(Struct, frozen=True, kw_only=True):
     line_number: int
     score: float
     match_count: int  # messages of the session that fit
+    is_note: bool = False  # found in what people noted of the session; the message is its first
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from backscroll.model.message import Message
+from backscroll.model.note import Note
 from backscroll.model.stream import Completeness
 
 __all__ = ["PaginatedResult", "Pagination", "Session", "SessionSummary"]
@@ -39,6 +40,11 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     total_changes: int
     completeness: Completeness
     is_gone: bool
+    # What people have added to it in the archive.
+    tags: tuple[str, ...] = ()
+    is_starred: bool = False
+    notes: tuple[Note, ...] = ()
+    original_title: str | None = None  # the tool's own, when the session was renamed here
 
 
 class Session(Struct, frozen=True):

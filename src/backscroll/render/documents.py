@@ -35,6 +35,10 @@ def summary_document(summary: SessionSummary) -> dict[str, Any]:
     document = msgspec.structs.asdict(summary)
     document["created_at"] = iso(summary.created_at)
     document["updated_at"] = iso(summary.updated_at)
+    document["notes"] = [
+        msgspec.structs.asdict(note) | {"written_at": iso(note.written_at), "edited_at": iso(note.edited_at)}
+        for note in summary.notes
+    ]
     return document
 
 

@@ -91,12 +91,14 @@ class Redaction:
         ]
 
     def summary(self, summary: SessionSummary) -> SessionSummary:
-        """A summary with title, preview, folder and branch cleaned."""
+        """A summary with title, preview, folder, branch and notes cleaned."""
         place = Place(summary.ref, None)
-        names = ("title", "first_message_preview", "workspace_path", "workspace_name", "git_branch")
+        names = ("title", "original_title", "first_message_preview", "workspace_path", "workspace_name",
+                 "git_branch")  # fmt: skip
         texts = {name: getattr(summary, name) for name in names}
         clean = {name: self._uncut(self.text(text, place), place) for name, text in texts.items() if text}
-        return replace(summary, **clean)
+        notes = tuple(replace(note, text=self.text(note.text, place)) for note in summary.notes)
+        return replace(summary, notes=notes, **clean)
 
     def message(self, message: Message, ref: str, position: int) -> Message:
         """A message with everything in it cleaned: text, arguments, results, edits, attachments, paths."""

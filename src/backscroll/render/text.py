@@ -15,6 +15,7 @@ from backscroll.model import (
     ToolCall,
 )
 from backscroll.render.inert import inert, one_line
+from backscroll.render.noted import added_lines, starred_title, tag_words
 
 __all__ = ["expiry_lines", "match_lines", "session_lines", "transcript_lines"]
 
@@ -48,7 +49,8 @@ def session_lines(page: PaginatedResult[SessionSummary], now: datetime | None = 
         marks = [mark for mark, on in (("gone", summary.is_gone), (summary.completeness, True)) if on]
         notes = [mark for mark in marks if mark != "complete"]
         tokens = f" · {summary.total_tokens:,} tokens" if summary.total_tokens is not None else ""
-        yield f"{summary.index:>4}  {one_line(summary.title or '(no words)', 90)}"
+        tags = f"  {tag_words(summary)}" if summary.tags else ""
+        yield f"{summary.index:>4}  {starred_title(summary, 90, '(no words)')}{tags}"
         yield (
             f"      {_ago(summary.updated_at, now)} · {summary.source}"
             f" · {summary.workspace_name or 'no workspace'}"
@@ -73,7 +75,7 @@ def match_lines(
         yield (
             f"      {_ago(match.timestamp, now)} · {match.source}"
             f" · {one_line(match.workspace_name or 'no workspace', 40)}"
-            f" · {match.role} · {_short(match.session_id)}{more}"
+            f" · {'note' if match.is_note else match.role} · {_short(match.session_id)}{more}"
         )
         text, highlights = _fitted(match.match, match.highlights, width)
         marked = _marked(text, highlights) if is_coloured else inert(text)
@@ -137,8 +139,9 @@ def expiry_lines(retention: Retention) -> Iterator[str]:
 def transcript_lines(session: Session, *, everything: bool = False, full: bool = False) -> Iterator[str]:
     """A session as it would be read aloud: who said what, and what the tools did."""
     summary = session.summary
-    yield one_line(summary.title or summary.ref, _WIDTH)
+    yield starred_title(summary, _WIDTH, summary.ref)
     yield f"{summary.ref} · {summary.workspace_path or 'no workspace'} · {_spelled(summary.created_at)}"
+    yield from added_lines(summary)
     for message in session.messages:
         if not everything and (not message.is_active or message.role == "system" or message.is_sidechain):
             continue

@@ -1,0 +1,23 @@
+"""``backscroll untag``: tags taken away again."""
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.noting import as_json, change
+
+__all__ = ["command"]
+
+
+@click.command("untag")
+@click.argument("ref")
+@click.argument("tags", nargs=-1, required=True, metavar="TAG...")
+@as_json
+@click.pass_obj
+def command(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
+    """Take tags away from a session.
+
+    Example:
+
+        backscroll untag 1 flaky
+    """
+    change(setup, ref, lambda history, known: history.tag_session(known, take=tags), as_json=as_json)

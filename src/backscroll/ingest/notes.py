@@ -1,0 +1,46 @@
+"""What people add to sessions, written into the archive and found again."""
+
+from collections.abc import Iterable
+
+from backscroll.archive import Archive, Passage, Place
+from backscroll.index.document import Spoken
+from backscroll.ingest.entries import searchable
+from backscroll.model import SessionSummary
+from backscroll.model.note import NOTES
+
+__all__ = ["noted", "notes_text", "texts"]
+
+
+def notes_text(summary: SessionSummary) -> str:
+    """All that people have added to a session, a line or more each: its new title, tags and notes."""
+    title = summary.title if summary.original_title is not None else None
+    tags = " ".join(f"#{tag}" for tag in summary.tags)
+    return "\n".join(part for part in (title, tags, *(note.text for note in summary.notes)) if part)
+
+
+def noted(summary: SessionSummary) -> Spoken | None:
+    """What the index is told of a session's notes, as if they were one more message."""
+    text = notes_text(summary)
+    if not text:
+        return None
+    last = max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
+    at = int(last.timestamp() * 1000) if last is not None else None
+    return Spoken(position=NOTES, role="note", at=at, text=text)
+
+
+def texts(archive: Archive, places: Iterable[Place]) -> dict[Place, tuple[Passage, str]]:
+    """What was found at these places, and the text that it was found in; notes with the first message."""
+    wanted = set(places)
+    shown = {(number, 0 if position == NOTES else position) for number, position in wanted}
+    passages = archive.passages(shown)
+    found: dict[Place, tuple[Passage, str]] = {}
+    for number, position in wanted:
+        passage = passages.get((number, 0 if position == NOTES else position))
+        if passage is None:
+            continue
+        is_note = position == NOTES
+        found[number, position] = (
+            passage,
+            notes_text(passage.summary) if is_note else searchable(passage.message),
+        )
+    return found

@@ -1,4 +1,4 @@
-"""The figures in docs/explain/performance.md, which are written by a run and by nobody else."""
+"""The figures in docs/explain/performance.md, as a run writes them there."""
 
 from pathlib import Path
 

@@ -9,8 +9,8 @@ import backscroll
 FLOORS = [
     ["model", "errors"],
     ["readers", "config", "testing"],
-    ["sources", "archive", "index", "render"],
-    ["ingest", "export"],
+    ["sources", "archive", "index", "render", "usage"],
+    ["ingest", "export", "figures", "continuing"],
     ["history"],
     ["cli"],
 ]

@@ -9,6 +9,7 @@ from uuid import UUID, uuid5
 import msgspec
 
 from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, told_by
+from backscroll.archive.activity import write_activity
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
 from backscroll.archive.figures import Figures
@@ -51,7 +52,9 @@ def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     agents = agents_of(db, session)
     told = told_by(accounts)
     closing = completed(accounts)
-    figures = Figures(db, [one.number for one in told], [group[0].number for group in agents.values()])
+    own, helpers = [one.number for one in told], [group[0].number for group in agents.values()]
+    figures = Figures(db, own, helpers)
+    write_activity(db, (*own, *helpers))
     started, started_source = _started(closing, figures, accounts)
     updated = max(filter(None, (closing.updated_at, figures.last_at)), default=started)
     preview = next((account.preview for account in accounts if account.preview), None)

@@ -3,6 +3,7 @@
 docs/reference/schema.md says what every column means.
 """
 
+from backscroll.archive.schema_activity import ACTIVITY
 from backscroll.archive.schema_lean import LEAN
 from backscroll.archive.schema_notes import NOTES
 from backscroll.archive.schema_rows import KEPT_ROWS
@@ -317,4 +318,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("sessions that only grew", _GROWTH),
     ("what units tell, by unit", _BY_UNIT),
     ("what people add to sessions", NOTES),
+    ("what was done in each quarter of an hour", ACTIVITY),
 )

@@ -1,0 +1,49 @@
+"""What was done in each quarter of an hour: counted when a session is told, so that years add up at once.
+
+A quarter of an hour is the largest span that lies within one day in every time zone.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+
+from backscroll.archive.words import FIXED
+
+__all__ = ["PAUSE", "QUARTER", "UNDATED", "write_activity"]
+
+QUARTER = 900_000  # milliseconds
+PAUSE = 300_000  # milliseconds without a message after which nobody was at work
+UNDATED = -1  # the quarter of what has no time
+
+_FIXED = {**FIXED, "QUARTER": QUARTER, "PAUSE": PAUSE, "UNDATED": UNDATED}
+# Times are not always in order; what lies before the latest one so far was counted already.
+_MESSAGES = (
+    "insert into activity (account, quarter, messages, agent_messages, prompts, calls, failures, active)"
+    " select account, coalesce(at / {QUARTER}, {UNDATED}),"
+    " sum(is_active and role <> {system} and agent_id is null),"
+    " sum(is_active and role <> {system} and agent_id is not null),"
+    " sum(is_active and role = {user} and agent_id is null and coalesce(kind, {queued}) = {queued}),"
+    " sum(is_active and role = {tool}),"
+    " sum(is_active and role = {tool} and coalesce(status, 0) = {failed}),"
+    " coalesce(sum(iif(at > before and at - before < {PAUSE}, at - before, 0)), 0)"
+    " from (select *, max(at) over (order by position rows between unbounded preceding and 1 preceding)"
+    "  as before from message where account = ? and copied_from is null) group by 1, 2"
+).format_map(_FIXED)
+_EDITS = (
+    "insert into activity (account, quarter, added, removed, decided, accepted)"
+    " select e.account, coalesce(m.at / {QUARTER}, {UNDATED}),"
+    " sum(iif(coalesce(m.status, 0) = {completed}, e.added, 0)),"
+    " sum(iif(coalesce(m.status, 0) = {completed}, e.removed, 0)),"
+    " sum(m.decision is not null), sum(coalesce(m.decision, 0) = {accepted})"
+    " from edit e cross join message m on m.account = e.account and m.position = e.position"
+    " where e.account = ? and m.is_active and m.copied_from is null group by 1, 2"
+    " on conflict (account, quarter) do update set added = excluded.added, removed = excluded.removed,"
+    " decided = excluded.decided, accepted = excluded.accepted"
+).format_map(_FIXED)
+
+
+def write_activity(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
+    """Count anew what was done in these accounts; what another session did first counts there."""
+    for account in accounts:
+        db.execute("delete from activity where account = ?", [account])
+        db.execute(_MESSAGES, [account])
+        db.execute(_EDITS, [account])

@@ -1,0 +1,1 @@
+"""What tokens cost: prices with their dates, and pure functions over them."""

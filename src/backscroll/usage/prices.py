@@ -1,0 +1,179 @@
+"""The price table: US dollars per million tokens, by model, from a day on.
+
+The table lies beside this module, and a file of one's own may add to it or take
+the place of its entries. A model without a price has none: it is never counted as free.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll.errors import UsageError
+from backscroll.usage.names import plain_name, qualifiers_of
+
+__all__ = ["Price", "PriceTable", "built_in", "with_own"]
+
+_RATES = ("input", "output", "cache_write", "cache_write_1h", "cache_read")
+_KNOWN = {*_RATES, "models", "from", "fast", "long", "source"}
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """What a million tokens of a model cost, in US dollars."""
+
+    input: float
+    output: float
+    cache_write: float  # for five minutes
+    cache_write_1h: float
+    cache_read: float
+    since: date | None = None  # the first day of this price; None for always
+    fast: float | None = None  # what the fast class multiplies it by; None when it has none
+    long_over: int | None = None  # a prompt of more tokens than this costs more, all of it
+    long_input: float = 1.0
+    long_output: float = 1.0
+    source: str = ""
+
+
+class PriceTable:
+    """Prices by the plain names of models."""
+
+    def __init__(self, prices: Mapping[str, Sequence[Price]], checked: date) -> None:
+        self._prices = {name: tuple(sorted(some, key=_first_day)) for name, some in prices.items()}
+        self.checked = checked
+
+    def __contains__(self, model: str) -> bool:
+        return self.find(model, None, None) is not None
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The prompt sizes above which some model costs more."""
+        return tuple(sorted({one.long_over for one in self._every() if one.long_over is not None}))
+
+    @property
+    def changes(self) -> tuple[datetime, ...]:
+        """The moments at which the price of some model changed."""
+        return tuple(sorted({_moment(one.since) for one in self._every() if one.since is not None}))
+
+    def find(self, model: str, speed: str | None, at: datetime | None) -> tuple[Price, float] | None:
+        """A model's price at a moment, the newest when that is unknown, and what its speed multiplies it by.
+
+        None when the table has none for this model, or for this speed of it.
+        """
+        name, word = plain_name(model), ""
+        while name not in self._prices:
+            name, found = qualifiers_of(name)
+            if found is None:
+                return None
+            word = "fast" if found in ("fast", "priority") else word
+        known = self._prices[name]
+        price = known[-1]
+        if at is not None:
+            price = next((one for one in reversed(known) if _is_valid(one, at)), known[0])
+        if not word and speed in (None, "standard"):
+            return price, 1.0
+        if speed not in (None, "standard", "fast", "priority") or price.fast is None:
+            return None
+        return price, price.fast
+
+    def merged(self, own: "PriceTable") -> "PriceTable":
+        """This table with the entries of another in the place of its own."""
+        return PriceTable({**self._prices, **own._prices}, max(self.checked, own.checked))
+
+    def _every(self) -> Iterable[Price]:
+        return (one for some in self._prices.values() for one in some)
+
+
+def _first_day(price: Price) -> date:
+    return price.since or date.min
+
+
+def _moment(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _is_valid(price: Price, at: datetime) -> bool:
+    return price.since is None or _moment(price.since) <= at
+
+
+@cache
+def built_in() -> PriceTable:
+    """The table that comes along."""
+    text = files("backscroll.usage").joinpath("prices.toml").read_text("utf-8")
+    return _table(tomllib.loads(text), "prices.toml")
+
+
+def with_own(path: Path | None) -> PriceTable:
+    """The table, with the entries of one's own file in the place of its own.
+
+    Raises `UsageError` when the file cannot be read or understood.
+    """
+    if path is None:
+        return built_in()
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+    return built_in().merged(_table(said, str(path)))
+
+
+def _table(said: dict[str, Any], where: str) -> PriceTable:
+    checked = said.get("checked")
+    if isinstance(checked, datetime) or not isinstance(checked, date):
+        raise UsageError(
+            f"{where}: checked says of which day the prices are, for example checked = 2026-11-16"
+        )
+    prices: dict[str, list[Price]] = {}
+    for place, entry in enumerate(said.get("price", ()), start=1):
+        models = entry.get("models") if isinstance(entry, dict) else None
+        if not isinstance(models, list) or not models or not all(isinstance(one, str) for one in models):
+            raise UsageError(
+                f'{where}: [[price]] number {place} lacks models, for example models = ["gpt-5"]'
+            )
+        price = _price(entry, f"{where}: the price of {models[0]}")
+        for model in models:
+            prices.setdefault(plain_name(model), []).append(price)
+    return PriceTable(prices, checked)
+
+
+def _price(entry: dict[str, Any], what: str) -> Price:
+    if unknown := sorted(set(entry) - _KNOWN):
+        raise UsageError(
+            f"{what} says {unknown[0]!r}, which nobody here knows; known are {', '.join(sorted(_KNOWN))}"
+        )
+    for name in ("input", "output"):
+        if name not in entry:
+            raise UsageError(f"{what} lacks {name}, in dollars per million tokens")
+    rates = {name: _number(entry[name], f"{what}: {name}") for name in _RATES if name in entry}
+    rates.setdefault("cache_write", rates["input"])
+    rates.setdefault("cache_write_1h", rates["cache_write"])
+    rates.setdefault("cache_read", rates["input"])
+    since = entry.get("from")
+    if since is not None and (isinstance(since, datetime) or not isinstance(since, date)):
+        raise UsageError(f"{what}: from is a day, for example from = 2026-03-13")
+    long = entry.get("long", {})
+    if not isinstance(long, dict) or (long and not isinstance(long.get("over"), int)):
+        raise UsageError(
+            f"{what}: long is written like long = {{ over = 200_000, input = 2.0, output = 1.5 }}"
+        )
+    return Price(
+        **rates,
+        since=since,
+        fast=_number(entry["fast"], f"{what}: fast") if "fast" in entry else None,
+        long_over=long.get("over"),
+        long_input=_number(long.get("input", 1.0), f"{what}: long.input"),
+        long_output=_number(long.get("output", 1.0), f"{what}: long.output"),
+        source=str(entry.get("source", "")),
+    )
+
+
+def _number(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise UsageError(f"{what} is a number of dollars, not {value!r}")
+    return float(value)

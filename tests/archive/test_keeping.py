@@ -1,5 +1,6 @@
 """What goes into the archive comes out of it."""
 
+import json
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -130,6 +131,28 @@ def test_a_message_repeated_by_a_resume_counts_once(kept: Kept) -> None:
     assert found[first.session_id].total_tokens == alone
     assert [m.copied_from for m in kept.messages(second.session_id)][:2] == [first.session_id] * 2
     assert (found[second.session_id].interaction_count, found[second.session_id].message_count) == (1, 4)
+
+
+@pytest.mark.parametrize("cut", ["first", "second"])
+def test_a_response_that_was_copied_unfinished_costs_what_the_finished_one_says(kept: Kept, cut: str) -> None:
+    first = Transcript(version="1.0.98").user("a").assistant("b")
+    second = resume(first).user("c")
+    paths = {"first": first.write(kept.root), "second": second.write(kept.root)}
+    whole = json.loads(paths["first"].read_bytes().splitlines()[1])["message"]["usage"]
+    text = paths[cut].read_text()
+    told = f'"output_tokens":{whole["output_tokens"]}'
+    assert told in text
+    paths[cut].write_text(text.replace(told, '"output_tokens":1'))
+    kept.sync()
+    assert sum(one.total_tokens or 0 for one in kept.summaries()) == sum(
+        whole.get(name, 0)
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "cache_creation_input_tokens",
+            "cache_read_input_tokens",
+        )
+    )
 
 
 def test_figures_of_a_session(kept: Kept) -> None:

@@ -96,7 +96,8 @@ def usage_of(db: sqlite3.Connection, account: int) -> dict[int, TokenUsage]:
 def find_makers(db: sqlite3.Connection) -> None:
     """Of the responses of changed accounts that others tell of too, say who made each first: there it counts.
 
-    Which those are `derive` has noted, and whose the messages are is known by now.
+    Which those are `derive` has noted, and whose the messages are is known by now. A resume may have copied
+    a response before it was finished, so each is taken to have cost the most that any account says.
     """
     db.execute(
         "update response set is_copy = 0 where is_copy is null and account in (select account from changed)"
@@ -108,4 +109,11 @@ def find_makers(db: sqlite3.Connection) -> None:
         "  order by m.copied_from is not null, coalesce(o.at, ?), o.is_agent, o.account limit 1)"
         " where id in (select id from repeated)",
         [_FAR],
+    )
+    db.execute(
+        "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
+        "  cost) = (select max(o.input), max(o.output), max(o.cache_creation), max(o.cache_read),"
+        "  max(o.cache_creation_1h), min(o.is_at_least), max(o.cost)"
+        "  from response o where o.id = response.id)"
+        " where id in (select id from repeated)"
     )

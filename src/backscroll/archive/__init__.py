@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from backscroll.archive.compacting import Compacted
     from backscroll.archive.forgetting import Forgotten
     from backscroll.archive.listening import Listener
+    from backscroll.archive.names import Kind, Named
+    from backscroll.archive.records import Records
     from backscroll.archive.retelling import Original
     from backscroll.archive.status import Status
+    from backscroll.model.resumption import Resumable
 
 __all__ = [
     "Archive",
@@ -252,6 +255,18 @@ class Archive:
         from backscroll.archive.kept_rows import rows_of
 
         return rows_of(self._db, original.number, fullest=fullest)
+
+    def resumable(self, summary: SessionSummary) -> "Resumable":
+        """What the tool that held a session is asked to continue."""
+        from backscroll.archive.stores import resumable
+
+        return resumable(self._db, summary)
+
+    def files_of(self, summary: SessionSummary) -> "list[Original]":
+        """The files of a session and its subagents, as far as they are kept."""
+        from backscroll.archive.stores import files_of
+
+        return files_of(self._db, summary)
 
     def write_original(self, original: "Original", target: Path) -> None:
         """Write one kept file, byte for byte."""
@@ -479,11 +494,53 @@ class Archive:
 
     def agents_started(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         """The subagents below a session, each with the id of the call that started it, where it is known."""
-        return nesting.agents_started(self._db, Session(summary.platform, summary.id))
+        return nesting.agents_started(self._db, summary)
 
     def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
         """The messages of a session from a position on, in order; see `reading.messages_of`."""
         return reading.messages_of(self._db, summary, start)
+
+    def talk_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """The same without what they cost, which is there at once however many there are."""
+        from backscroll.archive.talk import talk_of
+
+        return talk_of(self._db, summary, start)
+
+    def prompts_of(self, summary: SessionSummary, agents: Collection[str] = ()) -> list[int]:
+        """Where each turn begins; what these agents were told in the session's own file is left out."""
+        from backscroll.archive.talk import prompts_of
+
+        return prompts_of(self._db, summary, agents)
+
+    def position_of(self, summary: SessionSummary, id_: str) -> list[tuple[int, str]]:
+        """Positions and ids of the message that has this id, or of those whose id begins so."""
+        from backscroll.archive.talk import position_of
+
+        return position_of(self._db, summary, id_)
+
+    def records_of(self, summary: SessionSummary) -> "Records":
+        """The original records of a session's messages."""
+        from backscroll.archive.records import Records
+
+        return Records(self._db, summary)
+
+    def names_of(self, kind: "Kind") -> list[str]:
+        """Every name of this kind that a session has, the one met last first."""
+        from backscroll.archive.names import names_of
+
+        return names_of(self._db, kind)
+
+    def sessions_beginning(self, start: str, *, source: str | None, limit: int) -> "list[Named]":
+        """Sessions whose id begins so, newest first."""
+        from backscroll.archive.names import sessions_beginning
+
+        return sessions_beginning(self._db, start, source=source, limit=limit)
+
+    def live(self) -> set[tuple[str, str]]:
+        """Sessions that are being held, by platform and id."""
+        from backscroll.archive.names import live
+
+        return live(self._db)
 
     def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
         """Which account tells of a session, if only one does, and how many messages there are."""

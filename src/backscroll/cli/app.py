@@ -19,8 +19,11 @@ __all__ = ["Setup", "app", "run"]
 # name: (module, one line for --help)
 _COMMANDS = {
     "archive": ("backscroll.cli.archive", "Look after the file that everything is kept in."),
+    "completion": ("backscroll.cli.completion", "Print what makes a shell complete what you type."),
     "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
     "export": ("backscroll.cli.export", "Write sessions as Markdown, HTML, JSON, JSON lines or text."),
+    "open": ("backscroll.cli.open", "Open a session's workspace, or the file at a message."),
+    "resume": ("backscroll.cli.resume", "Continue a session in the tool that held it."),
     "note": ("backscroll.cli.note", "Write something down about a session."),
     "rename": ("backscroll.cli.rename", "Show a session under a title of your own."),
     "star": ("backscroll.cli.star", "Mark a session as one to come back to."),

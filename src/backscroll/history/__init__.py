@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backscroll.history.continuing import Continuing
 from backscroll.history.exporting import Exporting
 from backscroll.history.keeping import Keeping
 from backscroll.history.noting import Noting
+from backscroll.history.reading import Reading
 from backscroll.history.syncing import Syncing
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 
-class History(Syncing, Keeping, Noting, Exporting):
+class History(Syncing, Keeping, Noting, Reading, Exporting, Continuing):
     """A person's history, wherever the tools have left it.
 
     With ``roots`` only these folders are read; otherwise every place where a tool keeps its history.

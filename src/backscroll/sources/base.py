@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Retention, Row, Unit
+from backscroll.model.resumption import Command, Refusal, Resumable
 
 __all__ = ["Source"]
 
@@ -54,6 +55,12 @@ class Source(Protocol):
 
     def retention(self, root: Path, now: datetime) -> Retention | None:
         """What the tool itself will delete within a week, if it does such things."""
+
+    def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        """What continues a session in the tool itself, whether or not that is installed."""
+
+    def held_by(self, root: Path, session_id: str) -> int | None:
+        """The process of the tool that has a session open, as far as the tool tells."""
 
     def close(self) -> None:
         """Let go of whatever stayed open between two readings."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Retention, Row, Unit
+from backscroll.model.resumption import Command, Refusal, Resumable
 from backscroll.sources.claude_code import places
 
 __all__ = ["ClaudeCode"]
@@ -58,6 +59,17 @@ class ClaudeCode:
         from backscroll.sources.claude_code.retention import retention
 
         return retention(root, now)
+
+    def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        from backscroll.sources.claude_code.resuming import resumption
+
+        return resumption(session, machine)
+
+    def held_by(self, root: Path, session_id: str) -> int | None:
+        """As the registry of running programs tells."""
+        from backscroll.sources.claude_code.resuming import held_by
+
+        return held_by(root, session_id)
 
     def close(self) -> None:
         """Nothing stays open."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from backscroll.config import Machine
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Mark, Origin, Problem, Row, Tally, Unit
+from backscroll.model.resumption import Command, Resumable
 from backscroll.readers.sqlite import change_token
 from backscroll.sources.cursor import places
 
@@ -102,6 +103,14 @@ class Cursor:
 
     def retention(self, root: Path, now: datetime) -> None:
         """Nothing is deleted by itself."""
+
+    def resumption(self, session: Resumable, machine: Machine) -> Command:
+        from backscroll.sources.cursor.resuming import resumption
+
+        return resumption(session, machine)
+
+    def held_by(self, root: Path, session_id: str) -> None:
+        """Nothing tells."""
 
     def close(self) -> None:
         """Close all databases and forget what was fetched ahead, but not what databases listed."""

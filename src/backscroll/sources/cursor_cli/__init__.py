@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Row, Unit
+from backscroll.model.resumption import Command, Refusal, Resumable
 from backscroll.sources.cursor_cli import places
 
 if TYPE_CHECKING:
@@ -81,6 +82,14 @@ class CursorCli:
 
     def retention(self, root: Path, now: datetime) -> None:
         """Nothing is deleted by itself."""
+
+    def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        from backscroll.sources.cursor_cli.resuming import resumption
+
+        return resumption(session, machine)
+
+    def held_by(self, root: Path, session_id: str) -> None:
+        """Nothing tells."""
 
     def close(self) -> None:
         """Forget the folders learned from other sessions."""

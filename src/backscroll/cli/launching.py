@@ -1,0 +1,41 @@
+"""Handing the terminal over to another program, or printing what would be run."""
+
+import os
+import subprocess
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from backscroll.continuing.resuming import in_shell
+from backscroll.model.resumption import Command
+
+__all__ = ["command_document", "launch"]
+
+
+def command_document(command: Command) -> dict[str, Any]:
+    """A command for programs, and as it would be typed."""
+    return {
+        "argv": command.argv,
+        "folder": command.folder,
+        "environ": command.environ,
+        "shell": in_shell(command),
+        "note": command.note,
+    }
+
+
+def launch(command: Command) -> NoReturn:
+    """Become the program, in its folder, so that the terminal is its own. Where that is not done, wait."""
+    environ = {**os.environ, **command.environ}
+    if command.folder is not None:
+        os.chdir(command.folder)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        if os.name == "posix":
+            os.execvpe(command.argv[0], command.argv, environ)
+        sys.exit(subprocess.run(command.argv, env=environ, check=False).returncode)
+    except FileNotFoundError:
+        click.echo(f"{command.argv[0]} is not installed here, or not on the PATH. The command is:", err=True)
+        click.echo(in_shell(command))
+        sys.exit(1)

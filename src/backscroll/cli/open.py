@@ -1,0 +1,46 @@
+"""``backscroll open``: a session's workspace, or the file that a message is about."""
+
+import sys
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.launching import command_document, launch
+from backscroll.cli.options import bring_up_to_date
+from backscroll.continuing.resuming import in_shell
+from backscroll.render.documents import encoded
+from backscroll.render.inert import inert
+
+__all__ = ["command"]
+
+
+@click.command("open")
+@click.argument("ref")
+@click.argument("position", type=int, required=False)
+@click.option("--print", "only_print", is_flag=True, help="Print what would be run, and run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and run nothing.")
+@click.option("--no-sync", is_flag=True, help="Go by what the archive holds, unrefreshed.")
+@click.pass_obj
+def command(
+    setup: Setup, ref: str, position: int | None, only_print: bool, as_json: bool, no_sync: bool
+) -> None:
+    """Open a session's workspace, or the file that the message at POSITION changed or looked at.
+
+    Positions are those of show --json and of search, from 0. The editor is that of VISUAL or EDITOR, else one
+    that is installed, else the system's choice.
+
+    Example:
+
+        backscroll open 1 4
+    """
+    with setup.history() as history:
+        if not no_sync:
+            bring_up_to_date(history)
+        found = history.opening(ref, position)
+    if as_json:
+        sys.stdout.buffer.write(encoded(command_document(found)))
+        return
+    if only_print:
+        click.echo(inert(in_shell(found)))
+        return
+    launch(found)

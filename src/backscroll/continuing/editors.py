@@ -1,0 +1,84 @@
+"""Which program opens a file at a line, and how it is told the line."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+from backscroll.config import Machine
+
+__all__ = ["file_command", "folder_command"]
+
+_GOTO = ("cursor", "code", "code-insiders", "codium", "windsurf")  # -g FILE:LINE
+_COLON = ("zed", "zeditor", "subl", "hx", "helix", "idea", "pycharm", "webstorm", "goland")  # FILE:LINE
+_PLUS = (
+    "vi",
+    "vim",
+    "nvim",
+    "gvim",
+    "nano",
+    "emacs",
+    "emacsclient",
+    "micro",
+    "kak",
+    "joe",
+    "ne",
+)  # +LINE FILE
+
+
+def file_command(path: str, line: int | None, machine: Machine) -> tuple[str, ...] | None:
+    """What opens a file at a line: the person's editor, else one that is installed, else the system's way."""
+    for argv in (*_own(machine), *((name,) for name in _GOTO)):
+        if _is_there(argv[0], machine):
+            return _at_line(argv, path, line)
+    return _by_system(path, machine)
+
+
+def folder_command(path: str, machine: Machine) -> tuple[str, ...] | None:
+    """What opens a folder: an editor that shows folders, else the system's way, else any editor."""
+    own = _own(machine)
+    showing = [argv for argv in own if _name(argv) in (*_GOTO, *_COLON)]
+    for argv in (*showing, *((name,) for name in _GOTO)):
+        if _is_there(argv[0], machine):
+            return (*argv, path)
+    return _by_system(path, machine) or next(((*argv, path) for argv in own), None)
+
+
+def _own(machine: Machine) -> list[tuple[str, ...]]:
+    """The editors that the environment names, with their options."""
+    named = (machine.environ.get("VISUAL", ""), machine.environ.get("EDITOR", ""))
+    return [words for text in named if (words := _words(text))]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:  # a quote that is never closed
+        return tuple(text.split())
+
+
+def _name(argv: tuple[str, ...]) -> str:
+    return Path(argv[0]).stem.lower()
+
+
+def _at_line(argv: tuple[str, ...], path: str, line: int | None) -> tuple[str, ...]:
+    if line is None:
+        return (*argv, path)
+    name = _name(argv)
+    if name in _GOTO:
+        return (*argv, "-g", f"{path}:{line}")
+    if name in _COLON:
+        return (*argv, f"{path}:{line}")
+    return (*argv, f"+{line}", path) if name in _PLUS else (*argv, path)
+
+
+def _by_system(path: str, machine: Machine) -> tuple[str, ...] | None:
+    match machine.system:
+        case "darwin":
+            return ("open", path)
+        case "win32" | "cygwin":
+            return ("explorer", path)
+    return ("xdg-open", path) if _is_there("xdg-open", machine) else None
+
+
+def _is_there(program: str, machine: Machine) -> bool:
+    return shutil.which(program, path=machine.environ.get("PATH")) is not None

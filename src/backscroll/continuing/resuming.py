@@ -1,0 +1,70 @@
+"""What continues a session, and what is in the way."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+from msgspec import Struct
+
+from backscroll.archive import Archive
+from backscroll.config import Machine
+from backscroll.continuing.returning import Plan, plan
+from backscroll.model import SessionSummary
+from backscroll.model.resumption import Command, Refusal
+from backscroll.sources import named
+
+__all__ = ["Resumption", "in_shell", "resumption"]
+
+
+class Resumption(Struct, frozen=True):
+    """How a session is continued. Without a command it cannot be; an obstacle says why not, or not yet."""
+
+    session: SessionSummary
+    command: Command | None
+    obstacle: str | None
+    returning: Plan | None  # what would be put back, when the tool has deleted the session's files
+
+
+def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
+    """Ask the session's source how it is continued, and look whether that can be done here."""
+    found = named(summary.source).resumption(archive.resumable(summary), machine)
+    if isinstance(found, Refusal):
+        return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", None)
+    if summary.is_gone:
+        returning = plan(archive, summary)
+        return Resumption(summary, found, _gone(summary, returning), returning)
+    if found.folder is not None and not Path(found.folder).exists():
+        return Resumption(summary, found, _moved(found.folder), None)
+    program = found.argv[0]
+    if shutil.which(program, path=machine.environ.get("PATH")) is None:
+        return Resumption(summary, found, f"{program} is not installed here, or not on the PATH", None)
+    return Resumption(summary, found, None, None)
+
+
+def _gone(summary: SessionSummary, returning: Plan) -> str:
+    said = f"{summary.ref} is no longer in the tool's own store"
+    if returning.obstacle is not None:
+        return f"{said}, and cannot be put back: {returning.obstacle}"
+    if not returning.files:
+        return (
+            f"{said}, and what is kept of it are rows of a database, which cannot be put back into the tool's"
+            f" own yet. backscroll archive extract {summary.id[:8]} writes them beside it, and backscroll"
+            f" handoff {summary.id[:8]} a briefing to go on with in a new session"
+        )
+    number = len(returning.files)
+    what = "its file" if number == 1 else f"its {number} files"
+    return f"{said}. backscroll resume {summary.id[:8]} --restore puts {what} back; nothing is overwritten"
+
+
+def _moved(folder: str) -> str:
+    return (
+        f"the folder {folder} is not there; it was moved or deleted. Bring it back under that name, or run"
+        " the command where it is now"
+    )
+
+
+def in_shell(command: Command) -> str:
+    """A command as it would be typed, with its folder and environment."""
+    words = [f"{name}={shlex.quote(value)}" for name, value in command.environ.items()]
+    typed = " ".join([*words, shlex.join(command.argv)])
+    return f"cd {shlex.quote(command.folder)} && {typed}" if command.folder is not None else typed

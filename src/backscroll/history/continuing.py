@@ -1,0 +1,68 @@
+"""Going on with a session."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backscroll.errors import DataNotFoundError, UsageError
+from backscroll.history.sessions import Sessions
+from backscroll.model import SessionSummary
+
+if TYPE_CHECKING:
+    from backscroll.continuing.resuming import Resumption
+    from backscroll.model.resumption import Command
+
+__all__ = ["Continuing"]
+
+
+class Continuing(Sessions):
+    """Going on with a session: in its own tool, at its files, or with another assistant."""
+
+    def resumption(self, ref: str) -> "Resumption":
+        """What continues a session in its own tool, and what is in the way; a subagent's is its session's."""
+        from backscroll.continuing.resuming import resumption
+
+        return resumption(self._archive, self._session_of(ref), self._machine)
+
+    def put_back(self, ref: str) -> list[Path]:
+        """Write the files of a session that its tool has deleted to where they were, and say which.
+
+        Nothing is overwritten. Raises `DestinationError` when it cannot be done; then nothing is left behind.
+        """
+        from backscroll.continuing.returning import put_back
+
+        return put_back(self._archive, self._session_of(ref))
+
+    def opening(self, ref: str, position: int | None = None) -> "Command":
+        """What opens a session's workspace, or the file that the message at a position is about.
+
+        Raises `DataNotFoundError` when there is no such file or folder here.
+        """
+        from backscroll.continuing.editors import file_command, folder_command
+        from backscroll.continuing.places import place_of
+        from backscroll.ingest.touched import paths_of
+        from backscroll.model.resumption import Command
+
+        summary = self.find(ref)
+        workspace = summary.workspace_path
+        if position is None:
+            if workspace is None:
+                raise DataNotFoundError(f"of {summary.ref} no workspace is known", "")
+            argv, path = folder_command(workspace, self._machine), workspace
+        else:
+            message = next(self._archive.messages_of(summary, position), None) if position >= 0 else None
+            if message is None:
+                raise UsageError(f"{summary.ref} has no message {position}; they are counted from 0")
+            place = place_of(message, paths_of(message), workspace)
+            if place is None:
+                raise DataNotFoundError(f"message {position} of {summary.ref} is about no file", "")
+            argv, path = file_command(place.path, place.line, self._machine), place.path
+        if not Path(path).exists():
+            raise DataNotFoundError(f"{path} is not there; it was moved or deleted", path)
+        if argv is None:
+            raise DataNotFoundError(f"nothing here opens {path}; name your editor in EDITOR", path)
+        folder = workspace if workspace is not None and Path(workspace).is_dir() else None
+        return Command(argv, folder)
+
+    def _session_of(self, ref: str) -> SessionSummary:
+        summary = self.find(ref)
+        return summary if summary.parent_ref is None else self.find(summary.parent_ref)

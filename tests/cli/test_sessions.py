@@ -105,8 +105,8 @@ def test_a_text_list_and_show_read_well(shell: Shell) -> None:
     listed = shell.run("list")
     assert "question 2" in listed.out
     shown = shell.run("show", "1")
-    assert "── user" in shown.out
-    assert "── Bash · completed" in shown.out
+    assert "── 1 · You" in shown.out
+    assert "  ▸ Bash  ls · 1 line" in shown.out
 
 
 def test_hostile_text_is_inert(shell: Shell) -> None:

@@ -2,19 +2,29 @@
 
 import sqlite3
 
-from backscroll.archive.derive import Session
-from backscroll.archive.reading import by_number
+from backscroll.archive.reading import numbered
 from backscroll.model import SessionSummary
 
 __all__ = ["agents_started"]
 
 
-def agents_started(db: sqlite3.Connection, session: Session) -> list[tuple[SessionSummary, str | None]]:
-    """Every subagent below a session, oldest first, each with the id of the call where that is known."""
+def agents_started(
+    db: sqlite3.Connection, summary: SessionSummary
+) -> list[tuple[SessionSummary, str | None]]:
+    """Every subagent below a session, oldest first, each with the id of the call where that is known.
+
+    Below a subagent it is those that it started itself.
+    """
+    parent = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
     rows = db.execute(
-        "select number, tool_call_id from subagent where platform = ? and parent_id = ?"
+        "select number, tool_call_id from subagent where platform = :platform and parent_id = :parent"
+        " and (:agent is null or parent_agent_id = :agent)"
         " and visibility in ('listed', 'archived') order by started_at is null, started_at, number",
-        [session.platform, session.id],
+        {
+            "platform": summary.platform,
+            "parent": parent,
+            "agent": summary.id if summary.parent_ref is not None else None,
+        },
     ).fetchall()
-    found = ((by_number(db, number), call) for number, call in rows)
-    return [(summary, call) for summary, call in found if summary is not None]
+    known = numbered(db, [number for number, _ in rows])
+    return [(known[number], call) for number, call in rows if number in known]

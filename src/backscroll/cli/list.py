@@ -7,9 +7,11 @@ import click
 
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
+from backscroll.cli.screen import coloured, screen
 from backscroll.cli.welcome import welcome_lines
 from backscroll.render.documents import encoded, page_document
-from backscroll.render.text import session_lines
+from backscroll.render.terminal.ink import Ink
+from backscroll.render.terminal.listing import column_lines, plain_lines
 
 __all__ = ["command"]
 
@@ -20,10 +22,16 @@ _EMPTY = "The archive is empty. backscroll sync reads what there is."
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
 @click.option("--offset", default=0, show_default=True, help="How many to pass over.")
 @filters
+@coloured
 @reading
 @click.pass_obj
-def command(setup: Setup, /, limit: int, offset: int, as_json: bool, no_sync: bool, **options: Any) -> None:
+def command(
+    setup: Setup, /, limit: int, offset: int, color: Any, as_json: bool, no_sync: bool, **options: Any
+) -> None:
     """List sessions, newest first.
+
+    In a terminal the columns fit its width. Elsewhere each line has the index, the time of the last message
+    in UTC, the beginning of the id, source, workspace, messages, tokens, title, tags and marks.
 
     Example:
 
@@ -35,14 +43,17 @@ def command(setup: Setup, /, limit: int, offset: int, as_json: bool, no_sync: bo
         page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
         welcome = list(welcome_lines(history)) if is_empty and not no_sync else [_EMPTY]
+        live = history.live_sessions()
     if as_json:
         sys.stdout.buffer.write(encoded(page_document(page)))
         return
+    out = screen(color)
     if is_empty:
-        click.echo("\n".join(welcome))
-        return
-    if not page.data:
-        click.echo("No session fits.")
-        return
-    for line in session_lines(page):
-        click.echo(line)
+        out.write(welcome)
+    elif not page.data:
+        out.write(["No session fits."])
+    elif out.width is None:
+        out.write(plain_lines(page, live))
+    else:
+        ink = Ink(is_coloured=out.is_coloured)
+        out.page(column_lines(page, width=out.width, ink=ink, live=live))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from backscroll.archive import Filter
+from backscroll.cli.completing import complete_names
 from backscroll.cli.progress import Bar
 from backscroll.errors import ArchiveError
 from backscroll.history import History
@@ -40,11 +41,19 @@ def _narrowed(command: F, *, since: str, until: str, branch: str) -> F:
     for option in reversed(
         [
             click.option("--source", type=click.Choice(NAMES), help="Only sessions of this source."),
-            click.option("--workspace", help="Only of this workspace: its path, name, path's end or host."),
+            click.option(
+                "--workspace",
+                shell_complete=complete_names("workspace"),
+                help="Only of this workspace: its path, name, path's end or host.",
+            ),
             click.option("--since", type=Day(), help=since),
             click.option("--until", type=Day(is_end=True), help=until),
-            click.option("--branch", help=branch),
-            click.option("--model", help="Only with a model whose name contains this."),
+            click.option("--branch", shell_complete=complete_names("branch"), help=branch),
+            click.option(
+                "--model",
+                shell_complete=complete_names("model"),
+                help="Only with a model whose name contains this.",
+            ),
             click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
             click.option("--gone", is_flag=True, help="Only sessions no longer in the tool's own store."),
             click.option(

@@ -73,7 +73,9 @@ class Sessions(Opened):
             raise SessionNotFoundError(
                 f"no session is called {ref!r}; backscroll list shows what there is", ref
             )
-        names = "\n".join(f"  {one.ref}  {one.title or ''}".rstrip() for one in found)
+        from backscroll.render.inert import one_line
+
+        names = "\n".join(f"  {one.ref}  {one_line(one.title or '', 100)}".rstrip() for one in found)
         raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
 
     def get_session(self, ref: str, wanted: "Filter | None" = None) -> Session:

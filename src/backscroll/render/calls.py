@@ -4,6 +4,7 @@ Tools are many and come and go, so nothing here knows one by name: a call is
 described by the argument that says most.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import msgspec
 from backscroll.model import ToolCall
 from backscroll.render.inert import inert, one_line
 
-__all__ = ["argument_lines", "describe", "outcome"]
+__all__ = ["argument_lines", "describe", "exit_status", "outcome"]
 
 # The arguments that say what a call is about, the most telling first.
 _TELLING = (
@@ -22,6 +23,10 @@ _TELLING = (
     "targetDirectory", "question", "id",
 )  # fmt: skip
 _TELLING_PARTS = ("command", "path", "file", "query", "pattern", "url")
+# How the tools write down with what a command ended: above what it printed, or below.
+_EXIT = re.compile(r"\s*(?:Error: )?Exit code:? (\d+)\b")
+_EXIT_BELOW = re.compile(r"\[exit code (\d+)\]\s*\Z")
+_END = 40
 
 
 def describe(tool: ToolCall, width: int = 100) -> str:
@@ -38,9 +43,18 @@ def describe(tool: ToolCall, width: int = 100) -> str:
     return ""
 
 
+def exit_status(tool: ToolCall) -> int | None:
+    """With what a command ended, where its result says so."""
+    result = tool.result or ""
+    found = _EXIT.match(result) or _EXIT_BELOW.search(result[-_END:])
+    return int(found[1]) if found is not None else None
+
+
 def outcome(tool: ToolCall) -> str:
     """How it ended and what a person made of it, where that is not the usual."""
     words: list[str] = [] if tool.status == "completed" else [tool.status]
+    if (status := exit_status(tool)) is not None:
+        words.append(f"exit {status}")
     if tool.decision in ("rejected", "modified"):
         words.append(tool.decision)
     added, removed = sum(edit.added for edit in tool.edits), sum(edit.removed for edit in tool.edits)

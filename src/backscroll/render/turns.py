@@ -56,19 +56,26 @@ def told(
     read: Callable[[SessionSummary], Iterator[Message]],
     *,
     everything: bool = False,
+    with_agents: bool = True,
+    start: int = 0,
+    turn: int = 0,
 ) -> Iterator[Event]:
     """A session's messages, each subagent after the call that started it, the unplaced ones at the end.
 
-    ``everything`` tells abandoned branches and injected text as well.
+    ``everything`` tells abandoned branches and injected text as well; without ``with_agents`` a subagent
+    begins and has ended. When ``read`` gives a session from a position on, ``start`` is that position and
+    ``turn`` the turn before it; then nothing comes at the end.
     """
     agents = list(started)
     by_call: dict[str, list[Started]] = {}
     for agent in agents:
         if agent.tool_call_id is not None:
             by_call.setdefault(agent.tool_call_id, []).append(agent)
-    teller = _Teller(read, by_call, {agent.summary.id for agent in agents}, everything)
-    yield from teller.tell(summary, own=None)
-    for agent in agents:
+    known = {agent.summary.id for agent in agents}
+    teller = _Teller(read, by_call, known, everything=everything, with_agents=with_agents)
+    own = summary.id if summary.parent_ref is not None else None
+    yield from teller.tell(summary, own=own, start=start, turn=turn)
+    for agent in agents if not start else ():
         yield from teller.nest(agent, is_placed=False)
 
 
@@ -78,22 +85,26 @@ class _Teller:
         read: Callable[[SessionSummary], Iterator[Message]],
         by_call: Mapping[str, Sequence[Started]],
         known: set[str],
+        *,
         everything: bool,
+        with_agents: bool,
     ) -> None:
         self.read = read
         self.by_call = by_call
         self.known = known
         self.everything = everything
+        self.with_agents = with_agents
         self.done: set[str] = set()  # nobody is told twice, whatever a damaged history claims
 
-    def tell(self, summary: SessionSummary, own: str | None) -> Iterator[Event]:
-        turn = 0
-        for position, message in enumerate(self.read(summary)):
+    def tell(
+        self, summary: SessionSummary, own: str | None, *, start: int = 0, turn: int = 0
+    ) -> Iterator[Event]:
+        for position, message in enumerate(self.read(summary), start=start):
             if message.agent_id in self.known and message.agent_id != own:
                 continue  # written into its parent's file; it has a place of its own
+            turn += message.role == "user" and message.is_active
             if not self.everything and not is_shown(message):
                 continue
-            turn += message.role == "user"
             yield Said(position, turn, message)
             call = message.tool.id if message.tool is not None else None
             for agent in self.by_call.get(call, ()) if call is not None else ():
@@ -104,5 +115,6 @@ class _Teller:
             return
         self.done.add(agent.summary.id)
         yield Begun(agent.summary, is_placed)
-        yield from self.tell(agent.summary, own=agent.summary.id)
+        if self.with_agents:
+            yield from self.tell(agent.summary, own=agent.summary.id)
         yield Ended(agent.summary)

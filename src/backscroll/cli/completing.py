@@ -1,0 +1,70 @@
+"""What the shell offers while somebody types: from the archive as it is, without a sync."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, get_args
+
+import click
+from click.shell_completion import CompletionItem
+
+from backscroll.errors import BackscrollError
+from backscroll.model import Role
+from backscroll.render.inert import one_line
+
+if TYPE_CHECKING:
+    from backscroll.archive.names import Kind
+    from backscroll.history import History
+
+__all__ = ["complete_names", "complete_refs", "complete_roles"]
+
+_MOST = 100
+_TITLE = 60
+
+
+def complete_refs(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Ids that begin so, newest first, with what the sessions are called."""
+    source, colon, start = typed.rpartition(":")
+    given = set(ctx.params.get("refs") or ())
+
+    def found(history: "History") -> list[CompletionItem]:
+        return [
+            CompletionItem(f"{source}{colon}{one.id}", help=one_line(one.title or "", _TITLE))
+            for one in history.sessions_beginning(start, source=source or None, limit=_MOST)
+            if one.id not in given
+        ]
+
+    return _asked(ctx, found)
+
+
+def complete_names(
+    kind: "Kind",
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Workspaces, branches or models that sessions have."""
+
+    def complete(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+        return _asked(ctx, lambda history: _fitting(history.names_of(kind), typed))
+
+    return complete
+
+
+def complete_roles(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Roles with commas between them: the next one."""
+    before, comma, last = typed.rpartition(",")
+    chosen = before.split(",")
+    rest = [role for role in get_args(Role) if role.startswith(last) and role not in chosen]
+    return [CompletionItem(f"{before}{comma}{role}") for role in rest]
+
+
+def _fitting(names: Iterable[str], typed: str) -> list[CompletionItem]:
+    clean = (one_line(name, 300) for name in names)
+    return [CompletionItem(name) for name in clean if name.casefold().startswith(typed.casefold())][:_MOST]
+
+
+def _asked(ctx: click.Context, ask: "Callable[[History], list[CompletionItem]]") -> list[CompletionItem]:
+    """What the archive says; nothing when there is none yet, or it cannot be read."""
+    from backscroll.history import History
+
+    try:
+        with History(home=ctx.find_root().params.get("home")) as history:
+            return ask(history) if history.archive_path.exists() else []
+    except (BackscrollError, OSError):
+        return []  # whoever is typing is not to be interrupted

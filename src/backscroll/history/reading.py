@@ -1,0 +1,128 @@
+"""A session as it is read: turn by turn, from anywhere in it, with the subagents where they were started."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from backscroll.errors import UsageError
+from backscroll.history.sessions import Sessions
+from backscroll.model import Message, SessionSummary
+
+if TYPE_CHECKING:
+    from backscroll.archive.names import Kind, Named
+    from backscroll.archive.records import Records
+    from backscroll.render.turns import Event
+
+__all__ = ["Reading"]
+
+_CANDIDATES = 10  # messages that are named when it is not clear which is meant
+
+
+class Reading(Sessions):
+    """A session as it is read: turn by turn, from anywhere in it."""
+
+    def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """The messages of a session from a position on, one by one, so that it is never whole in memory."""
+        return self._archive.messages_of(summary, start)
+
+    def read_session(
+        self,
+        summary: SessionSummary,
+        *,
+        everything: bool = False,
+        with_agents: bool = True,
+        start: int = 0,
+        turns: tuple[int, int] | None = None,
+    ) -> "Iterator[Event]":
+        """A session in the order it is read, each subagent after the call that started it.
+
+        ``everything`` tells abandoned branches and injected text as well; without ``with_agents`` a subagent
+        begins and has ended. It begins at a position, or with the first of the ``turns`` and ends with the
+        last: they count from 1, from the end when they are negative, and 0 is what stands before the first
+        prompt. What is before the beginning is not read. Raises `UsageError` when there is no such turn.
+        """
+        from backscroll.render.turns import Started, told
+
+        started = [Started(agent, call) for agent, call in self._archive.agents_started(summary)]
+        prompts: list[int] = []
+        last = None
+        if start or turns is not None:
+            prompts = self._archive.prompts_of(summary, [one.summary.id for one in started])
+        if turns is not None:
+            first, last = _counted(turns, len(prompts))
+            start = prompts[first - 1] if first else 0
+
+        def read(one: SessionSummary) -> Iterator[Message]:
+            return self._archive.talk_of(one, start if one is summary else 0)
+
+        events = told(
+            summary,
+            started,
+            read,
+            everything=everything,
+            with_agents=with_agents,
+            start=start,
+            turn=bisect_left(prompts, start),
+        )
+        return events if last is None else _until(events, last)
+
+    def find_message(self, summary: SessionSummary, name: str) -> int:
+        """The position of a message: its position as digits, its id, or a beginning of that.
+
+        Raises `UsageError` when the session has no such message, or several.
+        """
+        if name.isascii() and name.isdigit() and len(name) < 8:
+            _, number = self._archive.extent(summary)
+            if int(name) < number:
+                return int(name)
+            raise UsageError(f"{summary.ref} has no message {name}; the last one is {number - 1}")
+        found = self._archive.position_of(summary, name) if name else []
+        if not found:
+            raise UsageError(f"{summary.ref} has no message called {name!r}; show --json has the ids of all")
+        if len({id_.partition(".")[0] for _, id_ in found}) > 1:
+            named = "\n".join(f"  {position}  {id_}" for position, id_ in found[:_CANDIDATES])
+            more = f"\n  and {len(found) - _CANDIDATES:,} more" if len(found) > _CANDIDATES else ""
+            raise UsageError(f"{name!r} may be any of these messages; write more of it:\n{named}{more}")
+        return found[0][0]
+
+    def records_of(self, summary: SessionSummary) -> "Records":
+        """Finds the original line or row of each message of a session, where it is kept."""
+        return self._archive.records_of(summary)
+
+    def live_sessions(self) -> set[tuple[str, str]]:
+        """The sessions that are being held, by platform and id."""
+        return self._archive.live()
+
+    def names_of(self, kind: "Kind") -> list[str]:
+        """Every workspace, branch or model that a session has, the one met last first."""
+        return self._archive.names_of(kind)
+
+    def sessions_beginning(self, start: str, *, source: str | None = None, limit: int = 100) -> "list[Named]":
+        """Sessions whose id begins so, newest first, as they are called."""
+        return self._archive.sessions_beginning(start, source=source, limit=limit)
+
+
+def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:
+    """The same turns counted from the beginning."""
+    first, last = (turn + number + 1 if turn < 0 else turn for turn in turns)
+    if not 0 <= first <= last or first > number:
+        has = "one turn" if number == 1 else f"{number:,} turns"
+        asked = str(turns[0]) if turns[0] == turns[1] else f"{turns[0]} to {turns[1]}"
+        raise UsageError(f"there is no turn {asked}: the session has {has}")
+    return first, last
+
+
+def _until(events: "Iterable[Event]", last: int) -> "Iterator[Event]":
+    """The events up to the end of a turn."""
+    from backscroll.render.turns import Begun, Ended
+
+    depth = 0
+    for event in events:
+        match event:
+            case Begun():
+                depth += 1
+            case Ended():
+                depth -= 1
+            case _ if not depth and event.turn > last:
+                return
+        yield event

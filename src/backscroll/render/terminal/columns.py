@@ -1,0 +1,74 @@
+"""Text measured in the columns it takes in a terminal, where some characters take two and some none."""
+
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+__all__ = ["cells", "cut", "padded", "wrapped"]
+
+_INVISIBLE = ("Mn", "Me", "Cf")
+
+
+@lru_cache(maxsize=4096)
+def _cells_of(character: str) -> int:
+    if unicodedata.category(character) in _INVISIBLE:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cells(text: str) -> int:
+    """How many columns a line takes."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def cut(text: str, width: int) -> str:
+    """A line in at most so many columns; ``…`` stands for what was cut."""
+    if cells(text) <= width:
+        return text
+    return f"{text[: _fitting(text, max(width - 1, 0))].rstrip()}…" if width > 0 else ""
+
+
+def padded(text: str, width: int, *, is_right: bool = False) -> str:
+    """A line in exactly so many columns."""
+    text = cut(text, width)
+    room = " " * (width - cells(text))
+    return room + text if is_right else text + room
+
+
+def wrapped(line: str, width: int) -> Iterator[str]:
+    """A line as lines of at most so many columns, broken between words where that can be.
+
+    What is indented stays indented. Nothing but the spaces at the breaks is left out.
+    """
+    line = line.expandtabs(8)
+    if cells(line) <= width:
+        yield line
+        return
+    indent = line[: len(line) - len(line.lstrip())]
+    indent = indent if len(indent) <= width // 2 else ""
+    rest = line
+    while cells(rest) > width:
+        end = _fitting(rest, width)
+        space = rest.rfind(" ", len(indent) + 1, end + 1)
+        if space > 0 and rest[:space].strip():
+            head, tail = rest[:space], rest[space + 1 :].lstrip(" ")
+        else:
+            end = max(end, len(indent) + 1)  # a character wider than the terminal goes by itself
+            head, tail = rest[:end], rest[end:]
+        yield head
+        if not tail:
+            return
+        rest = indent + tail
+    yield rest
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters fit."""
+    if text.isascii():
+        return min(width, len(text))
+    taken = 0
+    for place, character in enumerate(text):
+        taken += _cells_of(character)
+        if taken > width:
+            return place
+    return len(text)

@@ -2,8 +2,6 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any, get_args
 
 import click
@@ -11,16 +9,8 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs, complete_roles
 from backscroll.cli.options import bring_up_to_date, reading
-from backscroll.cli.screen import Screen, coloured, screen
-from backscroll.history import History
-from backscroll.model import Role, SessionSummary
-from backscroll.render.documents import json_pieces
-from backscroll.render.inert import one_line
-from backscroll.render.noted import added_lines
-from backscroll.render.terminal.records import record_lines
-from backscroll.render.terminal.transcript import head_lines, transcript_lines
-from backscroll.render.terminal.view import View
-from backscroll.render.turns import Event, Said, is_shown
+from backscroll.cli.screen import coloured, screen
+from backscroll.model import Role
 
 __all__ = ["command"]
 
@@ -106,6 +96,12 @@ def command(
         raise click.UsageError("--json tells every message; leave out --only, --turn, --message and --raw")
     if turns and message:
         raise click.UsageError("--turn and --message both say where to begin; give one of them")
+    # The shell asks this module what can be typed; what only a reader needs is not loaded for that.
+    from backscroll.cli.transcript import show_messages, show_records
+    from backscroll.render.documents import json_pieces
+    from backscroll.render.terminal.view import View
+    from backscroll.render.turns import is_shown
+
     out = screen(color)
     with setup.history() as history:
         if not no_sync:
@@ -131,39 +127,6 @@ def command(
             with_agents=agents or full,
         )
         if raw:
-            _show_records(history, summary, events, view, out)
+            show_records(history, summary, events, view, out)
         else:
-            out.page(_lines(summary, events, view))
-
-
-def _lines(summary: SessionSummary, events: Iterable[Event], view: View) -> Iterator[str]:
-    return chain(head_lines(summary, view), added_lines(summary), transcript_lines(summary, events, view))
-
-
-def _show_records(
-    history: History, summary: SessionSummary, events: Iterable[Event], view: View, out: Screen
-) -> None:
-    """Every record once, in the order of what was read from it; what is not kept is said at the end."""
-    records = history.records_of(summary)
-    missing = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal missing
-        told: set[tuple[str, str]] = set()
-        for event in events:
-            if not isinstance(event, Said) or (view.only and event.message.role not in view.only):
-                continue
-            origin = (event.message.origin.path, event.message.origin.place)
-            if origin in told:
-                continue
-            told.add(origin)
-            record = records.of(event.message)
-            if record is None:
-                missing += 1
-                continue
-            yield from record_lines(record, event.message, event.position, view)
-
-    out.page(lines())
-    if missing:
-        name = one_line(summary.ref, 200)
-        click.echo(f"{missing:,} records of {name} are not kept; show --json has what was read.", err=True)
+            show_messages(summary, events, view, out)

@@ -7,6 +7,7 @@ from functools import lru_cache
 __all__ = ["cells", "cut", "padded", "wrapped"]
 
 _INVISIBLE = ("Mn", "Me", "Cf")
+_CLOSING = "、。，．！？：；）」』】》〉ー々…"  # what no line begins with
 
 
 @lru_cache(maxsize=4096)
@@ -48,18 +49,32 @@ def wrapped(line: str, width: int) -> Iterator[str]:
     indent = indent if len(indent) <= width // 2 else ""
     rest = line
     while cells(rest) > width:
-        end = _fitting(rest, width)
-        space = rest.rfind(" ", len(indent) + 1, end + 1)
-        if space > 0 and rest[:space].strip():
-            head, tail = rest[:space], rest[space + 1 :].lstrip(" ")
-        else:
-            end = max(end, len(indent) + 1)  # a character wider than the terminal goes by itself
-            head, tail = rest[:end], rest[end:]
-        yield head
+        end = max(
+            _fitting(rest, width), len(indent) + 1
+        )  # a character wider than the terminal goes by itself
+        at = _break(rest, len(indent) + 1, end)
+        yield rest[:at].rstrip(" ")
+        tail = rest[at:].lstrip(" ")
         if not tail:
             return
         rest = indent + tail
     yield rest
+
+
+def _break(text: str, least: int, most: int) -> int:
+    """Where a line is best broken: at a space or beside a character of two columns, else where it must be."""
+    if most < len(text) and text[most] == " ":
+        return most
+    for place in range(most, least, -1):
+        if text[place - 1] == " ":
+            return place
+        if (
+            place < len(text)
+            and text[place] not in _CLOSING
+            and 2 in (_cells_of(text[place - 1]), _cells_of(text[place]))
+        ):
+            return place
+    return most
 
 
 def _fitting(text: str, width: int) -> int:

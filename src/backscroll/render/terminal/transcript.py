@@ -53,6 +53,7 @@ class _Transcript:
 
     def __init__(self, summary: SessionSummary, view: View) -> None:
         self._base = summary.workspace_path
+        self._is_agent = summary.parent_ref is not None
         self._views = [view]
         self._day = ""
         self._last = ""
@@ -97,7 +98,7 @@ class _Transcript:
         self, message: Message, view: View, *, turn: int, when: str, is_unfolded: bool
     ) -> Iterator[str]:
         role, ink = message.role, view.ink
-        name = speaker(message, is_agent=len(self._views) > 1)
+        name = speaker(message, is_agent=self._is_agent or len(self._views) > 1)
         head = f"── {f'{turn} · ' if turn else ''}{name}"
         rest = f" · {when}"
         if turn and view.width is not None:

@@ -1,0 +1,53 @@
+"""``backscroll tui``: the terminal UI."""
+
+import sys
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.welcome import welcome_lines
+from backscroll.errors import UsageError
+from backscroll.sources import NAMES
+
+__all__ = ["command"]
+
+
+@click.command("tui")
+@click.argument("words", nargs=-1)
+@click.option("--source", type=click.Choice(NAMES), help="Begin with sessions of this source.")
+@click.option("--theme", type=click.Choice(["dark", "light"]), help="What the terminal says, unless given.")
+@click.option("--no-sync", is_flag=True, help="Show what the archive holds, unrefreshed.")
+@click.pass_obj
+def command(
+    setup: Setup, words: tuple[str, ...], source: str | None, theme: str | None, no_sync: bool
+) -> None:
+    """Look through everything in the terminal.
+
+    With WORDS it begins with a search for them. ? shows every key.
+
+    Example:
+
+        backscroll tui clocks
+    """
+    try:
+        import textual  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "The terminal UI is an extra of its own; install it with: pip install 'backscroll[tui]'"
+        ) from error
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("The terminal UI needs a terminal; backscroll list and backscroll search print")
+    from backscroll.tui.app import Backscroll
+    from backscroll.tui.shelf import Narrowing
+
+    setup.history().close()  # what is wrong with the settings is said before the screen is taken
+    screen = Backscroll(
+        setup.history,
+        welcome=welcome_lines,
+        narrowing=Narrowing(source=source),
+        words=" ".join(words),
+        theme=theme,
+        syncs=not no_sync,
+    )
+    screen.run()
+    sys.exit(screen.return_code or 0)

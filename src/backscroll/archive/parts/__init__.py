@@ -1,0 +1,1 @@
+"""What an archive can be asked for, by occasion."""

@@ -1,0 +1,54 @@
+"""What the index does not have yet, and what it needs for it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from backscroll.archive import passages, reading, unindexed
+from backscroll.archive.connection import transaction
+from backscroll.archive.parts.opened import Opened
+from backscroll.archive.unindexed import Lack
+from backscroll.model import Message, SessionSummary
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Debts"]
+
+
+class Debts(Opened):
+    """What the index does not have yet, and what it needs for it."""
+
+    @property
+    def identity(self) -> str:
+        """What tells this archive from every other."""
+        return str(self._db.execute("select id from identity").fetchone()[0])
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Meanwhile nobody writes the archive, so that one process at a time does what is to be done once."""
+        with transaction(self._db):
+            yield
+
+    def unindexed(self, limit: int) -> list[Lack]:
+        """Sessions and subagents whose words the index does not have, or not all of them."""
+        return unindexed.lacks(self._db, limit)
+
+    def mark_indexed(self, done: Iterable[Lack]) -> None:
+        """The index has these now."""
+        with transaction(self._db):
+            unindexed.clear(self._db, done)
+
+    def mark_unindexed(self) -> None:
+        """The index has nothing."""
+        with transaction(self._db):
+            unindexed.note_everything(self._db)
+
+    def messages_in(self, account: int, start: int) -> Iterator[Message]:
+        """The messages of an account from a position on, without what they cost."""
+        return reading.messages_in(self._db, account, start)
+
+    def only_account(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
+        """The account that a session's messages are in, and the positions of those that are copies."""
+        account = passages.only_account(self._db, summary)
+        return (account, passages.copies_in(self._db, account)) if account is not None else None

@@ -1,0 +1,45 @@
+"""What became of sessions, ever or since a moment."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from backscroll.archive import changes, fates
+from backscroll.archive.changes import Key, Standing
+from backscroll.archive.parts.opened import Opened
+from backscroll.model.ledger import Ledger
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Happenings"]
+
+
+class Happenings(Opened):
+    """What became of sessions, ever or since a moment."""
+
+    def ledger(self, since: datetime | None) -> Ledger:
+        """What became of sessions since a moment, or ever."""
+        return fates.ledger(self._db, since)
+
+    def moment(self) -> int:
+        """Now, as the ledger counts it."""
+        return changes.moment(self._db)
+
+    def touched(self, since: int) -> set[Key]:
+        """The sessions that something was read about since a moment, by whichever process."""
+        return changes.touched(self._db, since)
+
+    def unsettled(self) -> set[Key]:
+        """The sessions that something was read about which has not been told yet."""
+        return changes.unsettled(self._db)
+
+    def standings(self, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
+        """How far these sessions have come, or all that a list shows."""
+        return changes.standings(self._db, keys)
+
+    def live(self) -> set[tuple[str, str]]:
+        """Sessions that are being held, by platform and id."""
+        from backscroll.archive.names import live
+
+        return live(self._db)

@@ -1,0 +1,153 @@
+"""What is read: which units are known, what they tell, and the sessions derived from it."""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backscroll.archive import unindexed, units
+from backscroll.archive.accounts import accounts_of
+from backscroll.archive.barrier import ALONE
+from backscroll.archive.connection import transaction
+from backscroll.archive.derive import Session
+from backscroll.archive.endings import end_sessions
+from backscroll.archive.parts.opened import Opened
+from backscroll.archive.units import Known
+from backscroll.model import Item, Mark, Row, Unit
+
+if TYPE_CHECKING:
+    from backscroll.archive.listening import Listener
+
+__all__ = ["Intake"]
+
+
+class Intake(Opened):
+    """What is read: which units are known, what they tell, and the sessions derived from it."""
+
+    def known_units(
+        self, source: str, root: Path, paths: Collection[str] | None = None
+    ) -> dict[tuple[str, str], Known]:
+        """Every unit ever read below a root, or only those at these paths, by path and key."""
+        return units.known_units(self._db, source, str(root), paths)
+
+    def current_units(self, source: str, root: Path) -> dict[str, str]:
+        """The fingerprint of every unit that was below a root, by path and key; see `units.current_units`."""
+        return units.current_units(self._db, source, str(root), self._barrier.digest)
+
+    def units_below(self, source: str, root: Path, folder: str) -> set[str]:
+        """The paths of the units that are there at a path or in the folder of that name."""
+        return units.units_below(self._db, source, str(root), folder)
+
+    def needs_reading(self, unit: Unit, known: Known | None) -> bool:
+        """Whether a unit may say something that is not known, and not to be kept out."""
+        from backscroll.archive import forgetting
+
+        if known is None:
+            return not forgetting.is_forgotten(self._db, unit.path, unit.key)
+        if known.excluded_by is not None:
+            if known.excluded_by != self._barrier.digest:
+                return True
+            if unit.kind in ALONE:
+                return False
+        return not known.is_current(unit.fingerprint)
+
+    def mark_of(self, known: Known) -> Mark | None:
+        """How far a unit was read."""
+        return units.mark_of(self._db, known.number)
+
+    def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:
+        """Whether a file still holds, up to the mark, what was read from it."""
+        try:
+            return units.prefix_of(Path(unit.path), mark.offset) == known.prefix
+        except OSError:
+            return False
+
+    def put(
+        self,
+        unit: Unit,
+        platform: str,
+        items: Iterable[Item],
+        *,
+        event: str,
+        is_appended: bool = False,
+        keeps_file: bool = False,
+        listener: "Listener | None" = None,
+        rows: Iterable[Row] = (),
+    ) -> bool:
+        """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
+
+        A listener hears the messages. False when it could not be read, or was another one at the end than at
+        the beginning: then it is read again the next time, whatever its fingerprint says.
+        """
+        from backscroll.archive.putting import put  # loaded by nobody who only reads
+
+        return put(
+            self._db,
+            self.barrier,
+            unit,
+            platform,
+            items,
+            event=event,
+            is_appended=is_appended,
+            keeps_file=keeps_file,
+            listener=listener,
+            rows=rows,
+        )
+
+    def merge(self, shard: Path) -> int:
+        """Take in what another process read. Returns by how much the numbers of its accounts have grown."""
+        from backscroll.archive.merging import merge
+
+        return merge(self._db, shard)
+
+    def account_numbers(self) -> set[int]:
+        """Every account there is."""
+        return {number for (number,) in self._db.execute("select number from account")}
+
+    def mark_gone(self, numbers: Iterable[int]) -> None:
+        """Note that units vanished."""
+        with transaction(self._db):
+            units.mark_gone(self._db, numbers)
+
+    def derive(self) -> set[Session]:
+        """Bring every session up to date that something was read about, and say which these were."""
+        changed = [
+            number for (number,) in self._db.execute("select number from account where not is_settled")
+        ]
+        now = datetime.now(UTC)
+        end_sessions(self._db, now)
+        if not changed:
+            return set()
+        from backscroll.archive.compacting import give_back
+        from backscroll.archive.derive import affected, mark_copies, settle
+        from backscroll.archive.leaning import lean
+        from backscroll.archive.responses import find_makers
+        from backscroll.archive.rows import write_session
+
+        with transaction(self._db):
+            sessions = affected(self._db, changed)
+            unindexed.listen(self._db)
+            foreign: dict[int, set[str]] = {}
+            for session in sessions:
+                for account in accounts_of(self._db, session):
+                    ids = account.closing.metadata.get("other_session_ids")
+                    if ids:
+                        foreign[account.number] = set(ids)
+            mark_copies(self._db, foreign)
+            find_makers(self._db)
+            for session in sessions:
+                write_session(self._db, session, now)
+            has_room = lean(self._db)
+            settle(self._db)
+        if has_room:
+            give_back(self._db)
+        return sessions
+
+    def problems_since(self, at: datetime) -> int:
+        """How many problems were met in what was read since, or could not be read at all."""
+        row = self._db.execute(
+            "select count(*) from problem p join unit u on u.number = p.unit"
+            " where u.read_at >= ? or u.is_retried",
+            [at.isoformat()],
+        ).fetchone()
+        return int(row[0])

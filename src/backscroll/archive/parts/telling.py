@@ -1,0 +1,116 @@
+"""Sessions and their messages, as they are asked for."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from backscroll.archive import nesting, passages, reading
+from backscroll.archive.filters import Filter, numbers
+from backscroll.archive.parts.opened import Opened
+from backscroll.archive.passages import Passage, Place
+from backscroll.archive.workspaces import workspace_hashes, workspaces_of
+from backscroll.model import Message, SessionSummary
+
+if TYPE_CHECKING:
+    from backscroll.archive.names import Kind, Named
+    from backscroll.archive.records import Records
+
+__all__ = ["Telling"]
+
+
+class Telling(Opened):
+    """Sessions and their messages, as they are asked for."""
+
+    def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
+        """One page of sessions, newest first."""
+        return reading.summaries(self._db, wanted, limit=limit, offset=offset)
+
+    def count(self, wanted: Filter) -> int:
+        """How many sessions pass a filter."""
+        return reading.count(self._db, wanted)
+
+    def numbers(self, wanted: Filter) -> tuple[set[int], set[int]]:
+        """The numbers of the sessions that pass with the subagents they started, and those of all others."""
+        return numbers(self._db, wanted)
+
+    def workspace_hashes(self, called: str, *, is_strict: bool = True) -> list[str]:
+        """The workspaces of a path, a name, the end of a path or a host.
+
+        When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
+        """
+        return workspace_hashes(self._db, called, is_strict=is_strict)
+
+    def workspaces_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The hashes of the workspaces that sessions and subagents belong to, by their numbers."""
+        return workspaces_of(self._db, numbers)
+
+    def find(self, id_: str) -> list[SessionSummary]:
+        """Sessions and subagents whose id begins so."""
+        return reading.find(self._db, id_)
+
+    def by_number(self, number: int) -> SessionSummary | None:
+        """The session or subagent that has this number in the archive."""
+        return reading.by_number(self._db, number)
+
+    def numbered(self, numbers: Iterable[int]) -> dict[int, SessionSummary]:
+        """The sessions and subagents that have these numbers, by number."""
+        return reading.numbered(self._db, numbers)
+
+    def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
+        """The messages that stand at these places, with the sessions they are in."""
+        return passages.passages(self._db, places)
+
+    def indexes(self, numbers: Iterable[int]) -> dict[int, int]:
+        """The places of sessions in the whole list, from 1, by their numbers."""
+        return passages.indexes(self._db, numbers)
+
+    def agents_started(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
+        """The subagents below a session, each with the id of the call that started it, where it is known."""
+        return nesting.agents_started(self._db, summary)
+
+    def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """The messages of a session from a position on, in order; see `reading.messages_of`."""
+        return reading.messages_of(self._db, summary, start)
+
+    def talk_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """The same without what they cost, which is there at once however many there are."""
+        from backscroll.archive.talk import talk_of
+
+        return talk_of(self._db, summary, start)
+
+    def prompts_of(self, summary: SessionSummary, agents: Collection[str] = ()) -> list[int]:
+        """Where each turn begins; what these agents were told in the session's own file is left out."""
+        from backscroll.archive.talk import prompts_of
+
+        return prompts_of(self._db, summary, agents)
+
+    def position_of(self, summary: SessionSummary, id_: str) -> list[tuple[int, str]]:
+        """Positions and ids of the message that has this id, or of those whose id begins so."""
+        from backscroll.archive.talk import position_of
+
+        return position_of(self._db, summary, id_)
+
+    def records_of(self, summary: SessionSummary) -> "Records":
+        """The original records of a session's messages."""
+        from backscroll.archive.records import Records
+
+        return Records(self._db, summary)
+
+    def names_of(self, kind: "Kind") -> list[str]:
+        """Every name of this kind that a session has, the one met last first."""
+        from backscroll.archive.names import names_of
+
+        return names_of(self._db, kind)
+
+    def sessions_beginning(self, start: str, *, source: str | None, limit: int) -> "list[Named]":
+        """Sessions whose id begins so, newest first."""
+        from backscroll.archive.names import sessions_beginning
+
+        return sessions_beginning(self._db, start, source=source, limit=limit)
+
+    def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
+        """Which account tells of a session, if only one does, and how many messages there are."""
+        return reading.extent(self._db, summary)
+
+    def numbers_below(self, summary: SessionSummary) -> dict[int, str]:
+        """The numbers of a session and of its subagents, with their refs."""
+        return nesting.numbers_below(self._db, summary)

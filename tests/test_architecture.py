@@ -12,7 +12,8 @@ FLOORS = [
     ["sources", "archive", "index", "render", "usage"],
     ["ingest", "export", "figures", "continuing"],
     ["history"],
-    ["cli"],
+    ["tui"],
+    ["cli"],  # the command starts the other faces
 ]
 PACKAGE = Path(backscroll.__file__).parent
 

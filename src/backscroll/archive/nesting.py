@@ -5,7 +5,7 @@ import sqlite3
 from backscroll.archive.reading import numbered
 from backscroll.model import SessionSummary
 
-__all__ = ["agents_started"]
+__all__ = ["agents_started", "numbers_below"]
 
 
 def agents_started(
@@ -28,3 +28,15 @@ def agents_started(
     ).fetchall()
     known = numbered(db, [number for number, _ in rows])
     return [(known[number], call) for number, call in rows if number in known]
+
+
+def numbers_below(db: sqlite3.Connection, summary: SessionSummary) -> dict[int, str]:
+    """The numbers of a session and of all subagents below it, each with its ref."""
+    rows = db.execute(
+        "select number, source, external_id from conversations"
+        " where platform = :platform and external_id = :id"
+        " union all select number, source, agent_id from subagent where platform = :platform"
+        " and parent_id = :id and visibility in ('listed', 'archived')",
+        {"platform": summary.platform, "id": summary.id},
+    )
+    return {number: f"{source}:{id_}" for number, source, id_ in rows}

@@ -151,3 +151,12 @@ class Sessions(Opened):
             self._index.rebuild()
             self._update_index()
             return found()
+
+    def find_in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
+        """Where in a session and its subagents some words were said: refs and positions of messages."""
+        from backscroll.index import parse
+        from backscroll.ingest.finding import find_places, resolve
+
+        if not self._index.is_usable():
+            return []
+        return find_places(self._archive, self._index, resolve(self._archive, parse(query)), summary)

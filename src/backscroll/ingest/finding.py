@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.notes import texts
-from backscroll.model import SearchMatch, SearchResult
+from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
     from backscroll.index.search import Hit
     from backscroll.index.spans import Span
 
-__all__ = ["By", "Progress", "find_pattern", "find_words", "resolve"]
+__all__ = ["By", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
 
 By = Literal["session", "message"]
 Progress = Callable[[int, int], None]  # messages looked at, and how many there are
@@ -32,6 +32,8 @@ _TIME_LIMIT = 10.0  # seconds that looking for a pattern may take
 _COUNTING = 0.2  # seconds that counting the rest of what was found may take
 _FIRST_BATCH = 64  # messages that are looked at together: few at first, for most patterns are found soon
 _LARGEST_BATCH = 1024
+_PLACES = 1000  # in one session that are asked for at once
+_MOST_PLACES = 10_000
 
 
 def resolve(archive: Archive, query: Query) -> Query:
@@ -86,6 +88,23 @@ def find_words(
         took_ms=round((time.perf_counter() - start) * 1000, 3),
         is_relaxed=found.is_relaxed,
     )
+
+
+def find_places(
+    archive: Archive, index: Index, query: Query, summary: SessionSummary
+) -> list[tuple[str, int]]:
+    """The refs and positions of the messages of a session and its subagents that have some words."""
+    from backscroll.index.query import Clause, Sessions
+
+    refs = archive.numbers_below(summary)
+    there = replace(query, clauses=(*query.clauses, Clause((Sessions(frozenset(refs)),))))
+    found: list[tuple[str, int]] = []
+    while len(found) % _PLACES == 0 and len(found) < _MOST_PLACES:
+        hits = index.start(there, limit=_PLACES, offset=len(found), by="message").hits
+        if not hits:
+            break
+        found += [(refs[hit.session], hit.position) for hit in hits]
+    return sorted((ref, position) for ref, position in found if position != NOTES)
 
 
 def find_pattern(

@@ -1,0 +1,184 @@
+"""The screen as a whole: what stands where, which key does what."""
+
+import os
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Footer, Input, Label, Static
+
+from backscroll.index.query import Query
+from backscroll.tui.desk import Open
+from backscroll.tui.keeping import Keeping
+from backscroll.tui.listing import Welcome
+from backscroll.tui.screens import Help
+from backscroll.tui.sessions import SessionList
+from backscroll.tui.shelf import Narrowing
+from backscroll.tui.transcript import Transcript
+from backscroll.tui.wrapping import fitted
+
+__all__ = ["Backscroll"]
+
+_THEMES = {"dark": "textual-dark", "light": "textual-light"}
+_LIGHT = {"7", "9", "10", "11", "12", "13", "14", "15"}  # backgrounds that are bright
+
+
+class Backscroll(Keeping):
+    """Sessions on the left, what was said on the right."""
+
+    TITLE = "Backscroll"
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-narrow"),
+        (100, "-wide"),
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "question('search')", "Search", key_display="/"),
+        Binding("f", "question('filter')", "Filter"),
+        Binding("n", "next(1)", "Next"),
+        Binding("N", "next(-1)", "Match before", show=False),
+        Binding("r", "resume", "Resume"),
+        Binding("e", "export", "Export"),
+        Binding("y", "copy", "Copy"),
+        Binding("s", "star", "Star"),
+        Binding("t", "tag", "Tag"),
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("q", "quit", "Quit"),
+        Binding("w", "pick('workspace')", "Workspace"),
+        Binding("S", "pick('source')", "Source"),
+        Binding("o", "order", "Order"),
+        Binding("asterisk", "starred", "Starred", show=False),
+        Binding("Y", "copy_ref", "Copy ref", show=False),
+        Binding("D", "theme", "Light or dark", show=False),
+        Binding("escape", "step_back", "Back", show=False),
+        Binding("tab", "switch", "Other side", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        open_history: Open,
+        *,
+        welcome: Welcome,
+        narrowing: Narrowing | None = None,
+        words: str = "",
+        theme: str | None = None,
+        syncs: bool = True,
+    ) -> None:
+        super().__init__(open_history, welcome)
+        self.narrowing = narrowing or Narrowing()
+        self.words = words
+        self._syncs = syncs
+        self._first_theme = theme
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="status")
+        with Horizontal(id="question"):
+            yield Label("Search", markup=False)
+            yield Input(compact=True, select_on_focus=False)
+        with Horizontal(id="panes"):
+            yield SessionList()
+            yield Transcript()
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.theme = _THEMES[self._first_theme or _brightness()]
+        self.sessions.focus()
+        self.first_list()
+        if self.words:
+            self.search()
+        if self._syncs:
+            self.call_after_refresh(self.start_sync)
+
+    # --- back and forth -----------------------------------------------------------------------------------
+
+    def action_step_back(self) -> None:
+        """One step back: out of the line, the transcript, the search, the filters."""
+        if self.line.has_focus and not self.line.value:
+            self.close_line()
+            self.sessions.focus()
+        elif self.line.has_focus or self.transcript.has_focus:
+            self.is_reading = False
+            self.sessions.focus()
+        elif self.words:
+            self.words = ""
+            self.close_line()
+            self.search()
+            self.transcript.mark(Query())
+        elif self.narrowing != Narrowing():
+            self.close_line()
+            self.narrow(source=None, workspace=None, is_starred=False, words="")
+
+    def action_switch(self) -> None:
+        """To the other side."""
+        if self.transcript.has_focus:
+            self.is_reading = False
+            self.sessions.focus()
+        elif self.is_wide or self.read_summary is not None:
+            self.is_reading = True
+            self.transcript.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """While somebody types, the arrows move in the list."""
+        if self.line.has_focus and event.key in ("down", "up"):
+            self.sessions.action_move(1 if event.key == "down" else -1)
+            event.stop()
+
+    def action_help(self) -> None:
+        self.push_screen(Help())
+
+    def action_theme(self) -> None:
+        """Light or dark."""
+        self.theme = _THEMES["light" if self.theme == _THEMES["dark"] else "dark"]
+
+    # --- the line at the top ------------------------------------------------------------------------------
+
+    @on(Transcript.Moved)
+    def _moved(self) -> None:
+        self.tell_state()
+
+    def tell_state(self) -> None:
+        """What is shown at the top: how much there is, what it is narrowed to, how far somebody has read."""
+        if not self.is_running:
+            return
+        right = " · ".join(part for part in (self._how_far(), self.sync_state) if part)
+        room = max(self.size.width - 2, 1)
+        left = fitted(self._what(), max(room - cell_len(right) - 2, 1))
+        gap = " " * max(room - cell_len(left) - cell_len(right), 1)
+        told = Text(left, no_wrap=True)
+        told.append(gap + right)
+        self.query_one("#status", Static).update(told)
+
+    def _what(self) -> str:
+        narrowed = self.narrowing.named
+        if self.found is not None:
+            found = self.found
+            number = f"{found.total:,}" if found.total is not None else f"{len(found.data):,} best"
+            parts = [f"{number} found for {self.words.strip()!r} in {found.took_ms:.0f} ms", narrowed]
+        else:
+            shown, every = self.sessions.count, len(self.shelf.every)
+            more = "" if self.is_listed else "+"
+            number = f"{shown:,} of {every:,}{more}" if shown != every else f"{every:,}{more}"
+            words = f"“{self.narrowing.words.strip()}”" if self.narrowing.words.strip() else ""
+            order = self.order if self.order != "newest" else ""
+            parts = [f"{number} sessions", words, narrowed, order]
+        return " · ".join(part for part in ("Backscroll", *parts) if part)
+
+    def _how_far(self) -> str:
+        transcript = self.transcript
+        if self.read_summary is None or not (self.is_wide or self.is_reading):
+            return ""
+        if not transcript.is_complete:
+            return f"reading … {len(transcript.layout_.blocks):,}"
+        height = max(transcript.layout_.height - 1, 1)
+        matches = f"{len(self._places):,} matches · " if self._places else ""
+        return f"{matches}{100 * min(transcript.cursor, height) // height} %"
+
+
+def _brightness() -> str:
+    """Whether the terminal is light or dark, as far as it says so."""
+    return "light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT else "dark"

@@ -1,0 +1,172 @@
+"""A session as blocks to read: prompts and answers open, calls, thinking and subagents folded to a line."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from backscroll.model import Message, SessionSummary
+from backscroll.render.calls import argument_lines, describe, outcome
+from backscroll.render.diffs import diff_lines
+from backscroll.render.facts import attachment_name, facts, moment, speaker, title_of
+from backscroll.render.inert import inert, one_line
+from backscroll.render.noted import added_lines
+from backscroll.render.turns import Begun, Ended, Event, Said
+
+__all__ = ["Block", "Kind", "Place", "Teller", "Tone", "body_of", "front"]
+
+Kind = Literal["front", "prompt", "answer", "thinking", "call", "agent", "trouble"]
+Tone = Literal["title", "fact", "prompt", "plain", "strong", "code", "dim", "added", "removed", "trouble"]
+Place = tuple[str, int]  # a session's or subagent's ref, and the position of a message in it
+
+_LABEL = 400  # characters of a head that anybody could see
+_THOUGHT = 120
+_FOLDED: tuple[Kind, ...] = ("thinking", "call", "agent")
+
+
+class Block(Struct, frozen=True):
+    """Something to read. Its body is None when it is only read once somebody wants to see it."""
+
+    kind: Kind
+    place: Place
+    depth: int = 0  # of subagents around it
+    turn: int = 0
+    head: str = ""
+    aside: str = ""  # at the right of the head
+    is_failed: bool = False
+    is_dim: bool = False  # on an abandoned branch
+    body: tuple[tuple[str, Tone], ...] | None = ()
+
+    @property
+    def is_foldable(self) -> bool:
+        return self.kind in _FOLDED
+
+
+def front(summary: SessionSummary) -> Block:
+    """What stands before the first message."""
+    told: list[tuple[str, Tone]] = [(title_of(summary), "title")]
+    told += [(f"{name:<13} {value}", "fact") for name, value in facts(summary)]
+    told += [(line, "plain") for line in added_lines(summary)]
+    return Block("front", (summary.ref, -1), body=tuple(told))
+
+
+class Teller:
+    """Makes blocks of what is told of a session, one after the other."""
+
+    def __init__(self, summary: SessionSummary, *, is_full: bool = False) -> None:
+        self._refs = [summary.ref]
+        self._is_full = is_full
+
+    def tell(self, event: Event) -> Block | None:
+        """The block of an event; a subagent's end has none."""
+        match event:
+            case Begun(summary):
+                self._refs.append(summary.ref)
+                number = summary.message_count
+                return Block(
+                    "agent",
+                    (summary.ref, -1),
+                    depth=len(self._refs) - 2,
+                    head=f"Subagent  {title_of(summary)}",
+                    aside="1 message" if number == 1 else f"{number:,} messages",
+                )
+            case Ended():
+                self._refs.pop()
+                return None
+            case Said():
+                return self._said(event)
+
+    def _said(self, said: Said) -> Block:
+        message, depth = said.message, len(self._refs) - 1
+        kind = _kind(message)
+        head, aside = _head(message, is_agent=depth > 0)
+        is_lazy = kind == "call" and not self._is_full
+        return Block(
+            kind,
+            (self._refs[-1], said.position),
+            depth=depth,
+            turn=said.turn if depth == 0 else 0,
+            head=head,
+            aside=aside,
+            is_failed=message.tool is not None and message.tool.status == "failed",
+            is_dim=not message.is_active,
+            body=None if is_lazy else body_of(message),
+        )
+
+
+def _kind(message: Message) -> Kind:
+    if message.tool is not None:
+        return "call"
+    match message.role:
+        case "user":
+            return "prompt"
+        case "thinking":
+            return "thinking"
+        case "error":
+            return "trouble"
+        case _:
+            return "answer"
+
+
+def _head(message: Message, *, is_agent: bool) -> tuple[str, str]:
+    is_inferred = message.timestamp_source not in (None, "stored")
+    at = moment(message.timestamp, is_inferred=is_inferred)
+    tool = message.tool
+    if tool is not None:
+        words = (one_line(tool.name, 100), describe(tool, _LABEL))
+        return "  ".join(word for word in words if word), outcome(tool)
+    if message.role == "thinking":
+        return f"Thinking  {one_line(message.content, _THOUGHT)}", ""
+    if message.role == "assistant" and message.kind is None and message.is_active:
+        return "", ""
+    return speaker(message, is_agent=is_agent), at
+
+
+def body_of(message: Message) -> tuple[tuple[str, Tone], ...]:
+    """Everything of a message in lines."""
+    return tuple(_body(message))
+
+
+def _body(message: Message) -> Iterator[tuple[str, Tone]]:
+    tool = message.tool
+    plain: Tone = {"user": "prompt", "thinking": "dim", "error": "trouble"}.get(message.role, "plain")  # type: ignore[assignment]
+    if message.content.strip():
+        yield from _prose(message.content, plain)
+    if tool is not None:
+        changed = [line for edit in tool.edits for line in diff_lines(edit)]
+        yield from ((_flat(line), _diff_tone(line)) for line in changed)
+        if not changed:
+            yield from ((_flat(line), "plain") for line in argument_lines(tool))
+        if tool.result:
+            tone: Tone = "trouble" if tool.status == "failed" else "dim"
+            lines = inert(tool.result).removesuffix("\n").split("\n")
+            yield from ((_flat(line), tone) for line in lines)
+    yield from ((f"[{attachment_name(one)}]", "dim") for one in message.attachments)
+
+
+def _prose(text: str, plain: Tone) -> Iterator[tuple[str, Tone]]:
+    """Lines of Markdown, told apart as far as a screen of text shows it; nothing of them is changed."""
+    fence = ""
+    for line in inert(text).strip("\n").split("\n"):
+        mark = line.lstrip(" >")
+        if fence:
+            if mark.startswith(fence) and not mark.strip(fence[0]).strip():
+                fence = ""
+            yield _flat(line), "code"
+        elif mark.startswith(("```", "~~~")):
+            fence = mark[: len(mark) - len(mark.lstrip(mark[0]))]
+            yield _flat(line), "code"
+        elif mark.startswith("#") and mark.lstrip("#").startswith(" "):
+            yield _flat(line), "strong"
+        else:
+            yield _flat(line), plain
+
+
+def _flat(line: str) -> str:
+    return line.expandtabs(4) if "\t" in line else line
+
+
+def _diff_tone(line: str) -> Tone:
+    if line.startswith(("--- ", "+++ ", "@@")):
+        return "fact"
+    return "added" if line.startswith("+") else "removed"

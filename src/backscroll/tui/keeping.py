@@ -1,0 +1,181 @@
+"""What is done with a session: resumed, exported, copied, starred, tagged; and all kept up to date."""
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+
+from backscroll.continuing.resuming import Resumption, in_shell
+from backscroll.export.files import FORMATS, Format, write_one
+from backscroll.export.names import file_names
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.tui.clipboard import copy
+from backscroll.tui.listing import Listing
+from backscroll.tui.screens import Ask
+
+__all__ = ["Keeping"]
+
+_BEAT = 0.1  # seconds between two looks at how far a sync has come
+
+
+class Keeping(Listing):
+    """An app that does things with the session that is chosen."""
+
+    sync_state = ""  # how far a sync has come, or how it ended
+    _last_beat = 0.0
+
+    # --- up to date ---------------------------------------------------------------------------------------
+
+    def start_sync(self) -> None:
+        """Read what changed, and then go on reading what changes, for as long as the screen is there."""
+        self._state("syncing …")
+        self.ask("sync", self._sync, lambda _: None)
+
+    def _sync(self, history: History) -> None:
+        if self.closing.is_set():
+            return
+        report = history.sync(self._step, wait=False)
+        ended = "another process is syncing" if report is None else ""
+        self.tell(lambda: self._synced(ended))
+        for change in history.watch(self.closing):
+            summary = change.session
+            self.tell(lambda summary=summary: self._changed(summary))  # type: ignore[misc]
+            if self.closing.is_set():
+                return
+
+    def _step(self, done: int, total: int) -> None:
+        if self.closing.is_set():
+            raise KeyboardInterrupt  # what was read so far is whole
+        now = time.monotonic()
+        if now - self._last_beat > _BEAT:
+            self._last_beat = now
+            share = f"syncing {100 * done // total} %" if total else "syncing …"
+            self.tell(lambda: self._state(share))
+
+    def _synced(self, ended: str) -> None:
+        self._state(ended)
+        self.relist()
+
+    def _changed(self, summary: SessionSummary) -> None:
+        """A session is held right now, or another one was found."""
+        if summary.parent_ref is None and self.is_listed:
+            self.shelf.change(summary)
+            self.show_list()
+        shown = self.read_summary
+        if shown is not None and shown.ref in (summary.ref, summary.parent_ref):
+            self.refresh_read()
+
+    def _state(self, text: str) -> None:
+        self.sync_state = text
+        self.tell_state()
+
+    # --- the chosen session -------------------------------------------------------------------------------
+
+    @property
+    def chosen(self) -> SessionSummary | None:
+        """The session that keys are meant for: the one that is read, or the one chosen in the list."""
+        if self.transcript.has_focus and self.read_summary is not None:
+            return self.read_summary
+        return self.shelf.find(self.sessions.ref or "") or self.read_summary
+
+    def action_copy(self) -> None:
+        """Copy the message under the cursor, or the session's ref from the list."""
+        block = self.transcript.current
+        if not self.transcript.has_focus or block is None:
+            self.action_copy_ref()
+            return
+        lines = [line for line, _ in block.body or ()] or [block.head]
+        self._copied("\n".join(lines), "1 line" if len(lines) == 1 else f"{len(lines):,} lines")
+
+    def action_copy_ref(self) -> None:
+        """Copy the ref of the session."""
+        if (summary := self.chosen) is not None:
+            self._copied(summary.ref, summary.ref)
+
+    def _copied(self, text: str, what: str) -> None:
+        self.copy_to_clipboard(text)
+        copy(text)
+        self.say(f"Copied {what}.")
+
+    def action_resume(self) -> None:
+        """Continue the session in its own tool; the screen comes back afterwards."""
+        if (summary := self.chosen) is not None:
+            self.ask("list", lambda history: history.resumption(summary.ref), self._resume)
+
+    def _resume(self, found: Resumption) -> None:
+        command = found.command
+        if command is None or found.obstacle is not None:
+            way = f" The command would be: {in_shell(command)}" if command is not None else ""
+            self.say(f"{found.obstacle or 'This session cannot be continued'}.{way}", is_trouble=True)
+            return
+        try:
+            with self.suspend():
+                environ = {**os.environ, **command.environ}
+                subprocess.run(command.argv, cwd=command.folder, env=environ, check=False)
+        except SuspendNotSupported:
+            self.say(f"This terminal cannot be lent. Run this in another one: {in_shell(command)}")
+            return
+        except OSError as error:
+            self.say(f"{command.argv[0]} could not be run: {error.strerror}", is_trouble=True)
+        self.refresh()
+
+    def action_export(self) -> None:
+        """Write the session into a file."""
+        summary = self.chosen
+        if summary is None:
+            return
+        name = file_names([summary], "md")[0]
+
+        def write(path: str | None) -> None:
+            if not path or not path.strip():
+                return
+            target = Path(path.strip()).expanduser()
+            named: list[Format] = [one for one in FORMATS if target.suffix == f".{one}"]
+            if not named:
+                self.say(f"A file of a session ends with one of {', '.join(FORMATS)}.", is_trouble=True)
+                return
+
+            def work(history: History) -> Path:
+                return write_one(history.export_session(summary.ref, named[0]), target)
+
+            self.ask("write", work, lambda done: self.say(f"Wrote {done}"))
+
+        self.push_screen(
+            Ask("Export to this file:", name, "md, html, json, jsonl or txt · Esc leaves it"), write
+        )
+
+    def action_star(self) -> None:
+        """Give the session a star, or take it away."""
+        summary = self.chosen
+        if summary is not None:
+            wanted = not summary.is_starred
+            self.ask("write", lambda history: history.star_session(summary.ref, wanted), self._noted)
+
+    def action_tag(self) -> None:
+        """Change the tags of the session."""
+        summary = self.chosen
+        if summary is None:
+            return
+
+        def write(text: str | None) -> None:
+            if text is None:
+                return
+            wanted = [tag.lstrip("#").lower() for tag in text.replace(",", " ").split()]
+            take: Sequence[str] = [tag for tag in summary.tags if tag not in wanted]
+            self.ask(
+                "write", lambda history: history.tag_session(summary.ref, wanted, take=take), self._noted
+            )
+
+        self.push_screen(
+            Ask("Tags of this session:", " ".join(summary.tags), "words · Esc leaves them"), write
+        )
+
+    def _noted(self, summary: SessionSummary) -> None:
+        self.shelf.change(summary)
+        self.show_list()
+        if self.read_summary is not None and self.read_summary.ref == summary.ref:
+            self.refresh_read()

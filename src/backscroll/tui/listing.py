@@ -1,0 +1,246 @@
+"""The list: all sessions or what a search finds, narrowed while somebody types."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from textual import on
+from textual.timer import Timer
+from textual.widgets import Input, Label
+
+from backscroll.history import History
+from backscroll.model import SearchResult, SessionSummary
+from backscroll.tui.desk import Open
+from backscroll.tui.entries import of_match, of_session
+from backscroll.tui.reading import Reading
+from backscroll.tui.screens import Pick
+from backscroll.tui.sessions import SessionList
+from backscroll.tui.shelf import ORDERS, Narrowing, Order, Shelf
+
+__all__ = ["Listing", "Welcome", "as_typed"]
+
+Welcome = Callable[[History], Iterable[str]]  # what somebody sees who has no history
+
+_FIRST_PAGE = 200
+_FOUND = 200  # sessions that a search shows
+_PAUSE = 0.06  # seconds without a key after which is searched
+_PREVIEW = 0.08  # seconds that a session is chosen before it is read
+_UNFINISHED = re.compile(r"(?:^|\s)[^\W_]{2,}$")
+_LABELS = {"search": "Search", "filter": "Filter", "find": "Find here"}
+
+
+def as_typed(words: str) -> str:
+    """What is searched for while the last word may not be finished."""
+    is_quoted = words.count('"') % 2 == 1
+    return f"{words}*" if _UNFINISHED.search(words) and not is_quoted else words
+
+
+class Listing(Reading):
+    """An app with a list of sessions."""
+
+    def __init__(self, open_history: Open, welcome: Welcome) -> None:
+        super().__init__(open_history)
+        self._welcome = welcome
+        self.shelf = Shelf()
+        self.narrowing = Narrowing()
+        self.order: Order = "newest"
+        self.is_listed = False  # every session is on the shelf
+        self.welcome: Sequence[str] = ("Opening the archive …",)
+        self.words = ""  # what is searched for
+        self.found: SearchResult | None = None
+        self._asking = "search"  # what the line is for
+        self._searching = 0
+        self._pause: Timer | None = None
+
+    # --- the list -----------------------------------------------------------------------------------------
+
+    def first_list(self) -> None:
+        """Show the newest sessions at once, and then all of them."""
+        self.ask("list", lambda history: history.list_sessions(limit=_FIRST_PAGE).data, self._first_listed)
+
+    def _first_listed(self, summaries: Sequence[SessionSummary]) -> None:
+        self.shelf.fill(summaries)
+        self.show_list()
+        self.relist()
+
+    def relist(self) -> None:
+        """Bring the list up to date, the place in it kept."""
+
+        def listed(answer: tuple[list[SessionSummary], list[str]]) -> None:
+            summaries, welcome = answer
+            self.is_listed = True
+            self.shelf.fill(summaries)
+            self.welcome = welcome
+            self.show_list()
+
+        def work(history: History) -> tuple[list[SessionSummary], list[str]]:
+            summaries = history.every_session()
+            return summaries, [] if summaries else list(self._welcome(history))
+
+        self.ask("list", work, listed)
+
+    def show_list(self, *, keeps_place: bool = True) -> None:
+        """Show what is wanted: matches while there is a search, else sessions."""
+        now = datetime.now(UTC)
+        if self.found is not None:
+            matches = self.found.data
+            self.sessions.show(
+                [match.session_ref for match in matches],
+                lambda place: of_match(matches[place], now),
+                height=3,
+                notice=("Nothing was found.", "", "Esc shows all sessions again."),
+                keeps_place=keeps_place,
+            )
+        else:
+            wanted = self.shelf.wanted(self.narrowing, self.order)
+            self.sessions.show(
+                [summary.ref for summary in wanted],
+                lambda place: of_session(wanted[place], now),
+                notice=("No session fits.", "", "Esc shows all of them again.")
+                if self.shelf.every
+                else self.welcome,
+                keeps_place=keeps_place,
+            )
+        self.tell_state()
+
+    @on(SessionList.Chosen)
+    def _chosen(self) -> None:
+        if self._preview is not None:
+            self._preview.stop()
+        if self.is_wide or self.is_reading:
+            self._preview = self.set_timer(_PREVIEW, self.read_chosen)
+
+    @on(SessionList.Opened)
+    def _opened(self) -> None:
+        self.is_reading = True
+        self.read_chosen()
+        self.transcript.focus()
+
+    def read_chosen(self) -> None:
+        """Read the session that is chosen, at the place where something was found."""
+        entry = self.sessions.entry
+        if entry is None:
+            return
+        target = (entry.ref, entry.position) if entry.position is not None else None
+        self.read(entry.ref, target=target, words=as_typed(self.words) if self.found is not None else "")
+
+    # --- the line to write in -----------------------------------------------------------------------------
+
+    @property
+    def line(self) -> Input:
+        """The line to write in."""
+        return self.query_one("#question Input", Input)
+
+    def action_question(self, asking: str) -> None:
+        """Begin to search, to filter, or to look for something in the session that is read."""
+        if asking == "filter" and self.transcript.has_focus:
+            asking = "find"
+        self._asking = asking
+        self.query_one("#question Label", Label).update(_LABELS[asking])
+        self.query_one("#question").add_class("-asked")
+        self.line.value = {"search": self.words, "filter": self.narrowing.words}.get(asking, "")
+        self.line.focus()
+
+    @on(Input.Changed, "#question Input")
+    def _typed(self, event: Input.Changed) -> None:
+        if not self.line.has_focus:
+            return
+        if self._asking == "filter":
+            self.narrow(words=event.value)
+        elif self._asking == "search":
+            self.words = event.value
+            if self._pause is not None:
+                self._pause.stop()
+            self._pause = self.set_timer(_PAUSE, self.search)
+
+    @on(Input.Submitted, "#question Input")
+    def _submitted(self, event: Input.Submitted) -> None:
+        if self._asking == "find":
+            self.close_line()
+            if self.read_summary is not None and event.value.strip():
+                self.read(self.read_summary.ref, words=event.value.strip())
+                self.set_timer(_PAUSE, lambda: self.transcript.step(1, ()))
+            self.transcript.focus()
+            return
+        self.sessions.focus()
+        if not event.value.strip():
+            self.close_line()
+
+    def close_line(self) -> None:
+        """Put the line away."""
+        self.query_one("#question").remove_class("-asked")
+
+    def search(self) -> None:
+        """Search for what is written; an answer that comes after the next question is dropped."""
+        self._searching += 1
+        number, words = self._searching, self.words
+        if not words.strip():
+            if self.found is not None:
+                self.found = None
+                self.show_list(keeps_place=False)
+            return
+        conditions = self.narrowing.conditions
+
+        def work(history: History) -> SearchResult | None:
+            if self._searching != number:
+                return None
+            return history.search_sessions(as_typed(words), limit=_FOUND, context=0, filters=conditions)
+
+        def show(found: SearchResult | None) -> None:
+            if found is not None and self._searching == number:
+                self.found = found
+                self.show_list(keeps_place=False)
+
+        self.ask("search", work, show)
+
+    # --- narrowing ----------------------------------------------------------------------------------------
+
+    def narrow(self, **changes: object) -> None:
+        """Show only what has something in common."""
+        values = {name: getattr(self.narrowing, name) for name in Narrowing.__struct_fields__}
+        self.narrowing = Narrowing(**(values | changes))
+        if self.found is not None or self.words.strip():
+            self.search()
+        self.show_list(keeps_place=True)
+
+    def action_pick(self, what: str) -> None:
+        """Choose a workspace or a source."""
+        choices = self.shelf.workspaces() if what == "workspace" else self.shelf.sources()
+        if not choices:
+            self.say(f"No session has a {what} yet.")
+            return
+
+        def taken(value: str | None) -> None:
+            if value is not None:
+                self.narrow(**{what: value or None})
+                self.sessions.focus()
+
+        self.push_screen(Pick(f"Only sessions of this {what}:", choices), taken)
+
+    def action_starred(self) -> None:
+        """Show only starred sessions, or all again."""
+        self.narrow(is_starred=not self.narrowing.is_starred)
+
+    def action_order(self) -> None:
+        """Show the sessions in another order."""
+        if self.found is not None:
+            self.say("What a search finds is shown best first.")
+            return
+        self.order = ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
+        self.show_list(keeps_place=False)
+
+    # --- which pane ---------------------------------------------------------------------------------------
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether list and transcript stand side by side."""
+        return not self.screen_stack[0].has_class("-narrow")
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the transcript is shown where there is room for one only."""
+        return self.screen_stack[0].has_class("-reading")
+
+    @is_reading.setter
+    def is_reading(self, value: bool) -> None:
+        self.screen_stack[0].set_class(value, "-reading")

@@ -1,0 +1,149 @@
+"""The session that is read: brought piece by piece, kept up to date, searched."""
+
+from abc import abstractmethod
+
+from textual import on
+from textual.timer import Timer
+
+from backscroll.errors import SessionNotFoundError
+from backscroll.history import History
+from backscroll.index.query import Query, parse
+from backscroll.model import SessionSummary
+from backscroll.tui.blocks import Block, Place
+from backscroll.tui.frame import Frame
+from backscroll.tui.loading import read_blocks, read_body
+from backscroll.tui.transcript import Transcript
+
+__all__ = ["Reading"]
+
+_GONE = "This session is no longer in the archive."
+
+
+class Reading(Frame):
+    """An app that shows a session."""
+
+    read_summary: SessionSummary | None = None  # of what is shown
+    _reading = 0  # counts what was begun to be read, so that what comes late is known
+    _asked: tuple[str, str] = ("", "")  # a ref, and what is looked for in it
+    _places: tuple[Place, ...] = ()  # where it was found
+    _preview: Timer | None = None
+
+    def read(
+        self, ref: str, *, target: Place | None = None, words: str = "", keeps_place: bool = False
+    ) -> None:
+        """Show a session, or more of the one that is shown."""
+        self._look_for(words)
+        if self.read_summary is not None and self.transcript.holds(ref) and not keeps_place:
+            if target is not None:
+                self.transcript.go_to(target)
+            self._find_places(self.read_summary.ref, words)
+            return
+        self._reading += 1
+        number = self._reading
+        is_begun = False
+
+        def take(summary: SessionSummary, blocks: list[Block]) -> bool:
+            self.tell(lambda: show(summary, blocks))
+            return self._reading == number and not self.closing.is_set()
+
+        def show(summary: SessionSummary, blocks: list[Block]) -> None:
+            nonlocal is_begun
+            if self._reading != number:
+                return
+            if not is_begun:
+                # What was there stays until there is something else to show.
+                is_begun = True
+                self.read_summary = summary
+                self.transcript.begin(target=target, keeps_place=keeps_place)
+                self._find_places(summary.ref, words)
+            self.transcript.add(blocks)
+            self.tell_state()
+
+        def work(history: History) -> SessionSummary | None:
+            if self._reading != number:
+                return None
+            is_full = "call" in self.transcript.layout_.is_open_by_default and keeps_place
+            try:
+                return read_blocks(history, ref, take, is_full=is_full)
+            except SessionNotFoundError:
+                self.tell(lambda: self._vanished(ref, number))
+                return None
+
+        def done(summary: SessionSummary | None) -> None:
+            if summary is not None and self._reading == number:
+                self.transcript.end()
+                self.tell_state()
+
+        self.ask("read", work, done)
+
+    def refresh_read(self) -> None:
+        """Read the session that is shown anew, the place in it kept."""
+        if self.read_summary is not None:
+            self.read(self.read_summary.ref, words=self._asked[1], keeps_place=True)
+
+    def _vanished(self, ref: str, number: int) -> None:
+        if self._reading != number:
+            return
+        self.read_summary = None
+        self.transcript.tell(Block("front", (ref, -1), body=((_GONE, "dim"),)))
+        self.relist()
+
+    @abstractmethod
+    def relist(self) -> None:
+        """Bring the list of sessions up to date."""
+
+    @abstractmethod
+    def tell_state(self) -> None:
+        """Show what is going on."""
+
+    # --- what is looked for -------------------------------------------------------------------------------
+
+    def _look_for(self, words: str) -> None:
+        query = parse(words) if words else Query()
+        if query != self.transcript.wanted:
+            self.transcript.mark(query)
+
+    def _find_places(self, ref: str, words: str) -> None:
+        if self._asked == (ref, words):
+            return
+        self._asked, self._places = (ref, words), ()
+        if not words:
+            return
+
+        def found(places: list[Place]) -> None:
+            if self._asked == (ref, words):
+                self._places = tuple(places)
+                self.tell_state()
+
+        self.ask("search", lambda history: history.find_in_session(history.find(ref), words), found)
+
+    def action_next(self, step: int) -> None:
+        """Go to the next place where something was found, or to the one before."""
+        if not self._asked[1]:
+            self.say("Nothing is looked for. / searches everything, f in a transcript what is said there.")
+            return
+        if self.transcript.step(step, self._places):
+            return
+        self.say("There is no other match in this session." if self._places else "Nothing was found here.")
+
+    # --- bodies -------------------------------------------------------------------------------------------
+
+    @on(Transcript.Wanted)
+    def _fetch(self, event: Transcript.Wanted) -> None:
+        place, number = event.place, self._reading
+
+        def fill(block: Block | None) -> None:
+            if self._reading == number:
+                self.transcript.fill(place, block)
+
+        def work(history: History) -> Block | None:
+            try:
+                return read_body(history, place)
+            except SessionNotFoundError:
+                return None
+
+        self.ask("search", work, fill)
+
+    @on(Transcript.Refolded)
+    def _reread(self) -> None:
+        self.refresh_read()

@@ -41,7 +41,6 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma temp_store = memory")
         db.execute("pragma foreign_keys = on")
-        db.execute("pragma mmap_size = 1073741824")
         db.execute("pragma cache_size = -32768")
         db.execute(f"pragma wal_autocheckpoint = {_LOG}")
         if is_shard:

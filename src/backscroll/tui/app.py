@@ -24,6 +24,7 @@ from backscroll.tui.wrapping import fitted
 __all__ = ["Backscroll"]
 
 _THEMES = {"dark": "textual-dark", "light": "textual-light"}
+_PLACEHOLDER = "words · Enter keeps them · Esc goes back"
 _LIGHT = {"7", "9", "10", "11", "12", "13", "14", "15"}  # backgrounds that are bright
 
 
@@ -79,7 +80,7 @@ class Backscroll(Keeping):
         yield Static(id="status")
         with Horizontal(id="question"):
             yield Label("Search", markup=False)
-            yield Input(compact=True, select_on_focus=False)
+            yield Input(compact=True, select_on_focus=False, placeholder=_PLACEHOLDER)
         with Horizontal(id="panes"):
             yield SessionList()
             yield Transcript()

@@ -21,6 +21,7 @@ Place = tuple[str, int]  # a session's or subagent's ref, and the position of a 
 
 _LABEL = 400  # characters of a head that anybody could see
 _THOUGHT = 120
+_COUNTED = ("Messages", "Tokens", "Lines changed")  # facts that say little without their name
 _FOLDED: tuple[Kind, ...] = ("thinking", "call", "agent")
 
 
@@ -44,8 +45,11 @@ class Block(Struct, frozen=True):
 
 def front(summary: SessionSummary) -> Block:
     """What stands before the first message."""
+    known = dict(facts(summary))
+    ref = known.pop("Session")
+    words = [f"{value} {name.lower()}" if name in _COUNTED else value for name, value in known.items()]
     told: list[tuple[str, Tone]] = [(title_of(summary), "title")]
-    told += [(f"{name:<13} {value}", "fact") for name, value in facts(summary)]
+    told += [(" · ".join(words), "fact"), (ref, "fact")]
     told += [(line, "plain") for line in added_lines(summary)]
     return Block("front", (summary.ref, -1), body=tuple(told))
 
@@ -55,6 +59,7 @@ class Teller:
 
     def __init__(self, summary: SessionSummary, *, is_full: bool = False) -> None:
         self._refs = [summary.ref]
+        self._base = f"{summary.workspace_path.rstrip('/')}/" if summary.workspace_path else None
         self._is_full = is_full
 
     def tell(self, event: Event) -> Block | None:
@@ -79,7 +84,7 @@ class Teller:
     def _said(self, said: Said) -> Block:
         message, depth = said.message, len(self._refs) - 1
         kind = _kind(message)
-        head, aside = _head(message, is_agent=depth > 0)
+        head, aside = _head(message, self._base, is_agent=depth > 0)
         is_lazy = kind == "call" and not self._is_full
         return Block(
             kind,
@@ -108,12 +113,13 @@ def _kind(message: Message) -> Kind:
             return "answer"
 
 
-def _head(message: Message, *, is_agent: bool) -> tuple[str, str]:
+def _head(message: Message, base: str | None, *, is_agent: bool) -> tuple[str, str]:
+    """What stands above a body, and at the right of it; paths below ``base`` are told from there on."""
     is_inferred = message.timestamp_source not in (None, "stored")
     at = moment(message.timestamp, is_inferred=is_inferred)
     tool = message.tool
     if tool is not None:
-        words = (one_line(tool.name, 100), describe(tool, _LABEL))
+        words = (one_line(tool.name, 100), describe(tool, _LABEL).removeprefix(base or ""))
         return "  ".join(word for word in words if word), outcome(tool)
     if message.role == "thinking":
         return f"Thinking  {one_line(message.content, _THOUGHT)}", ""

@@ -20,6 +20,7 @@ __all__ = ["Painter"]
 _INLINE = re.compile(r"(?P<code>`[^`]+`)|(?P<strong>\*\*[^*\s][^*]*\*\*)")
 _LONGEST = 20_000  # characters of a line in which words are marked
 _MARKS = {"prompt": "▌ ", "answer": "● ", "trouble": "✗ "}
+_PAINTED = {"prompt": "head"}
 _OPEN, _FOLDED = "▾ ", "▸ "
 
 Stretch = tuple[int, int, str]  # from one character to before another, and how it is painted
@@ -64,7 +65,7 @@ class Painter:
         if block.is_foldable:
             yield Segment(_OPEN if layout.is_open(row.block) else _FOLDED, self.style("bar"))
         else:
-            yield Segment(_MARKS.get(block.kind, "  "), self.style(block.kind))
+            yield Segment(_MARKS.get(block.kind, "  "), self.style(_PAINTED.get(block.kind, block.kind)))
         room = columns(block, layout.width) + (INDENT if block.is_foldable else 0)
         aside = fitted(block.aside, room // 2)
         text = fitted(row.text, max(room - cell_len(aside) - 2, 1))
@@ -87,7 +88,7 @@ class Painter:
         if block.is_foldable:
             yield Segment("  ┆ ", self.style("bar"))
         elif block.kind == "prompt" or is_first:
-            yield Segment(_MARKS.get(block.kind, "  "), self.style(block.kind))
+            yield Segment(_MARKS.get(block.kind, "  "), self.style(_PAINTED.get(block.kind, block.kind)))
         else:
             yield Segment("  ")
 

@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from backscroll.tui.entries import Entry
+from backscroll.tui.tones import tones_of
 from backscroll.tui.wrapping import fitted
 
 __all__ = ["SessionList"]
@@ -152,9 +153,7 @@ class SessionList(ScrollView, can_focus=True):
 
     def _style(self, name: str) -> Style:
         if not self._colours:
-            self._colours = {
-                one: self.get_component_rich_style(f"sessions--{one}", partial=True) for one in _STYLES
-            }
+            self._colours = tones_of(self, "sessions", _STYLES)
         return self._colours[name]
 
     def render_line(self, y: int) -> Strip:

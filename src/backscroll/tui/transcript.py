@@ -15,12 +15,13 @@ from backscroll.index.query import Query
 from backscroll.tui.blocks import Block, Place
 from backscroll.tui.layout import Layout, Row
 from backscroll.tui.painting import Painter
+from backscroll.tui.tones import tones_of
 
 __all__ = ["Transcript"]
 
 _TONES = (
     "title", "fact", "prompt", "plain", "strong", "code", "dim", "added", "removed", "trouble", "head",
-    "bar", "cursor", "match", "call",
+    "bar", "cursor", "match", "call", "answer",
 )  # fmt: skip
 
 
@@ -290,10 +291,7 @@ class Transcript(ScrollView, can_focus=True):
     @property
     def _painter(self) -> Painter:
         if self._painter_ is None:
-            styles = {
-                tone: self.get_component_rich_style(f"transcript--{tone}", partial=True) for tone in _TONES
-            }
-            self._painter_ = Painter(self.wanted, styles)
+            self._painter_ = Painter(self.wanted, tones_of(self, "transcript", _TONES))
         return self._painter_
 
     def notify_style_update(self) -> None:

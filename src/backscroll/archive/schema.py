@@ -7,6 +7,7 @@ from backscroll.archive.schema_activity import ACTIVITY
 from backscroll.archive.schema_lean import LEAN
 from backscroll.archive.schema_notes import NOTES
 from backscroll.archive.schema_rows import KEPT_ROWS
+from backscroll.archive.schema_spending import SPENDING
 
 __all__ = ["MIGRATIONS", "WINDOWS"]
 
@@ -319,4 +320,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("what units tell, by unit", _BY_UNIT),
     ("what people add to sessions", NOTES),
     ("what was done in each quarter of an hour", ACTIVITY),
+    ("what was spent in each quarter of an hour", SPENDING),
 )

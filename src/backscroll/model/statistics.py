@@ -1,11 +1,11 @@
 """What sessions add up to: counts, tokens, costs."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["By", "Consumption", "Sums", "Tokens"]
+__all__ = ["By", "Consumption", "Report", "Sums", "Tokens", "Unpriced"]
 
 By = Literal["day", "week", "month", "source", "workspace", "model", "tool"]
 
@@ -72,3 +72,27 @@ class Sums(Struct, frozen=True, kw_only=True):
     def acceptance_rate(self) -> float | None:
         """Accepted of decided edits; None when none was decided."""
         return (self.edits_accepted or 0) / self.edits_decided if self.edits_decided else None
+
+
+class Unpriced(Struct, frozen=True, kw_only=True):
+    """Tokens of a model that the price table does not know; they are in no cost."""
+
+    model: str | None  # None when the tool did not say which
+    speed: str | None
+    responses: int
+    tokens: int
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """Figures: the sum of everything, and its parts where they were asked for."""
+
+    by: By | None
+    total: Sums
+    rows: tuple[Sums, ...]
+    unpriced: tuple[Unpriced, ...]
+    prices_checked: date  # of which day the prices are
+    zone: str  # whose days these are
+    since: datetime | None
+    until: datetime | None
+    timeline: tuple[tuple[str, int], ...]  # messages by day, week or month: as many as fit a line
+    undated_messages: int  # among those counted

@@ -45,6 +45,7 @@ class PriceTable:
     def __init__(self, prices: Mapping[str, Sequence[Price]], checked: date) -> None:
         self._prices = {name: tuple(sorted(some, key=_first_day)) for name, some in prices.items()}
         self.checked = checked
+        self._found: dict[tuple[str, str | None, datetime | None], tuple[Price, float] | None] = {}
 
     def __contains__(self, model: str) -> bool:
         return self.find(model, None, None) is not None
@@ -64,6 +65,12 @@ class PriceTable:
 
         None when the table has none for this model, or for this speed of it.
         """
+        asked = model, speed, at
+        if asked not in self._found:
+            self._found[asked] = self._look_up(model, speed, at)
+        return self._found[asked]
+
+    def _look_up(self, model: str, speed: str | None, at: datetime | None) -> tuple[Price, float] | None:
         name, word = plain_name(model), ""
         while name not in self._prices:
             name, found = qualifiers_of(name)

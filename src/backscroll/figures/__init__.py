@@ -1,0 +1,1 @@
+"""Figures of a history: what the archive counts, priced."""

@@ -1,0 +1,121 @@
+"""Figures while they are added up."""
+
+from collections.abc import Iterator
+
+from backscroll.archive.statistics import Done, Kind, Part, Spent
+from backscroll.model.statistics import By, Consumption, Sums, Tokens
+from backscroll.usage.costs import bill_of
+from backscroll.usage.prices import PriceTable
+
+__all__ = ["Adding", "Spending"]
+
+
+class Spending:
+    """Tokens and what they cost, while they are added up."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Kind, list[float]] = {}
+
+    def add(self, spent: Spent) -> None:
+        """Take what responses took."""
+        known = self._kinds.get(spent.kind)
+        if known is None:
+            known = self._kinds[spent.kind] = [0, 0, 0, 0, 0, 0, 0, 0, 0]
+        for place, count in enumerate(spent.counts):
+            known[place] += count
+        if spent.reported is not None:
+            known[6] += spent.reported
+            known[7] = 1
+        known[8] = known[8] or spent.is_at_least
+
+    def consumed(self) -> Iterator[Consumption]:
+        """What was taken, by what is charged alike."""
+        for kind, (
+            responses,
+            given,
+            output,
+            write,
+            write_1h,
+            read,
+            usd,
+            is_said,
+            at_least,
+        ) in self._kinds.items():
+            yield Consumption(
+                model=kind.model,
+                speed=kind.speed,
+                at=kind.at,
+                prompt=kind.prompt,
+                responses=int(responses),
+                tokens=Tokens(
+                    input=int(given),
+                    output=int(output),
+                    cache_write=int(write),
+                    cache_write_1h=int(write_1h),
+                    cache_read=int(read),
+                ),
+                reported_usd=usd if is_said else None,
+                is_at_least=bool(at_least),
+            )
+
+
+class Adding:
+    """One row of figures, while it is added up."""
+
+    def __init__(self) -> None:
+        self.spending = Spending()
+        self.sessions: set[int] = set()
+        self.messages = self.subagent_messages = self.prompts = self.calls = self.failures = 0
+        self.active = self.added = self.removed = self.decided = self.accepted = 0
+
+    def do(self, done: Done) -> None:
+        """Take what was done within a quarter of an hour."""
+        self.sessions.add(done.session)
+        self.messages += done.messages
+        self.subagent_messages += done.subagent_messages
+        self.prompts += done.prompts
+        self.calls += done.calls
+        self.failures += done.failures
+        self.active += done.active
+        self.added += done.added
+        self.removed += done.removed
+        self.decided += done.decided
+        self.accepted += done.accepted
+
+    def take(self, part: Part) -> None:
+        """Take what one tool or model did."""
+        self.sessions.add(part.session)
+        self.messages += part.messages
+        self.calls += part.calls
+        self.failures += part.failures
+        self.added += part.added
+        self.removed += part.removed
+        self.decided += part.decided
+        self.accepted += part.accepted
+
+    def sums(
+        self, prices: PriceTable, key: str | None, by: By | None = None, *, sessions: int | None = None
+    ) -> Sums:
+        """The row. What cannot be told apart by tool or by model is None."""
+        is_part, is_tool = by in ("tool", "model"), by == "tool"
+        bill = bill_of(self.spending.consumed(), prices)
+        return Sums(
+            key=key,
+            sessions=len(self.sessions) if sessions is None else sessions,
+            prompts=None if is_part else self.prompts,
+            messages=None if is_tool else self.messages,
+            subagent_messages=None if is_part else self.subagent_messages,
+            active_seconds=None if is_part else self.active / 1000,
+            responses=bill.responses,
+            tokens=bill.tokens,
+            cost_usd=bill.usd,
+            unpriced_tokens=sum(one.tokens for one in bill.unpriced),
+            reported_usd=bill.reported_usd,
+            is_at_least=bill.is_at_least,
+            lines_added=None if by == "model" else self.added,
+            lines_removed=None if by == "model" else self.removed,
+            edits_decided=None if by == "model" else self.decided,
+            edits_accepted=None if by == "model" else self.accepted,
+            tool_calls=self.calls,
+            tool_failures=self.failures,
+        )

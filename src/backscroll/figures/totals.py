@@ -1,0 +1,116 @@
+"""Totals over any sessions, and by day, week, month, source, workspace, model or tool."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+
+from backscroll.archive.statistics import Done, Statistics
+from backscroll.figures.days import namer, zone_name
+from backscroll.figures.sums import Adding
+from backscroll.model.statistics import By, Report, Sums
+from backscroll.usage.costs import bill_of
+from backscroll.usage.prices import PriceTable
+
+__all__ = ["add_up"]
+
+_SPANS = ("day", "week", "month")
+_LINE = 60  # columns of a timeline
+
+
+def add_up(
+    counted: Statistics,
+    prices: PriceTable,
+    *,
+    by: By | None = None,
+    zone: tzinfo | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Report:
+    """The figures of what was counted; days are those of the zone, or of this machine."""
+    total = Adding()
+    rows: defaultdict[str | None, Adding] = defaultdict(Adding)
+    is_span, is_place = by in _SPANS, by in ("source", "workspace")
+    key = _keys(counted, by, zone)
+    done = list(counted.done())
+    for one in done:
+        total.do(one)
+        if is_span or is_place:
+            rows[key(one.session, one.quarter)].do(one)
+    for spent in counted.spent(prices.changes, by_session=is_place or by == "model", by_quarter=is_span):
+        total.spending.add(spent)
+        if by is None or by == "tool":
+            continue
+        row = rows[spent.kind.model if by == "model" else key(spent.session, spent.quarter)]
+        row.spending.add(spent)
+        if spent.session is not None:
+            row.sessions.add(spent.session)
+    if by in ("tool", "model"):
+        for part in counted.by_tool() if by == "tool" else counted.by_model():
+            rows[part.name].take(part)
+    if is_place and since is None and until is None:
+        for number in counted.sessions:
+            rows[key(number, None)].sessions.add(number)
+    has_span = since is not None or until is not None
+    return Report(
+        by=by,
+        total=total.sums(prices, None, sessions=None if has_span else len(counted.sessions)),
+        rows=_ordered([row.sums(prices, name, by) for name, row in rows.items()], by),
+        unpriced=bill_of(total.spending.consumed(), prices).unpriced,
+        prices_checked=prices.checked,
+        zone=zone_name(zone),
+        since=since,
+        until=until,
+        timeline=_timeline(done, zone),
+        undated_messages=sum(one.messages for one in done if one.quarter is None),
+    )
+
+
+def _keys(
+    counted: Statistics, by: By | None, zone: tzinfo | None
+) -> Callable[[int | None, int | None], str | None]:
+    """What a row is called, by session and quarter of an hour."""
+    if by in _SPANS:
+        named = namer(str(by), zone)
+        return lambda _, quarter: named(quarter)
+    places = {
+        number: one.source if by == "source" else one.workspace_path
+        for number, one in counted.sessions.items()
+    }
+    return lambda session, _: places[session] if session is not None else None
+
+
+def _ordered(rows: Sequence[Sums], by: By | None) -> tuple[Sums, ...]:
+    """Days in their order; others with the largest first. What has no name comes last."""
+    if by in _SPANS:
+        return tuple(sorted(rows, key=lambda row: (row.key is None, row.key)))
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (
+                row.key is None,
+                -(row.tokens.total if row.tokens is not None else 0),
+                -(row.messages or 0),
+                -(row.tool_calls or 0),
+                row.key or "",
+            ),
+        )
+    )
+
+
+def _timeline(done: Sequence[Done], zone: tzinfo | None) -> tuple[tuple[str, int], ...]:
+    """Messages by day, or by week or month when there are too many days for a line; with the pauses."""
+    quarters = [one.quarter for one in done if one.quarter is not None and one.messages]
+    if not quarters:
+        return ()
+    first, last = min(quarters), max(quarters)
+    for span in _SPANS:
+        named = namer(span, zone)
+        names = dict.fromkeys(named(at) for at in (*range(first, last, 96), last))
+        if len(names) <= _LINE or span == "month":
+            break
+    counts = {name: 0 for name in names if name is not None}
+    for one in done:
+        name = named(one.quarter)
+        if name in counts:
+            counts[name] += one.messages
+    return tuple(counts.items())

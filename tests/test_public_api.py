@@ -83,7 +83,7 @@ def test_sources_are_had_by_name() -> None:
 @pytest.mark.parametrize("name", sources.NAMES)
 def test_a_source_can_be_called_as_the_protocol_says(name: str) -> None:
     source = sources.named(name)
-    for method in ("roots", "units", "read", "documents", "retention", "close"):
+    for method in ("roots", "units", "read", "documents", "retention", "resumption", "held_by", "close"):
         promised = list(inspect.signature(getattr(Source, method)).parameters)[1:]
         assert list(inspect.signature(getattr(source, method)).parameters) == promised, method
 
@@ -110,8 +110,11 @@ def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
 
 # Every method of the library with the names of its parameters.
 METHODS = {
+    "add_note": ["ref", "text"],
     "archive_status": [],
+    "briefing": ["ref", "tokens", "redaction"],
     "close": [],
+    "edit_note": ["ref", "number", "text"],
     "every_session": ["wanted"],
     "export_session": ["ref", "format", "redaction", "everything"],
     "export_sessions": ["summaries", "folder", "format", "redaction", "everything", "force", "progress"],
@@ -121,14 +124,21 @@ METHODS = {
     "follow": ["ref", "last", "everything", "stop"],
     "get_session": ["ref", "wanted"],
     "list_sessions": ["wanted", "limit", "offset"],
+    "opening": ["ref", "position"],
     "outlines": [],
+    "put_back": ["ref"],
+    "rename_session": ["ref", "title"],
+    "resumption": ["ref"],
     "retentions": ["now"],
     "roots": [],
     "search_sessions": [
         "query", "limit", "offset", "by", "context", "pattern", "filters", "since", "until",
     ],
+    "star_session": ["ref", "is_starred"],
     "survey": ["progress"],
     "sync": ["progress", "wait"],
+    "tag_session": ["ref", "add", "take"],
+    "tags": [],
     "verify_archive": [],
     "watch": ["stop"],
     "write_demo": ["folder"],

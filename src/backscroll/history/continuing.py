@@ -10,6 +10,8 @@ from backscroll.model import SessionSummary
 if TYPE_CHECKING:
     from backscroll.continuing.resuming import Resumption
     from backscroll.model.resumption import Command
+    from backscroll.render.briefing import Briefing
+    from backscroll.render.redaction import Redaction
 
 __all__ = ["Continuing"]
 
@@ -62,6 +64,25 @@ class Continuing(Sessions):
             raise DataNotFoundError(f"nothing here opens {path}; name your editor in EDITOR", path)
         folder = workspace if workspace is not None and Path(workspace).is_dir() else None
         return Command(argv, folder)
+
+    def briefing(self, ref: str, *, tokens: int = 2000, redaction: "Redaction | None" = None) -> "Briefing":
+        """A session in short, to go on with elsewhere, within so many tokens by estimate.
+
+        With a redaction, secrets are replaced; afterwards it tells what was.
+        """
+        from backscroll.render.briefing import brief
+        from backscroll.render.redaction import Place
+
+        summary = self.find(ref)
+        if redaction is None:
+            return brief(summary, self._archive.messages_of(summary), tokens=tokens)
+        place = Place(summary.ref, None)
+        return brief(
+            redaction.summary(summary),
+            self._archive.messages_of(summary),
+            tokens=tokens,
+            clean=lambda text: redaction.text(text, place),
+        )
 
     def _session_of(self, ref: str) -> SessionSummary:
         summary = self.find(ref)

@@ -1,0 +1,48 @@
+"""``backscroll handoff``: a session in short, to paste into any assistant."""
+
+import sys
+
+import click
+
+from backscroll.cli.app import Setup
+from backscroll.cli.options import bring_up_to_date, reading
+from backscroll.render.briefing import briefing_document, briefing_lines
+from backscroll.render.documents import encoded
+from backscroll.render.redaction import Redaction
+
+__all__ = ["command"]
+
+
+@click.command("handoff")
+@click.argument("ref")
+@click.option(
+    "--tokens", default=2000, show_default=True, type=click.IntRange(min=100), help="How long it may be."
+)
+@click.option("--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords.")
+@reading
+@click.pass_obj
+def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bool, no_sync: bool) -> None:
+    """Print a session in short, to paste into any assistant.
+
+    Goal, decisions, files, commands, open ends and last state, drawn from the session by rules: no model is
+    asked, nothing is sent. Tokens are estimated, as four characters each.
+
+    Example:
+
+        backscroll handoff 1 --tokens 800
+    """
+    redaction = None if keep_secrets else Redaction()
+    with setup.history() as history:
+        if not no_sync:
+            bring_up_to_date(history)
+        briefing = history.briefing(ref, tokens=tokens, redaction=redaction)
+    if as_json:
+        sys.stdout.buffer.write(encoded(briefing_document(briefing)))
+        return
+    for line in briefing_lines(briefing):
+        click.echo(line)
+    left_out = sum(section.left_out for section in briefing.sections)
+    more = f"; {left_out:,} points had no room" if left_out else ""
+    click.echo(f"About {briefing.tokens:,} tokens, estimated{more}.", err=True)
+    if redaction is not None and (replaced := redaction.replaced()):
+        click.echo(f"Replaced {len(replaced):,} secrets by placeholders.", err=True)

@@ -1,0 +1,57 @@
+"""A session read once, and told in as few words as are asked for."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from backscroll.model import Message, SessionSummary
+from backscroll.render.briefing.fitting import CHARACTERS, fit
+from backscroll.render.briefing.talk import Talk
+from backscroll.render.briefing.tasks import Tasks
+from backscroll.render.briefing.value import Briefing, Candidate
+from backscroll.render.briefing.work import Work
+from backscroll.render.briefing.writing import head_lines, text_of
+
+__all__ = ["brief"]
+
+
+def brief(
+    summary: SessionSummary,
+    messages: Iterable[Message],
+    *,
+    tokens: int,
+    clean: Callable[[str], str] = str,
+) -> Briefing:
+    """What somebody needs who goes on with a session, within so many tokens, by estimate.
+
+    ``clean`` is given every text before any of it is chosen, and takes out what is not to be shown.
+    """
+    talk, work, tasks = Talk(clean), Work(summary.workspace_path), Tasks()
+    end, is_stopped = 0, False
+    for position, message in enumerate(messages):
+        end = position + 1
+        if not message.is_active or message.is_sidechain or message.agent_id is not None:
+            continue
+        if message.role == "system" and message.kind not in ("compaction", "interruption"):
+            continue
+        is_stopped = message.kind == "interruption"
+        talk.see(message, position)
+        work.see(message, position)
+        if message.tool is not None:
+            tasks.see(message.tool, position)
+    found = [*talk.candidates(end), *(_cleaned(one, clean) for one in work.candidates())]
+    found += _unfinished(tasks, clean)
+    if is_stopped:
+        found.append(Candidate("open_ends", "It was interrupted, and ends there", 90, end))
+    empty = Briefing(summary, (), tokens, 0)
+    room = tokens * CHARACTERS - sum(len(line) + 1 for line in head_lines(empty))
+    made = Briefing(summary, fit(found, room), tokens, 0)
+    return Briefing(summary, made.sections, tokens, -(-len(text_of(made)) // CHARACTERS))
+
+
+def _cleaned(one: Candidate, clean: Callable[[str], str]) -> Candidate:
+    return Candidate(one.section, clean(one.text), one.weight, one.position, one.longest)
+
+
+def _unfinished(tasks: Tasks, clean: Callable[[str], str]) -> Iterator[Candidate]:
+    for text, status, position in tasks.unfinished():
+        word = "Begun" if status == "in_progress" else "To do"
+        yield Candidate("open_ends", f"{word}: {clean(text)}", 87, position)

@@ -1,0 +1,70 @@
+"""A briefing as Markdown to paste, and as a document for programs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from backscroll.readers.times import iso
+from backscroll.render.briefing.value import SECTIONS, Briefing
+from backscroll.render.facts import moment, title_of
+from backscroll.render.inert import one_line
+
+__all__ = ["briefing_document", "briefing_lines", "head_lines", "text_of"]
+
+_WIDTH = 200
+
+
+def head_lines(briefing: Briefing) -> Iterator[str]:
+    """Which session it is."""
+    session = briefing.session
+    begun, last = moment(session.created_at), moment(session.updated_at)
+    facts = [
+        f"`{one_line(session.ref, _WIDTH)}`",
+        one_line(session.workspace_path or "", _WIDTH),
+        f"branch {one_line(session.git_branch, _WIDTH)}" if session.git_branch else "",
+        f"{begun} to {last} UTC" if begun and last else "",
+        f"{session.message_count:,} messages",
+    ]
+    yield f"# {title_of(session)}"
+    yield ""
+    yield "Where an earlier session with an assistant stands, drawn from it by rules; quoted, not checked."
+    yield ", ".join(fact for fact in facts if fact) + "."
+
+
+def briefing_lines(briefing: Briefing) -> Iterator[str]:
+    """The whole, as Markdown."""
+    yield from head_lines(briefing)
+    for section in briefing.sections:
+        if not section.points:
+            continue
+        yield ""
+        yield f"## {SECTIONS[section.name]}"
+        yield ""
+        yield from (f"- {point.text}" for point in section.points)
+
+
+def text_of(briefing: Briefing) -> str:
+    """The whole, as it is pasted."""
+    return "".join(f"{line}\n" for line in briefing_lines(briefing))
+
+
+def briefing_document(briefing: Briefing) -> dict[str, Any]:
+    """The whole for programs, with the text."""
+    session = briefing.session
+    return {
+        "ref": session.ref,
+        "title": session.title,
+        "workspace_path": session.workspace_path,
+        "git_branch": session.git_branch,
+        "created_at": iso(session.created_at),
+        "updated_at": iso(session.updated_at),
+        "sections": {
+            section.name: [msgspec.structs.asdict(point) for point in section.points]
+            for section in briefing.sections
+        },
+        "left_out": {section.name: section.left_out for section in briefing.sections},
+        "token_budget": briefing.budget,
+        "estimated_tokens": briefing.tokens,
+        "text": text_of(briefing),
+    }

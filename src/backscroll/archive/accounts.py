@@ -10,11 +10,11 @@ from backscroll.archive.bodies import decompress
 from backscroll.archive.derive import Session
 from backscroll.model import STORES, Closing
 
-__all__ = ["Account", "accounts_of", "agents_of", "completed", "told_by"]
+__all__ = ["Account", "accounts_of", "agents_of", "completed", "is_gone", "told_by"]
 
 _QUERY = (
     "select a.number, a.source, a.store, a.id, a.closing, a.messages, a.preview, u.modified_at, u.is_gone,"
-    " a.is_former"
+    " a.is_former, u.path"
     " from account a join unit u on u.number = a.unit where length(a.closing)"
 )
 
@@ -32,13 +32,14 @@ class Account(msgspec.Struct):
     modified_at: str | None
     is_gone: bool
     is_former: bool  # what the unit told before it was rewritten
+    path: str
 
 
 def _account(row: tuple[Any, ...]) -> Account:
-    number, source, store, id_, closing, messages, preview, modified_at, is_gone, is_former = row
+    number, source, store, id_, closing, messages, preview, modified_at, is_gone, is_former, path = row
     told = msgspec.msgpack.decode(decompress(closing), type=Closing)
     return Account(
-        number, source, store, id_, told, messages, preview, modified_at, bool(is_gone), bool(is_former)
+        number, source, store, id_, told, messages, preview, modified_at, bool(is_gone), bool(is_former), path
     )
 
 
@@ -64,15 +65,22 @@ def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Accoun
     return found
 
 
-def _rank(account: Account) -> tuple[bool, bool, int, float, int]:
+def _rank(account: Account) -> tuple[bool, int, bool, float, str, int]:
     updated = account.closing.updated_at
     newest = -updated.timestamp() if updated is not None else 0.0
-    return account.is_former, not account.messages, STORES.index(account.store), newest, account.number
+    store = STORES.index(account.store)
+    return not account.messages, store, account.is_former, newest, account.path, account.number
 
 
 def told_by(accounts: Sequence[Account]) -> list[Account]:
     """The accounts that content is taken from: the best one, and other files of the same kind."""
     return [account for account in accounts if account.store == accounts[0].store] if accounts else []
+
+
+def is_gone(told: Sequence[Account]) -> bool:
+    """Whether none of the units that content is from has it any more."""
+    full = [account for account in told if account.messages] or told
+    return all(account.is_gone or account.is_former for account in full)
 
 
 def completed(accounts: Sequence[Account]) -> Closing:

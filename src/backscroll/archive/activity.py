@@ -4,8 +4,9 @@ A quarter of an hour is the largest span that lies within one day in every time 
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from backscroll.archive.figures import not_before
 from backscroll.archive.words import FIXED
 
 __all__ = ["PAUSE", "QUARTER", "UNDATED", "write_activity"]
@@ -26,7 +27,7 @@ _MESSAGES = (
     " sum(is_active and role = {tool} and coalesce(status, 0) = {failed}),"
     " coalesce(sum(iif(at > before and at - before < {PAUSE}, at - before, 0)), 0)"
     " from (select *, max(at) over (order by position rows between unbounded preceding and 1 preceding)"
-    "  as before from message where account = ? and copied_from is null) group by 1, 2"
+    "  as before from message m where account = ? and copied_from is null{{anew}}) group by 1, 2"
 ).format_map(_FIXED)
 _EDITS = (
     "insert into activity (account, quarter, added, removed, decided, accepted)"
@@ -35,15 +36,15 @@ _EDITS = (
     " sum(iif(coalesce(m.status, 0) = {completed}, e.removed, 0)),"
     " sum(m.decision is not null), sum(coalesce(m.decision, 0) = {accepted})"
     " from edit e cross join message m on m.account = e.account and m.position = e.position"
-    " where e.account = ? and m.is_active and m.copied_from is null group by 1, 2"
+    " where e.account = ? and m.is_active and m.copied_from is null{{anew}} group by 1, 2"
     " on conflict (account, quarter) do update set added = excluded.added, removed = excluded.removed,"
     " decided = excluded.decided, accepted = excluded.accepted"
 ).format_map(_FIXED)
 
 
-def write_activity(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
-    """Count anew what was done in these accounts; what another session did first counts there."""
-    for account in accounts:
+def write_activity(db: sqlite3.Connection, accounts: Sequence[int]) -> None:
+    """Count anew what was done in the accounts of a session; what another session did first counts there."""
+    for account, anew in not_before(accounts):
         db.execute("delete from activity where account = ?", [account])
-        db.execute(_MESSAGES, [account])
-        db.execute(_EDITS, [account])
+        db.execute(_MESSAGES.format(anew=anew), [account])
+        db.execute(_EDITS.format(anew=anew), [account])

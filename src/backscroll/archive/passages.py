@@ -119,9 +119,10 @@ def only_account(db: sqlite3.Connection, summary: SessionSummary) -> int | None:
         ).fetchall()
     if not rows:
         return None
-    best = min(rows, key=lambda row: (row[3], not row[2], STORES.index(row[1])))
-    alike = [number for number, store, *_ in rows if store == best[1]]
-    return alike[0] if len(alike) == 1 else None
+    best = min(rows, key=lambda row: (not row[2], STORES.index(row[1])))
+    alike = [(number, is_former) for number, store, _, is_former in rows if store == best[1]]
+    # Of what was told before only some messages may be left.
+    return alike[0][0] if len(alike) == 1 and not alike[0][1] else None
 
 
 def copies_in(db: sqlite3.Connection, account: int) -> set[int]:

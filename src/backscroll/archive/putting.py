@@ -8,6 +8,7 @@ from pathlib import Path
 from backscroll.archive import fates, forgetting, raw, units
 from backscroll.archive.barrier import Barrier
 from backscroll.archive.connection import transaction
+from backscroll.archive.former import settle_former
 from backscroll.archive.kept_rows import keep_rows
 from backscroll.archive.listening import Listener
 from backscroll.archive.stillness import Stillness
@@ -60,7 +61,7 @@ def put(
                 raise _UnreadError
             if writer.was_forgotten and forgetting.forget_rest(db, number, unit.kind):
                 return True
-            if not is_appended and not is_new and units.settle_former(db, number):
+            if not is_new and settle_former(db, number) and not is_appended:
                 event = fates.LOST
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize
@@ -71,7 +72,15 @@ def put(
             is_retried = False
             if not writer.was_forgotten and not writer.was_excluded:
                 is_retried = not keep_rows(db, number, rows)
-            units.record(db, number, unit, writer.tally, event=event, is_retried=is_retried)
+            units.record(
+                db,
+                number,
+                unit,
+                writer.tally,
+                event=event,
+                is_appended=is_appended,
+                is_retried=is_retried,
+            )
             if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
                 raise _UnreadError
     except (_UnreadError, OSError) as error:

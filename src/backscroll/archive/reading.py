@@ -153,7 +153,7 @@ def messages_of(db: sqlite3.Connection, summary: SessionSummary, start: int = 0)
     before the position is not read.
     """
     accounts, agent_id = _accounts(db, summary)
-    if start and len(accounts) == 1 and agent_id is None:
+    if start and len(accounts) == 1 and agent_id is None and not accounts[0].is_former:
         # With the one before it, which may be of the same response.
         some = _with_usage(messages_in(db, accounts[0].number, start - 1), usage_of(db, accounts[0].number))
         return islice(some, 1, None)
@@ -163,23 +163,43 @@ def messages_of(db: sqlite3.Connection, summary: SessionSummary, start: int = 0)
 def extent(db: sqlite3.Connection, summary: SessionSummary) -> tuple[int | None, int]:
     """Which account tells of a session and how many messages it has; None when there are several."""
     accounts, agent_id = _accounts(db, summary)
-    if len(accounts) == 1 and agent_id is None:
+    if len(accounts) == 1 and agent_id is None and not accounts[0].is_former:
         return accounts[0].number, accounts[0].messages
     return None, sum(1 for _ in _messages_of(db, accounts, agent_id))
 
 
 def _messages_of(db: sqlite3.Connection, accounts: list[Account], agent_id: str | None) -> Iterator[Message]:
-    told = [messages_in(db, account.number) for account in accounts]
+    told = [
+        _left_in(db, account.number) if account.is_former else messages_in(db, account.number)
+        for account in accounts
+    ]
     if agent_id is not None:
         told = [(message for message in own if message.agent_id == agent_id) for own in told]
     if len(accounts) == 1:
         return _with_usage(told[0], usage_of(db, accounts[0].number))
     messages: list[Message] = []
-    for own in told:
-        known = {message.id for message in messages}
-        more = [message for message in own if message.id not in known]
+    for account, own in zip(accounts, told, strict=True):
+        known = {_identity(message, account) for message in messages}
+        more = [message for message in own if _identity(message, account) not in known]
         messages = sorted([*messages, *more], key=_time) if messages and more else messages + more
     return _with_usage(messages, _merged_usage(messages))
+
+
+def _left_in(db: sqlite3.Connection, account: int) -> Iterator[Message]:
+    """Those messages of a former account that its unit no longer tells; of the others it has no rows."""
+    rows = db.execute("select position from message where account = ?", [account])
+    left = {place for (place,) in rows}
+    return (message for place, message in enumerate(messages_in(db, account)) if place in left)
+
+
+def _identity(message: Message, account: Account) -> tuple[str | None, ...]:
+    """What makes a message of an account another one than those before it.
+
+    What a unit said otherwise before, under the same id, is a message of its own.
+    """
+    if not account.is_former:
+        return (message.id,)
+    return message.id, message.content, message.tool.result if message.tool is not None else None
 
 
 def _time(message: Message) -> float:

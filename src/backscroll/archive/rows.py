@@ -8,11 +8,12 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, told_by
+from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, is_gone, told_by
 from backscroll.archive.activity import write_activity
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
 from backscroll.archive.figures import Figures
+from backscroll.archive.spending import write_spending
 from backscroll.archive.unindexed import found_by, note_changes
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.readers.times import iso
@@ -52,9 +53,12 @@ def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     agents = agents_of(db, session)
     told = told_by(accounts)
     closing = completed(accounts)
-    own, helpers = [one.number for one in told], [group[0].number for group in agents.values()]
+    own = [one.number for one in told]
+    helpers = [[one.number for one in told_by(group)] for group in agents.values()]
     figures = Figures(db, own, helpers)
-    write_activity(db, (*own, *helpers))
+    for group in (own, *helpers):
+        write_activity(db, group)
+        write_spending(db, group)
     started, started_source = _started(closing, figures, accounts)
     updated = max(filter(None, (closing.updated_at, figures.last_at)), default=started)
     preview = next((account.preview for account in accounts if account.preview), None)
@@ -107,7 +111,7 @@ def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
         "agent_ids": _json(_agent_ids(agents, inlined)),
         "completeness": closing.completeness,
         "visibility": closing.visibility,
-        "is_gone": all(one.is_gone for one in told),
+        "is_gone": is_gone(told),
     }
     _replace(db, "conversations", values)
     _write_agents(db, session, agents, told, inlined)
@@ -208,7 +212,7 @@ def _write_agents(
     for agent_id, group in agents.items():
         closing = completed(group)
         own = next((agent for agent in closing.agents if agent.agent_id == agent_id), None)
-        figures = Figures(db, [group[0].number])
+        figures = Figures(db, [one.number for one in told_by(group)])
         link = db.execute(
             "select tool_call_id, evidence from link where agent_id = ?"
             " order by strength, tool_call_id limit 1",
@@ -225,7 +229,7 @@ def _write_agents(
             "message_count": group[0].messages,
             "completeness": closing.completeness,
             "visibility": closing.visibility,
-            "is_gone": group[0].is_gone,
+            "is_gone": is_gone(told_by(group)),
         }
         if link is not None:
             values |= {"tool_call_id": link[0], "evidence": link[1]}
@@ -272,7 +276,8 @@ def _insert_agent(
 def _count_inlined(db: sqlite3.Connection, told: list[Account], agent_id: str) -> int:
     return sum(
         db.execute(
-            "select count(*) from message where account = ? and agent_id = ? and is_active",
+            "select count(*) from message where account = ? and is_active"
+            " and agent_id = (select number from word where text = ?)",
             [account.number, agent_id],
         ).fetchone()[0]
         for account in told

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from backscroll.archive.bases import release_accounts
 from backscroll.archive.bodies import compress, decompress
 from backscroll.model import Mark, Problem, Tally, Unit
 
@@ -27,11 +26,11 @@ __all__ = [
     "register",
     "retry",
     "set_aside",
-    "settle_former",
     "units_below",
 ]
 
 _FEW = 500  # paths that are asked for one by one
+_TORN = "(unreadable)"  # what a line that is cut off is counted as
 
 
 class Known(msgspec.Struct):
@@ -137,41 +136,24 @@ def set_aside(db: sqlite3.Connection, number: int) -> None:
 
 
 def mend_tail(db: sqlite3.Connection, number: int) -> None:
-    """Before more of a unit is told: a line that was cut off is read again."""
-    db.execute("delete from problem where unit = ? and reason like 'cut off at the end%'", [number])
+    """Before more of a unit is told: a line that was cut off is read again, and not counted twice."""
+    torn = db.execute(
+        "delete from problem where unit = ? and reason like 'cut off at the end%'", [number]
+    ).rowcount
+    if torn:
+        counts = _earlier(db, number)
+        counts.records -= torn
+        counts.problems -= torn
+        counts.kinds[_TORN] = counts.kinds.get(_TORN, torn) - torn
+        if not counts.kinds[_TORN]:
+            del counts.kinds[_TORN]
+        db.execute("update unit set tally = ? where number = ?", [_counts(counts), number])
 
 
-def settle_former(db: sqlite3.Connection, number: int) -> int:
-    """After a unit was told anew: of what it told before, keep only what it no longer tells.
-
-    Returns how many messages vanished from it and were kept.
-    """
-    kept = 0
-    former = db.execute(
-        "select number, id, parent_id from account where unit = ? and is_former", [number]
-    ).fetchall()
-    for account, id_, parent in former:
-        new = db.execute(
-            "select number from account where unit = ? and id = ? and parent_id is ? and not is_former",
-            [number, id_, parent],
-        ).fetchone()
-        if new is not None:
-            db.execute(
-                "delete from message where account = ? and record in"
-                " (select record from message where account = ?)",
-                [account, new[0]],
-            )
-        left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
-        if left:
-            kept += left
-            db.execute("update message set is_active = 0 where account = ?", [account])
-            db.execute("update account set is_settled = 0 where number = ?", [account])
-            db.execute("delete from response where account = ?", [account])
-            db.execute("delete from edit where account = ?", [account])
-        else:
-            release_accounts(db, [account])
-            db.execute("delete from account where number = ?", [account])
-    return kept
+def _earlier(db: sqlite3.Connection, number: int) -> Tally:
+    """The account of a unit as it was last read."""
+    (counts,) = db.execute("select tally from unit where number = ?", [number]).fetchone()
+    return msgspec.json.decode(counts, type=Tally)
 
 
 def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> None:
@@ -183,11 +165,19 @@ def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> N
 
 
 def record(
-    db: sqlite3.Connection, number: int, unit: Unit, tally: Tally, *, event: str, is_retried: bool = False
+    db: sqlite3.Connection,
+    number: int,
+    unit: Unit,
+    tally: Tally,
+    *,
+    event: str,
+    is_appended: bool = False,
+    is_retried: bool = False,
 ) -> None:
     """Note that a unit was read, as the last step of its transaction."""
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
+    counts = _earlier(db, number).plus(tally) if is_appended else tally
     prefix = prefix_of(Path(unit.path), mark.offset) if mark is not None else None
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
@@ -204,7 +194,7 @@ def record(
             mark.line if mark else None,
             compress(mark.state) if mark else None,
             prefix,
-            _counts(tally),
+            _counts(counts),
             number,
         ],
     )
@@ -254,9 +244,13 @@ def _counts(tally: Tally) -> str:
 
 
 def prefix_of(path: Path, offset: int) -> bytes:
-    """A digest of how a file begins and of what lies before an offset: enough to notice a rewrite."""
+    """A digest of how a file begins, of what lies before an offset and of which file it is.
+
+    Enough to notice that one that has grown was rewritten or replaced.
+    """
     digest = blake2b(digest_size=16)
     with path.open("rb") as file:
+        digest.update(b"%d" % os.fstat(file.fileno()).st_ino)
         digest.update(file.read(min(4096, offset)))
         file.seek(max(0, offset - 4096))
         digest.update(file.read(min(4096, offset)))

@@ -197,4 +197,6 @@ def _usable_mark(archive: Archive, unit: Unit, known: Known | None) -> Mark | No
     mark = archive.mark_of(known)
     if mark is None or mark.offset > unit.size:
         return None
+    if unit.size == known.size and not archive.is_same(known, Path(unit.path)):
+        return None  # written to, and not at its end
     return mark if archive.still_begins(known, unit, mark) else None

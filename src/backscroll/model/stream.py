@@ -244,9 +244,25 @@ class Tally(Struct, kw_only=True):
             case "problems":
                 self.problems += number
 
+    def plus(self, later: "Tally") -> "Tally":
+        """The account of a unit that was read on, from the end of this one."""
+        return Tally(
+            records=self.records + later.records,
+            understood=self.understood + later.understood,
+            silent=self.silent + later.silent,
+            problems=self.problems + later.problems,
+            kinds=_added(self.kinds, later.kinds),
+            unknown=_added(self.unknown, later.unknown),
+            mark=later.mark,
+        )
+
     def meet(self, name: str, number: int = 1) -> None:
         """Note a type, family or version that nobody here knows."""
         self.unknown[name] = self.unknown.get(name, 0) + number
 
 
 Item: TypeAlias = Opening | Message | Answer | Spent | Naming | Link | Closing | Problem | Tally
+
+
+def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}

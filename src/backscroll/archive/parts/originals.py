@@ -10,6 +10,7 @@ from backscroll.model import Item, Row, SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.archive.retelling import Original
+    from backscroll.archive.units import Known
     from backscroll.model.resumption import Resumable
 
 __all__ = ["Originals"]
@@ -72,8 +73,8 @@ class Originals(Opened):
 
         return retelling.originals(self._db)
 
-    def is_same(self, original: "Original", file: Path) -> bool:
-        """Whether a file is, byte for byte, the kept one."""
+    def is_same(self, original: "Original | Known", file: Path) -> bool:
+        """Whether a file is, byte for byte, the one that is kept of a unit."""
         from backscroll.archive import retelling
 
         return retelling.is_same(self._db, original.number, file)

@@ -1,0 +1,81 @@
+"""What a unit told before it was told anew: of that, what it no longer tells is kept."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from backscroll.archive.bases import release_accounts
+from backscroll.archive.reading import messages_in
+from backscroll.model import Message
+
+__all__ = ["settle_former"]
+
+
+def settle_former(db: sqlite3.Connection, unit: int) -> int:
+    """After a unit was told anew: of what it told before, keep only what it no longer tells.
+
+    A session of which it tells nothing any more stays as if the unit had vanished. Returns how many messages
+    vanished from it and were kept.
+    """
+    kept = 0
+    former = db.execute(
+        "select number, id, parent_id, store from account where unit = ? and is_former", [unit]
+    ).fetchall()
+    for account, id_, parent, store in former:
+        new = db.execute(
+            "select number from account where unit = ? and id = ? and parent_id is ? and store = ?"
+            " and not is_former and messages > 0",
+            [unit, id_, parent, store],
+        ).fetchone()
+        if new is not None:
+            _forget_retold(db, account, new[0])
+        left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
+        if not left:
+            release_accounts(db, [account])
+            db.execute("delete from account where number = ?", [account])
+            continue
+        kept += left
+        db.execute("update account set is_settled = 0 where number = ?", [account])
+        if new is not None:
+            db.execute("update message set is_active = 0 where account = ?", [account])
+            db.execute("delete from response where account = ?", [account])
+            db.execute("delete from edit where account = ?", [account])
+    return kept
+
+
+def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
+    """Take from a former account the rows of the messages that the new one tells, at most with more text."""
+    rows = db.execute(
+        "select position, record from message where account = ? and record in"
+        " (select record from message where account = ?)",
+        [account, new],
+    )
+    records: dict[int, int] = dict(rows.fetchall())
+    if not records:
+        return
+    told = {hash(text) for message in messages_in(db, new) for text in _texts(message)}
+    gone = [
+        (account, place)
+        for place, message in enumerate(messages_in(db, account))
+        if place in records
+        and all(hash(text) in told or _is_told(db, new, records[place], text) for text in _texts(message))
+    ]
+    db.executemany("delete from message where account = ? and position = ?", gone)
+
+
+def _texts(message: Message) -> Iterator[str]:
+    """What a message says; the output of a call that was still running is not what came of it."""
+    if message.content.strip():
+        yield message.content.strip()
+    tool = message.tool
+    if tool is not None and tool.status == "completed" and tool.result and tool.result.strip():
+        yield tool.result.strip()
+
+
+def _is_told(db: sqlite3.Connection, account: int, record: int, text: str) -> bool:
+    """Whether an account's messages of a record hold a text."""
+    rows = db.execute("select position from message where account = ? and record = ?", [account, record])
+    for (place,) in rows.fetchall():
+        message = next(messages_in(db, account, place))
+        if text in message.content or text in ((message.tool and message.tool.result) or ""):
+            return True
+    return False

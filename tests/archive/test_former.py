@@ -1,0 +1,154 @@
+"""What a unit told before it was rewritten, and what two files of one session hold both."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backscroll.model import Message
+from backscroll.testing.claude_code import Transcript, calls
+from tests.archive.keeping import Kept
+from tests.archive.kept import change, home_with
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "root").mkdir()
+    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+
+
+def said(messages: list[Message]) -> list[tuple[str, bool]]:
+    return [(message.content, message.is_active) for message in messages]
+
+
+def typed(root: Path, session: str, words: str) -> None:
+    line = {"display": words, "pastedContents": {}, "timestamp": 1_760_000_000_000, "sessionId": session}
+    (root / "history.jsonl").write_text(json.dumps(line | {"project": "/home/zoe/ferry"}) + "\n", "utf-8")
+
+
+def test_a_session_whose_file_was_emptied_is_told_as_it_was(kept: Kept) -> None:
+    path = Transcript().user("where is the quay?").assistant("behind the dike").write(kept.root)
+    typed(kept.root, path.stem, "where is the quay?")
+    kept.sync()
+    before, told = kept.summaries()[0], kept.messages(path.stem)
+    whole = path.read_bytes()
+    path.write_bytes(b"")
+    kept.sync()
+    (after,) = kept.summaries()
+    assert kept.messages(path.stem) == told
+    assert (after.message_count, after.total_tokens) == (2, before.total_tokens)
+    assert after.is_gone
+    assert kept.archive.ledger(None).fates[0].what == "overwritten"
+    path.write_bytes(whole)
+    kept.sync()
+    (again,) = kept.summaries()
+    assert kept.messages(path.stem) == told
+    assert (again.message_count, again.total_tokens, again.is_gone) == (2, before.total_tokens, False)
+    assert kept.archive.verify() == []
+
+
+def test_what_a_record_said_before_it_was_changed_stays(kept: Kept) -> None:
+    path = Transcript().user("where is the quay?").assistant("behind the dike").write(kept.root)
+    kept.sync()
+    path.write_text(path.read_text("utf-8").replace("behind the dike", "[removed]"), "utf-8")
+    kept.sync()
+    assert said(kept.messages(path.stem)) == [
+        ("where is the quay?", True),
+        ("[removed]", True),
+        ("behind the dike", False),
+    ]
+    assert kept.summaries()[0].message_count == 2
+
+
+def test_a_record_that_says_more_takes_the_place_of_what_it_said(kept: Kept) -> None:
+    path = Transcript().user("where is the quay?").assistant("behind the dike").write(kept.root)
+    kept.sync()
+    path.write_text(path.read_text("utf-8").replace("behind the dike", "It is behind the dike."), "utf-8")
+    kept.sync()
+    assert said(kept.messages(path.stem)) == [("where is the quay?", True), ("It is behind the dike.", True)]
+
+
+def test_what_a_bubble_said_before_it_was_changed_stays(tmp_path: Path) -> None:
+    home, kept, composer = home_with(tmp_path)
+    other = "replace(value, 'Rounding now happens once.', 'Never mind.')"
+    query = f"insert into cursorDiskKV select key, {other} from cursorDiskKV where key = ?"  # noqa: S608
+    change(home, query, composer.bubble_key(1))
+    kept.sync()
+    told = said(kept.messages(composer.id))
+    assert ("Rounding now happens once.", False) in told
+    assert ("Never mind.", True) in told
+
+
+def test_a_session_that_lies_in_two_folders_counts_once(kept: Kept) -> None:
+    transcript = (
+        Transcript(cwd="/home/zoe/ferry")
+        .user("look")
+        .run(calls.edit("/a.py", "one", "two", original="one\n"))
+    )
+    transcript.delegate("look at the quay", "it is wet", calls=[calls.bash("tide", "low")])
+    path = transcript.write(kept.root)
+    kept.sync()
+    once = {one.ref: one for one in kept.summaries()}
+    shutil.copytree(path.parent, kept.root / "projects" / "-copied")
+    kept.sync()
+    twice = {one.ref: one for one in kept.summaries()}
+    for ref, one in once.items():
+        for name in ("message_count", "interaction_count", "total_tokens", "total_changes"):
+            assert getattr(twice[ref], name) == getattr(one, name), (ref, name)
+    tools = "select tool_sequence, acceptance_decisions from conversations"
+    (sequence, decisions) = kept.archive._db.execute(tools).fetchone()
+    assert len(json.loads(sequence)) == 2
+    assert len(json.loads(decisions)) <= 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_folders_of_a_session_tell_the_same_in_either_order(order: int, kept: Kept) -> None:
+    path = Transcript(cwd="/home/zoe/ferry").user("look").assistant("seen").write(kept.root)
+    other = kept.root / "projects" / "-another" / path.name
+    other.parent.mkdir()
+    places = [path, other][::order]
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.unlink()
+    for place in places:
+        place.write_text("".join(lines).replace("seen", f"seen in {place.parent.name}"), "utf-8")
+        kept.sync()
+    assert said(kept.messages(path.stem))[1] == (f"seen in {other.parent.name}", True)
+
+
+def test_a_file_that_was_replaced_or_changed_within_is_read_anew(kept: Kept, tmp_path: Path) -> None:
+    transcript = Transcript()
+    for number in range(40):
+        transcript.user(f"question {number} {'word ' * 40}").assistant(f"answer <{number:02}> {'word ' * 40}")
+    path = transcript.write(kept.root)
+    kept.sync()
+    replaced = tmp_path / "replaced.jsonl"
+    replaced.write_bytes(path.read_bytes().replace(b"<20>", b"[20]") + b"\n")
+    replaced.replace(path)
+    assert kept.sync().rewritten == 1
+    told = [words.split(" word")[0] for words, is_active in said(kept.messages(path.stem)) if is_active]
+    assert "answer [20]" in told
+    assert "answer <20>" not in told
+    with path.open("r+b") as file:
+        file.seek(path.read_bytes().index(b"<30>"))
+        file.write(b"[30]")
+    assert kept.sync().rewritten == 1
+    (summary,) = kept.summaries()
+    assert summary.message_count == 80
+    assert len(kept.messages(path.stem)) == 82
+
+
+def test_the_account_of_a_file_that_grew_is_that_of_the_whole_file(kept: Kept, tmp_path: Path) -> None:
+    path = Transcript().user("one").run(calls.bash("ls", "a")).assistant("two").user("three").write(kept.root)
+    lines = path.read_bytes().splitlines(keepends=True)
+    tally = "select tally from unit"
+    for line in range(len(lines)):
+        path.write_bytes(b"".join(lines[:line]) + lines[line][:20])
+        kept.sync()
+    path.write_bytes(b"".join(lines))
+    kept.sync()
+    whole = Kept("claude-code", kept.root, tmp_path / "whole")
+    whole.sync()
+    expected = json.loads(whole.archive._db.execute(tally).fetchone()[0])
+    assert json.loads(kept.archive._db.execute(tally).fetchone()[0]) == expected
+    assert expected["records"] == len(lines)

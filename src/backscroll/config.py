@@ -52,6 +52,7 @@ class Settings(Struct, frozen=True):
     """What the file ``config.toml`` in the archive's folder says."""
 
     exclude: tuple[str, ...] = ()  # patterns of workspaces that are not to be kept
+    prices: Path | None = None  # a price table of one's own
     unknown: tuple[str, ...] = ()  # keys that nobody here knows
 
 
@@ -75,7 +76,14 @@ def settings(home: Path, machine: Machine) -> Settings:
     exclude = said.pop("exclude", [])
     if not isinstance(exclude, list) or not all(isinstance(one, str) and one for one in exclude):
         raise UsageError(f'{path}: exclude is a list of patterns, for example exclude = ["~/private/**"]')
-    return Settings(tuple(str(machine.expanded(one)) for one in exclude), tuple(sorted(said)))
+    prices = said.pop("prices", None)
+    if prices is not None and (not isinstance(prices, str) or not prices):
+        raise UsageError(f'{path}: prices is the path of a price table, for example prices = "prices.toml"')
+    return Settings(
+        exclude=tuple(str(machine.expanded(one)) for one in exclude),
+        prices=home / machine.expanded(prices) if prices is not None else None,
+        unknown=tuple(sorted(said)),
+    )
 
 
 class NamedRoot(Struct, frozen=True):

@@ -3,13 +3,14 @@
 import sqlite3
 from typing import NamedTuple
 
+from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter, condition
 from backscroll.model import STORES
 
 __all__ = ["CountedSession", "count_accounts"]
 
 _ACCOUNTS = (
-    "select id, platform, coalesce(parent_id, found_parent), is_agent, number, store, messages, is_former"
+    "select id, platform, coalesce(parent_id, found_parent), is_agent, number, store, messages"
     " from account where length(closing)"
 )
 
@@ -33,20 +34,24 @@ class _Told(NamedTuple):
     number: int
     store: str
     messages: int
-    is_former: bool
 
     @property
-    def rank(self) -> tuple[bool, bool, int]:
+    def rank(self) -> tuple[bool, int]:
         """As `accounts` ranks them, as far as it tells one store from another."""
-        return self.is_former, not self.messages, STORES.index(self.store)
+        return not self.messages, STORES.index(self.store)
 
 
-def count_accounts(db: sqlite3.Connection, wanted: Filter) -> dict[int, CountedSession]:
-    """The sessions that pass, by number; the accounts that make them up are noted in ``temp.counted``.
+def count_accounts(
+    db: sqlite3.Connection, wanted: Filter, only: Session | None = None
+) -> dict[int, CountedSession]:
+    """The sessions that pass, or that one, by number; ``temp.counted`` has the accounts they are made of.
 
     These are the same that a session's own figures are made of: see `accounts.told_by` and `rows`.
     """
     passing, values = condition(db, wanted)
+    if only is not None:
+        passing += " and external_id = :only and platform = :platform"
+        values |= {"only": only.id, "platform": only.platform}
     rows = db.execute(
         "select number, external_id, platform, source, workspace_path, title, first_message_preview"  # noqa: S608
         f" from conversations where {passing}",
@@ -63,14 +68,16 @@ def count_accounts(db: sqlite3.Connection, wanted: Filter) -> dict[int, CountedS
         session = numbers.get((told.parent if helper and told.parent else told.id, told.platform))
         if session is not None:
             groups.setdefault((session, helper), []).append(told)
-    found: list[tuple[int, int, bool]] = []
-    for (session, helper), some in groups.items():
+    found: list[tuple[int, int, bool, int | None]] = []
+    for place, ((session, helper), some) in enumerate(groups.items()):
         best = min(some, key=lambda one: one.rank)
-        found += [(one.number, session, helper is None) for one in some if one.store == best.store]
+        alike = [one.number for one in some if one.store == best.store]
+        team = place if len(alike) > 1 else None
+        found += [(number, session, helper is None, team) for number in alike]
     db.execute(
         "create temp table if not exists counted"
-        " (account integer primary key, session integer, is_own integer)"
+        " (account integer primary key, session integer, is_own integer, team integer)"
     )
     db.execute("delete from counted")
-    db.executemany("insert into counted values (?, ?, ?)", sorted(found))
+    db.executemany("insert into counted values (?, ?, ?, ?)", sorted(found))
     return sessions

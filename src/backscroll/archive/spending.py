@@ -4,16 +4,14 @@ import sqlite3
 from collections.abc import Iterable
 
 from backscroll.archive.activity import QUARTER, UNDATED
+from backscroll.model.statistics import PROMPT_SIZES
 
-__all__ = ["SIZES", "write_spending"]
-
-# Tokens of a prompt above which makers charge more, or may come to.
-SIZES = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 500_000)
+__all__ = ["write_spending"]
 
 # Each response once: is_copy says that another account made it first.
 _RESPONSES = (
     f"insert into spending select account, coalesce(at / {QUARTER}, {UNDATED}), coalesce(model, 0),"  # noqa: S608
-    f" coalesce(speed, 0), {' + '.join(f'(prompt > {size})' for size in SIZES)} as size, count(*),"
+    f" coalesce(speed, 0), {' + '.join(f'(prompt > {size})' for size in PROMPT_SIZES)} as size, count(*),"
     " sum(coalesce(input, 0)), sum(coalesce(output, 0)),"
     " sum(coalesce(cache_creation, 0) - coalesce(cache_creation_1h, 0)), sum(coalesce(cache_creation_1h, 0)),"
     " sum(coalesce(cache_read, 0)), sum(cost), max(is_at_least)"

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from backscroll.archive.activity import QUARTER, UNDATED
 from backscroll.archive.counted import CountedSession, count_accounts
+from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter
-from backscroll.archive.spending import SIZES
+from backscroll.archive.usage_records import usage_records
 from backscroll.archive.words import FIXED
+from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
 __all__ = ["Done", "EditedFile", "Kind", "Part", "Spent", "Statistics"]
 
@@ -18,7 +20,12 @@ _TOKENS = (
     " sum(s.cache_read), sum(s.cost), max(s.is_at_least)"
 )
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_SAID = "m.is_active and m.copied_from is null"
+# Files of one session may both hold a message, and it counts once; hardly any session has several.
+_SAID = (
+    "m.is_active and m.copied_from is null and (c.team is null or not exists (select 1 from message e"
+    " join temp.counted d on d.account = e.account and d.team = c.team and d.account < c.account"
+    " where e.record = m.record))"
+)
 
 
 class Done(NamedTuple):
@@ -87,9 +94,9 @@ class Statistics:
     A span begins and ends with a quarter of an hour. What has no time is in no span.
     """
 
-    def __init__(self, db: sqlite3.Connection, wanted: Filter) -> None:
+    def __init__(self, db: sqlite3.Connection, wanted: Filter, only: Session | None = None) -> None:
         self._db = db
-        self.sessions: dict[int, CountedSession] = count_accounts(db, wanted)
+        self.sessions: dict[int, CountedSession] = count_accounts(db, wanted, only)
         self._first = _quarter(wanted.since)
         self._last = _quarter(wanted.until)
 
@@ -132,10 +139,14 @@ class Statistics:
             kind = Kind(
                 words[model],
                 words[speed],
-                SIZES[size - 1] + 1 if size else 0,
+                PROMPT_SIZES[size - 1] + 1 if size else 0,
                 None if change is None else changes[change - 1] if change else _LONG_AGO,
             )
             yield Spent(number, at if at != UNDATED else None, kind, tuple(counts), cost, is_at_least)
+
+    def usage_records(self) -> Iterator[UsageRecord]:
+        """Every record that says what a response took, counted or not."""
+        return usage_records(self._db, self.sessions, self._first, self._last)
 
     def by_tool(self) -> Iterator[Part]:
         """What each tool did, by session."""

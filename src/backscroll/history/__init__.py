@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.history.continuing import Continuing
+from backscroll.history.counting import Counting
 from backscroll.history.exporting import Exporting
 from backscroll.history.keeping import Keeping
 from backscroll.history.noting import Noting
 from backscroll.history.reading import Reading
+from backscroll.history.recalling import Recalling
 from backscroll.history.syncing import Syncing
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 
-class History(Syncing, Keeping, Noting, Reading, Exporting, Continuing):
+class History(Syncing, Keeping, Noting, Reading, Exporting, Recalling, Continuing, Counting):
     """A person's history, wherever the tools have left it.
 
     With ``roots`` only these folders are read; otherwise every place where a tool keeps its history.

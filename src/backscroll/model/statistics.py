@@ -5,7 +5,24 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["By", "Consumption", "Report", "Sums", "Tokens", "Unpriced"]
+from backscroll.model.message import Origin
+
+__all__ = [
+    "PROMPT_SIZES",
+    "By",
+    "Charge",
+    "Consumption",
+    "Explanation",
+    "Fate",
+    "Report",
+    "Sums",
+    "Tokens",
+    "Unpriced",
+    "UsageRecord",
+]
+
+# Tokens of a prompt above which makers charge more, or may come to; what is spent is kept apart by them.
+PROMPT_SIZES = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 500_000)
 
 By = Literal["day", "week", "month", "source", "workspace", "model", "tool"]
 
@@ -96,3 +113,57 @@ class Report(Struct, frozen=True, kw_only=True):
     until: datetime | None
     timeline: tuple[tuple[str, int], ...]  # messages by day, week or month: as many as fit a line
     undated_messages: int  # among those counted
+
+
+# What became of a usage record: it counts, or why it does not.
+Fate = Literal[
+    "counted",
+    "stream duplicate",  # another record of the same response
+    "replay",  # a resumed session repeats it
+    "fork prefix",  # a forked session repeats it
+    "subagent copy",  # the session and its subagent both have it
+    "other account",  # the session is told by a better store
+]
+
+
+class UsageRecord(Struct, frozen=True, kw_only=True):
+    """A record that says what a response took, and what became of it in the figures."""
+
+    session_ref: str
+    agent_id: str | None  # of a subagent with a file of its own
+    response_id: str | None
+    origin: Origin | None  # None where only a record without a message said it
+    at: datetime | None
+    model: str | None
+    speed: str | None
+    tokens: Tokens
+    reported_usd: float | None
+    is_at_least: bool
+    fate: Fate
+    reason: str
+
+
+class Charge(Struct, frozen=True, kw_only=True):
+    """The arithmetic of what is charged alike: so many tokens of a kind, at so many dollars a million."""
+
+    model: str | None
+    speed: str | None
+    is_long: bool  # the prompts were above the size from which a model costs more
+    responses: int
+    tokens: Tokens
+    lines: tuple[
+        tuple[str, int, float, float], ...
+    ]  # kind, tokens, dollars a million, dollars; () without a price
+    usd: float | None
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """How the tokens and the cost of a session, or of a day, come about."""
+
+    what: str
+    records: tuple[UsageRecord, ...]
+    charges: tuple[Charge, ...]
+    tokens: Tokens
+    usd: float | None
+    prices_checked: date
+    zone: str

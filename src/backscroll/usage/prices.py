@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.errors import UsageError
+from backscroll.model.statistics import PROMPT_SIZES
 from backscroll.usage.names import plain_name, qualifiers_of
 
 __all__ = ["Price", "PriceTable", "built_in", "with_own"]
@@ -49,11 +50,6 @@ class PriceTable:
 
     def __contains__(self, model: str) -> bool:
         return self.find(model, None, None) is not None
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """The prompt sizes above which some model costs more."""
-        return tuple(sorted({one.long_over for one in self._every() if one.long_over is not None}))
 
     @property
     def changes(self) -> tuple[datetime, ...]:
@@ -169,6 +165,9 @@ def _price(entry: dict[str, Any], what: str) -> Price:
         raise UsageError(
             f"{what}: long is written like long = {{ over = 200_000, input = 2.0, output = 1.5 }}"
         )
+    if long and long["over"] not in PROMPT_SIZES:
+        sizes = ", ".join(map(str, PROMPT_SIZES))
+        raise UsageError(f"{what}: long.over is one of {sizes}, not {long['over']}")
     return Price(
         **rates,
         since=since,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from backscroll.archive import nesting, passages, reading
+from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.parts.opened import Opened
 from backscroll.archive.passages import Passage, Place
@@ -13,6 +14,7 @@ from backscroll.model import Message, SessionSummary
 if TYPE_CHECKING:
     from backscroll.archive.names import Kind, Named
     from backscroll.archive.records import Records
+    from backscroll.archive.statistics import Statistics
 
 __all__ = ["Telling"]
 
@@ -106,6 +108,12 @@ class Telling(Opened):
         from backscroll.archive.names import sessions_beginning
 
         return sessions_beginning(self._db, start, source=source, limit=limit)
+
+    def statistics(self, wanted: Filter, only: Session | None = None) -> "Statistics":
+        """The figures of the sessions that pass, or of that one of them."""
+        from backscroll.archive.statistics import Statistics
+
+        return Statistics(self._db, wanted, only)
 
     def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
         """Which account tells of a session, if only one does, and how many messages there are."""

@@ -1,0 +1,75 @@
+"""How a sum of tokens and its cost come about: record by record, and the arithmetic."""
+
+from datetime import datetime, tzinfo
+
+from msgspec.structs import replace
+
+from backscroll.archive.statistics import Statistics
+from backscroll.figures.days import zone_name
+from backscroll.model.statistics import Charge, Consumption, Explanation, Tokens, UsageRecord
+from backscroll.usage.costs import cost_of
+from backscroll.usage.prices import PriceTable
+
+__all__ = ["explain"]
+
+
+def explain(counted: Statistics, prices: PriceTable, what: str, *, zone: tzinfo | None = None) -> Explanation:
+    """Every usage record of what was counted, and what those that count cost together."""
+    records = tuple(counted.usage_records())
+    alike: dict[tuple[str | None, str | None, bool, datetime | None], Consumption] = {}
+    tokens = Tokens()
+    for record in records:
+        if record.fate != "counted":
+            continue
+        tokens += record.tokens
+        one = _consumption(record, prices)
+        key = one.model, one.speed, _is_long(one, prices), one.at
+        known = alike.get(key)
+        if known is not None:
+            one = replace(known, responses=known.responses + 1, tokens=known.tokens + one.tokens)
+        alike[key] = one
+    charges = tuple(_charge(one, is_long=is_long, prices=prices) for (_, _, is_long, _), one in alike.items())
+    known_costs = [charge.usd for charge in charges if charge.usd is not None]
+    return Explanation(
+        what=what,
+        records=records,
+        charges=charges,
+        tokens=tokens,
+        usd=sum(known_costs) if known_costs else None,
+        prices_checked=prices.checked,
+        zone=zone_name(zone),
+    )
+
+
+def _consumption(record: UsageRecord, prices: PriceTable) -> Consumption:
+    """A record as it is charged: prices tell moments apart only by their changes."""
+    past = [change for change in prices.changes if record.at is not None and change <= record.at]
+    long_ago = datetime.min.replace(tzinfo=prices.changes[0].tzinfo) if prices.changes else None
+    tokens = record.tokens
+    return Consumption(
+        model=record.model,
+        speed=record.speed,
+        at=None if record.at is None else past[-1] if past else long_ago,
+        prompt=tokens.input + tokens.cache_write + tokens.cache_write_1h + tokens.cache_read,
+        tokens=tokens,
+    )
+
+
+def _is_long(one: Consumption, prices: PriceTable) -> bool:
+    found = prices.find(one.model, one.speed, one.at) if one.model else None
+    over = found[0].long_over if found is not None else None
+    return over is not None and one.prompt > over
+
+
+def _charge(one: Consumption, *, is_long: bool, prices: PriceTable) -> Charge:
+    cost = cost_of(one, prices)
+    lines = cost.lines if cost is not None else ()
+    return Charge(
+        model=one.model,
+        speed=one.speed,
+        is_long=is_long,
+        responses=one.responses,
+        tokens=one.tokens,
+        lines=tuple((line.kind, line.tokens, line.rate, line.usd) for line in lines if line.tokens),
+        usd=cost.usd if cost is not None else None,
+    )

@@ -1,0 +1,117 @@
+"""A year in one page."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+
+from msgspec.structs import replace
+
+from backscroll.archive import Archive, Filter
+from backscroll.archive.statistics import Done, Part, Statistics
+from backscroll.figures.days import local, zone_name
+from backscroll.figures.topics import topics_of
+from backscroll.figures.totals import add_up
+from backscroll.model.statistics import Sums
+from backscroll.model.year import Favourite, LongestSession, MostEdited, Streak, Year
+from backscroll.usage.prices import PriceTable
+
+__all__ = ["review"]
+
+_MANY = 10  # of what is ranked
+
+
+def review(
+    archive: Archive, wanted: Filter, year: int, prices: PriceTable, *, zone: tzinfo | None = None
+) -> Year:
+    """What happened within a year, in days of the zone or of this machine."""
+    since, until = _begin(year, zone), _begin(year + 1, zone)
+    counted = archive.statistics(replace(wanted, since=since, until=until))
+    by_month = add_up(counted, prices, by="month", zone=zone, since=since, until=until)
+    by_place = add_up(counted, prices, by="workspace", zone=zone, since=since, until=until)
+    done = [one for one in counted.done() if one.messages or one.subagent_messages]
+    days: Counter[date] = Counter()
+    hours, weekdays = [0] * 24, [0] * 7
+    for one in done:
+        at = local(one.quarter or 0, zone)
+        days[at.date()] += one.messages
+        hours[at.hour] += one.messages
+        weekdays[at.weekday()] += one.messages
+    active = sorted(day for day, messages in days.items() if messages)
+    known = {row.key: row for row in by_month.rows}
+    busiest = max(active, key=lambda day: (days[day], day), default=None)
+    names = [f"{year}-{month:02}" for month in range(1, 13)]
+    return Year(
+        year=year,
+        zone=zone_name(zone),
+        total=by_month.total,
+        months=tuple(known.get(name, Sums(key=name)) for name in names),
+        hours=tuple(hours),
+        weekdays=tuple(weekdays),
+        active_days=len(active),
+        busiest_day=(busiest, days[busiest]) if busiest is not None else None,
+        streak=_longest_streak(active),
+        longest_session=_longest_session(counted, done),
+        projects=_busiest(by_place.rows),
+        files=tuple(MostEdited(*one) for one in counted.edited_files(_MANY)),
+        tools=_favourites(counted.by_tool(), by_calls=True),
+        models=_favourites(counted.by_model(), by_calls=False),
+        topics=_topics(counted, {one.session for one in done}),
+        prices_checked=prices.checked,
+    )
+
+
+def _begin(year: int, zone: tzinfo | None) -> datetime:
+    if zone is None:
+        return datetime(year, 1, 1).astimezone()  # the machine's own midnight
+    return datetime(year, 1, 1, tzinfo=zone)
+
+
+def _longest_streak(days: Sequence[date]) -> Streak | None:
+    """The longest run of days, the latest of several; the days are in order."""
+    best: Streak | None = None
+    first: date | None = None
+    for place, day in enumerate(days):
+        if first is None or days[place - 1] + timedelta(days=1) != day:
+            first = day
+        length = (day - first).days + 1
+        if best is None or length >= best.days:
+            best = Streak(first, day, length)
+    return best
+
+
+def _longest_session(counted: Statistics, done: Iterable[Done]) -> LongestSession | None:
+    active: Counter[int] = Counter()
+    messages: Counter[int] = Counter()
+    for one in done:
+        active[one.session] += one.active
+        messages[one.session] += one.messages
+    if not active:
+        return None
+    number = max(active, key=lambda number: (active[number], messages[number], -number))
+    session = counted.sessions[number]
+    return LongestSession(
+        session.ref, session.title, session.workspace_path, active[number] / 1000, messages[number]
+    )
+
+
+def _busiest(rows: Iterable[Sums]) -> tuple[Sums, ...]:
+    """The workspaces with most messages; what belongs to none is no project."""
+    named = [row for row in rows if row.key is not None and row.messages]
+    return tuple(sorted(named, key=lambda row: (-(row.messages or 0), row.key or ""))[:_MANY])
+
+
+def _favourites(parts: Iterable[Part], *, by_calls: bool) -> tuple[Favourite, ...]:
+    counts: Counter[str] = Counter()
+    for part in parts:
+        if part.name is not None:
+            counts[part.name] += part.calls if by_calls else part.messages
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Favourite(name, count) for name, count in ranked[:_MANY] if count)
+
+
+def _topics(counted: Statistics, numbers: Iterable[int]) -> tuple[Favourite, ...]:
+    texts = []
+    for number in numbers:
+        session = counted.sessions[number]
+        texts.append("\n".join(dict.fromkeys(filter(None, (session.title, session.preview)))))
+    return tuple(Favourite(*topic) for topic in topics_of(texts, 2 * _MANY))

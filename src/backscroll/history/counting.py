@@ -1,0 +1,79 @@
+"""What sessions add up to: counts, tokens, costs, a year in review."""
+
+from datetime import datetime, timedelta, tzinfo
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from backscroll.errors import UsageError
+from backscroll.history.sessions import Sessions
+
+if TYPE_CHECKING:
+    from backscroll.archive import Filter
+    from backscroll.model.statistics import By, Explanation, Report
+    from backscroll.model.year import Year
+    from backscroll.usage.prices import PriceTable
+
+__all__ = ["Counting"]
+
+
+class Counting(Sessions):
+    """What sessions add up to: counts, tokens, costs, a year in review."""
+
+    @cached_property
+    def prices(self) -> "PriceTable":
+        """The price table, with what the settings' own file says in the place of its entries.
+
+        Raises `UsageError` when that file cannot be understood.
+        """
+        from backscroll.usage.prices import with_own
+
+        return with_own(self.settings.prices)
+
+    def stats(
+        self, wanted: "Filter | None" = None, *, by: "By | None" = None, zone: tzinfo | None = None
+    ) -> "Report":
+        """The figures of sessions; with ``since`` or ``until``, of what happened within.
+
+        Days are those of ``zone``, or of this machine. Every response counts once, where it was first made.
+        """
+        from backscroll.archive import Filter
+        from backscroll.figures.totals import add_up
+
+        wanted = wanted or Filter()
+        counted = self._archive.statistics(wanted)
+        return add_up(counted, self.prices, by=by, zone=zone, since=wanted.since, until=wanted.until)
+
+    def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> "Explanation":
+        """Every usage record of a session, counted or not and why, and the arithmetic of its cost."""
+        from backscroll.archive import Filter, Session
+        from backscroll.figures.explaining import explain
+
+        summary = self.find(ref)
+        if summary.parent_ref is not None:
+            raise UsageError(f"{summary.ref} is a subagent and counts in its session: {summary.parent_ref}")
+        only = Session(summary.platform, summary.id)
+        counted = self._archive.statistics(Filter(with_unlisted=True), only)
+        return explain(counted, self.prices, summary.ref, zone=zone)
+
+    def explain_day(
+        self, day: datetime, wanted: "Filter | None" = None, *, zone: tzinfo | None = None
+    ) -> "Explanation":
+        """The same of the day that begins at this moment, over the sessions that pass."""
+        from msgspec.structs import replace
+
+        from backscroll.archive import Filter
+        from backscroll.figures.explaining import explain
+
+        noon = day + timedelta(hours=36)  # of the day after, whose beginning is not always 24 hours later
+        until = noon.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        counted = self._archive.statistics(replace(wanted or Filter(), since=day, until=until))
+        return explain(counted, self.prices, day.astimezone(zone).strftime("%Y-%m-%d"), zone=zone)
+
+    def year_in_review(
+        self, year: int, wanted: "Filter | None" = None, *, zone: tzinfo | None = None
+    ) -> "Year":
+        """A year in one page: months, hours, topics, projects, the longest session, streaks, favourites."""
+        from backscroll.archive import Filter
+        from backscroll.figures.year import review
+
+        return review(self._archive, wanted or Filter(), year, self.prices, zone=zone)

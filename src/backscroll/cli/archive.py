@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.progress import Bar
 from backscroll.errors import UsageError
 from backscroll.render.documents import encoded
@@ -76,7 +77,7 @@ def verify(setup: Setup, as_json: bool) -> None:
 
 
 @command.command("extract")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.option(
     "-o",
     "--output",
@@ -108,7 +109,7 @@ def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
 
 
 @command.command("forget")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj

@@ -9,6 +9,7 @@ import click
 
 from backscroll.archive import Filter
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters
 from backscroll.cli.progress import Bar
 from backscroll.export.files import FORMATS, Format, write_one
@@ -24,7 +25,7 @@ _PLACES = 5  # of each secret that are named
 
 
 @click.command("export")
-@click.argument("refs", nargs=-1, metavar="[REF]...")
+@click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
 @click.option("--all", "every", is_flag=True, help="All sessions, or all that fit the options below.")
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), help="Default: by the name of PATH, else md."

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
 from backscroll.render.documents import encoded, secrets_document
@@ -18,7 +19,7 @@ _PLACES = 3  # of each that are named
 
 
 @click.command("secrets")
-@click.argument("refs", nargs=-1, metavar="[REF]...")
+@click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
 @click.option("--emails", is_flag=True, help="E-mail addresses as well.")
 @click.option("--paths", is_flag=True, help="Home folders, which tell a name, as well.")
 @filters

@@ -92,9 +92,9 @@ def command(
 
         backscroll show 1 --turn -1
     """
-    if as_json and (only or turns or message or raw):
+    if as_json and (only or turns or message is not None or raw):
         raise click.UsageError("--json tells every message; leave out --only, --turn, --message and --raw")
-    if turns and message:
+    if turns and message is not None:
         raise click.UsageError("--turn and --message both say where to begin; give one of them")
     # The shell asks this module what can be typed; what only a reader needs is not loaded for that.
     from backscroll.cli.transcript import show_messages, show_records
@@ -111,8 +111,8 @@ def command(
             for piece in json_pieces(summary, history.messages_of(summary)):
                 sys.stdout.buffer.write(piece.encode())
             return
-        start = history.find_message(summary, message) if message else 0
-        if message:
+        start = history.find_message(summary, message) if message is not None else 0
+        if message is not None:
             named = next(history.messages_of(summary, start), None)
             everything = everything or named is None or not is_shown(named)
         events = history.read_session(
@@ -123,7 +123,7 @@ def command(
             is_coloured=out.is_coloured,
             is_full=full,
             only=only,
-            unfolded=start if message else None,
+            unfolded=start if message is not None else None,
             with_agents=agents or full,
         )
         if raw:

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import bring_up_to_date
 from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall
@@ -19,7 +20,7 @@ _WIDTH = 160
 
 
 @click.command("tail")
-@click.argument("ref", required=False)
+@click.argument("ref", required=False, shell_complete=complete_refs)
 @click.option(
     "--lines",
     type=click.IntRange(min=0),

@@ -7,7 +7,7 @@ import click
 
 from backscroll.cli.screen import Screen
 from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.model import SessionSummary, record_of
 from backscroll.render.inert import one_line
 from backscroll.render.noted import added_lines
 from backscroll.render.terminal.records import record_lines
@@ -33,14 +33,16 @@ def show_records(
 
     def lines() -> Iterator[str]:
         nonlocal missing
-        told: set[tuple[str, str]] = set()
+        told: set[tuple[str, str, str]] = set()
         for event in events:
             if not isinstance(event, Said) or (view.only and event.message.role not in view.only):
                 continue
-            origin = (event.message.origin.path, event.message.origin.place)
-            if origin in told:
+            origin = event.message.origin
+            # A file that was rewritten may have had another record in the same line.
+            read = (origin.path, origin.place, record_of(event.message.id))
+            if read in told:
                 continue
-            told.add(origin)
+            told.add(read)
             record = records.of(event.message)
             if record is None:
                 missing += 1

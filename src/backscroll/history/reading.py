@@ -103,9 +103,11 @@ class Reading(Sessions):
 
 
 def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:
-    """The same turns counted from the beginning."""
+    """The same turns counted from the beginning; the last so many are all when there are not so many."""
     first, last = (turn + number + 1 if turn < 0 else turn for turn in turns)
-    if not 0 <= first <= last or first > number:
+    if turns[0] < 0 and turns[1] != turns[0]:
+        first = max(first, 1)
+    if (turns[0] < 0 and first < 1) or first > min(last, number):
         has = "one turn" if number == 1 else f"{number:,} turns"
         asked = str(turns[0]) if turns[0] == turns[1] else f"{turns[0]} to {turns[1]}"
         raise UsageError(f"there is no turn {asked}: the session has {has}")

@@ -8,7 +8,7 @@ from backscroll.render.facts import attachment_name, speaker, title_of
 from backscroll.render.inert import one_line
 from backscroll.render.terminal.amounts import short
 from backscroll.render.terminal.calls import call_lines
-from backscroll.render.terminal.columns import cells, wrapped
+from backscroll.render.terminal.columns import cells, cut, wrapped
 from backscroll.render.terminal.prose import prose_lines
 from backscroll.render.terminal.view import PLAIN_WIDTH, View
 from backscroll.render.turns import Begun, Ended, Event, Said
@@ -123,9 +123,7 @@ class _Transcript:
         notes += ["" if event.is_placed else "started at an unknown place", one_line(summary.ref, 100)]
         head = f"  ⤷ subagent  {title_of(summary)}"
         told = "".join(f" · {note}" for note in notes if note)
-        first, *more = _fitted(head, view)
-        yield view.ink("agent", first)
-        yield from (view.ink("agent", f"    {line}") for line in more)
+        yield view.ink("agent", cut(head, view.room))
         yield view.ink("dim", f"    {told.removeprefix(' · ')}")
         prompt = summary.first_message_preview or ""
         if prompt and not view.with_agents and one_line(prompt, 200) != one_line(summary.title or "", 200):

@@ -1,0 +1,56 @@
+"""Times and counts as short as people say them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.render.terminal.amounts import ago, short
+
+NOW = datetime(2026, 11, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (1249, "1.2k"),
+        (9949, "9.9k"),
+        (9951, "10k"),
+        (110_137, "110k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
+        (1_200_000, "1.2M"),
+        (3_400_000_000, "3.4G"),
+    ],
+)
+def test_a_count_is_short(number: int, told: str) -> None:
+    assert short(number) == told
+
+
+@given(st.integers(0, 10**14))
+def test_a_count_never_takes_more_than_four_characters(number: int) -> None:
+    assert len(short(number)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("age", "told"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(minutes=3), "3 min ago"),
+        (timedelta(hours=23), "23 h ago"),
+        (timedelta(days=6), "6 d ago"),
+        (timedelta(days=13), "1 w ago"),
+        (timedelta(days=400), "1 y ago"),
+    ],
+)
+def test_an_age_is_told_in_its_largest_unit(age: timedelta, told: str) -> None:
+    assert ago(NOW - age, NOW) == told
+
+
+def test_a_time_that_nobody_knows_is_unknown() -> None:
+    assert ago(None, NOW) == "unknown"

@@ -1,0 +1,113 @@
+"""A session in a terminal of 80 columns and as plain lines: a plain one, a hostile one, and two of the demo.
+
+``pytest tests/render/terminal/test_golden.py --update-golden`` writes the expected files anew; the diff is to
+be reviewed. In the files ␛ stands for the escape that a colour begins with.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.model import PaginatedResult, SessionSummary
+from backscroll.render.terminal.ink import Ink
+from backscroll.render.terminal.listing import column_lines, plain_lines
+from backscroll.render.terminal.transcript import head_lines, transcript_lines
+from backscroll.render.terminal.view import View
+from backscroll.testing import demo
+from tests.export.histories import write_hostile, write_plain
+
+GOLDEN = Path(__file__).parent / "golden"
+NOW = datetime(2026, 11, 12, 12, 0, tzinfo=UTC)
+SESSIONS = {
+    "plain": "5e551011-0000-4000-8000-0000000000aa",
+    "hostile": "5e551011-0000-4000-8000-0000000000bb",
+    "demo-clocks": "a4a9482e",
+    "demo-ruby": "0ac395fe",
+}
+VIEWS = {
+    "terminal": View(width=80, is_coloured=True),
+    "full": View(width=80, is_full=True, with_agents=True),
+    "lines": View(),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("terminal")
+
+
+@pytest.fixture(scope="module")
+def history(folder: Path) -> Iterator[History]:
+    write_plain(folder / "claude")
+    write_hostile(folder / "claude")
+    roots = demo.write(folder / "demo").roots
+    named = [NamedRoot("claude-code", folder / "claude")]
+    named += [NamedRoot(name, Path(root)) for name, root in roots.items()]
+    with History(roots=named, home=folder / "home") as history:
+        history.sync()
+        yield history
+
+
+@pytest.fixture(autouse=True)
+def _greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def told(history: History, name: str, view: View) -> str:
+    summary = history.find(SESSIONS[name])
+    events = history.read_session(summary, everything=view.is_full, with_agents=view.with_agents)
+    # Where the tests run makes paths longer or shorter, and with them what was sent.
+    head = head_lines(replace(summary, workspace_path="/home/zoe/ferry", total_tokens=123_456), view)
+    return "\n".join([*head, *transcript_lines(summary, events, view)]) + "\n"
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_is_shown_as_expected(
+    history: History, folder: Path, name: str, kind: str, update_golden: bool
+) -> None:
+    compare(told(history, name, VIEWS[kind]).replace(str(folder), "~"), f"{name}.{kind}.txt", update_golden)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_list_fits_the_terminal(history: History, width: int, update_golden: bool) -> None:
+    lines = list(column_lines(_settled(history), width=width, ink=Ink(is_coloured=False), now=NOW))
+    assert max(map(len, lines)) <= width
+    compare("\n".join(lines) + "\n", f"list.{width}.txt", update_golden)
+
+
+def test_a_list_elsewhere_is_plain_lines(history: History, update_golden: bool) -> None:
+    compare("\n".join(plain_lines(_settled(history))) + "\n", "list.lines.txt", update_golden)
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_nothing_of_a_hostile_session_reaches_the_terminal_but_text(history: History, kind: str) -> None:
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", told(history, "hostile", VIEWS[kind]))
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", shown)
+    assert "alert(1)" in shown
+    assert "owned" not in shown
+
+
+def _settled(history: History) -> PaginatedResult[SessionSummary]:
+    page = history.list_sessions()
+    data = tuple(replace(one, total_tokens=one.total_tokens and 123_456) for one in page.data)
+    return replace(page, data=data)
+
+
+def compare(shown: str, name: str, update_golden: bool) -> None:
+    expected = GOLDEN / name
+    shown = shown.replace("\x1b", "␛")
+    if update_golden:
+        expected.write_text(shown, encoding="utf-8", newline="\n")
+    assert shown == expected.read_text(encoding="utf-8")

@@ -87,6 +87,11 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ),
         ("As JSON:", "backscroll list --limit 1 --json", 100),
     ],
+    "handoff": [
+        ("", "backscroll handoff 0a3150fd", 100),
+        ("In as few words as fit:", "backscroll handoff f77d1fed --tokens 250", 100),
+    ],
+    "resume": [("What would be run:", "backscroll resume ed6cfe7f --print", 100)],
     "note": [
         ("", 'backscroll note 92d12695 "the numbers are in the second half"', 100),
         ("", "backscroll search second half --limit 1", 100),

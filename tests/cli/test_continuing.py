@@ -86,7 +86,8 @@ def test_what_would_be_run_can_be_printed_for_a_shell(desk: Desk) -> None:
     desk.workspace.mkdir()
     talk(desk).write(desk.claude)
     desk.install("claude")
-    assert desk.run("resume", ONE, "--print").out == f"cd '{desk.workspace}' && claude --resume {ONE}\n"
+    printed = desk.run("resume", ONE, "--print")
+    assert (printed.out, printed.err) == (f"cd '{desk.workspace}' && claude --resume {ONE}\n", "")
     told = json.loads(desk.run("resume", ONE, "--json").out)
     assert told["command"]["argv"] == ["claude", "--resume", ONE]
     assert (told["command"]["folder"], told["obstacle"]) == (str(desk.workspace), None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from backscroll.archive.names import Kind
     from backscroll.history import History
 
-__all__ = ["complete_names", "complete_refs", "complete_roles"]
+__all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
 
 _MOST = 100
 _TITLE = 60
@@ -44,6 +44,11 @@ def complete_names(
         return _asked(ctx, lambda history: _fitting(history.names_of(kind), typed))
 
     return complete
+
+
+def complete_tags(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Tags that sessions have."""
+    return _asked(ctx, lambda history: _fitting(history.tags(), typed.lstrip("#")))
 
 
 def complete_roles(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:

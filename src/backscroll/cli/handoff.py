@@ -5,6 +5,7 @@ import sys
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import bring_up_to_date, reading
 from backscroll.render.briefing import briefing_document, briefing_lines
 from backscroll.render.documents import encoded
@@ -14,7 +15,7 @@ __all__ = ["command"]
 
 
 @click.command("handoff")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.option(
     "--tokens", default=2000, show_default=True, type=click.IntRange(min=100), help="How long it may be."
 )

@@ -3,6 +3,7 @@
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.noting import as_json, change
 from backscroll.history import History
 from backscroll.model import SessionSummary
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command("note")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.argument("text", required=False)
 @click.option("--edit", type=int, metavar="N", help="Put TEXT in the place of note N.")
 @click.option("--delete", type=int, metavar="N", help="Delete note N.")

@@ -5,6 +5,7 @@ import sys
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.launching import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.continuing.resuming import in_shell
@@ -15,7 +16,7 @@ __all__ = ["command"]
 
 
 @click.command("open")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.argument("position", type=int, required=False)
 @click.option("--print", "only_print", is_flag=True, help="Print what would be run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and run nothing.")

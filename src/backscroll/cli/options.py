@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from backscroll.archive import Filter
-from backscroll.cli.completing import complete_names
+from backscroll.cli.completing import complete_names, complete_tags
 from backscroll.cli.progress import Bar
 from backscroll.errors import ArchiveError
 from backscroll.history import History
@@ -57,7 +57,12 @@ def _narrowed(command: F, *, since: str, until: str, branch: str) -> F:
             click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
             click.option("--gone", is_flag=True, help="Only sessions no longer in the tool's own store."),
             click.option(
-                "--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag; repeatable."
+                "--tag",
+                "tags",
+                multiple=True,
+                metavar="TAG",
+                shell_complete=complete_tags,
+                help="Only with this tag; repeatable.",
             ),
             click.option("--starred", is_flag=True, help="Only sessions with a star."),
         ]

@@ -3,13 +3,14 @@
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.noting import as_json, change
 
 __all__ = ["command"]
 
 
 @click.command("rename")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.argument("title", required=False)
 @click.option("--reset", is_flag=True, help="Show the tool's own title again.")
 @as_json

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.launching import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.continuing.resuming import Resumption, in_shell
@@ -18,7 +19,7 @@ __all__ = ["command"]
 
 
 @click.command("resume")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.option("--print", "only_print", is_flag=True, help="Print what would be run, and run nothing.")
 @click.option("--restore", is_flag=True, help="First put back the files that the tool has deleted.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and run nothing.")
@@ -49,8 +50,10 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
     if only_print:
         click.echo(inert(in_shell(found.command)))
         return
-    if found.obstacle is not None:
-        click.echo("The command would be:", err=True)
+    if found.obstacle is not None or not found.is_installed:
+        program = found.command.argv[0]
+        missing = "" if found.is_installed else f"{program} is not installed here, or not on the PATH. "
+        click.echo(f"{missing}The command would be:", err=True)
         click.echo(inert(in_shell(found.command)))
         sys.exit(1)
     launch(found.command)
@@ -82,5 +85,6 @@ def _document(found: Resumption) -> dict[str, Any]:
         "is_gone": found.session.is_gone,
         "command": command_document(found.command) if found.command is not None else None,
         "obstacle": found.obstacle,
+        "is_installed": found.is_installed,
         "restorable": msgspec.structs.asdict(found.returning) if found.returning is not None else None,
     }

@@ -3,13 +3,14 @@
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.noting import as_json, change
 
 __all__ = ["command"]
 
 
 @click.command("star")
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_refs)
 @click.option("--off", is_flag=True, help="Take the star away.")
 @as_json
 @click.pass_obj

@@ -3,14 +3,15 @@
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs, complete_tags
 from backscroll.cli.noting import as_json, change
 
 __all__ = ["command"]
 
 
 @click.command("untag")
-@click.argument("ref")
-@click.argument("tags", nargs=-1, required=True, metavar="TAG...")
+@click.argument("ref", shell_complete=complete_refs)
+@click.argument("tags", nargs=-1, required=True, metavar="TAG...", shell_complete=complete_tags)
 @as_json
 @click.pass_obj
 def command(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:

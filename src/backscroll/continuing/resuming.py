@@ -22,6 +22,7 @@ class Resumption(Struct, frozen=True):
     session: SessionSummary
     command: Command | None
     obstacle: str | None
+    is_installed: bool  # whether the program is on the PATH
     returning: Plan | None  # what would be put back, when the tool has deleted the session's files
 
 
@@ -29,16 +30,13 @@ def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> R
     """Ask the session's source how it is continued, and look whether that can be done here."""
     found = named(summary.source).resumption(archive.resumable(summary), machine)
     if isinstance(found, Refusal):
-        return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", None)
+        return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", False, None)
+    is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
     if summary.is_gone:
         returning = plan(archive, summary)
-        return Resumption(summary, found, _gone(summary, returning), returning)
-    if found.folder is not None and not Path(found.folder).exists():
-        return Resumption(summary, found, _moved(found.folder), None)
-    program = found.argv[0]
-    if shutil.which(program, path=machine.environ.get("PATH")) is None:
-        return Resumption(summary, found, f"{program} is not installed here, or not on the PATH", None)
-    return Resumption(summary, found, None, None)
+        return Resumption(summary, found, _gone(summary, returning), is_installed, returning)
+    is_moved = found.folder is not None and not Path(found.folder).exists()
+    return Resumption(summary, found, _moved(found.folder or "") if is_moved else None, is_installed, None)
 
 
 def _gone(summary: SessionSummary, returning: Plan) -> str:

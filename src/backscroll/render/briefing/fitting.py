@@ -9,7 +9,7 @@ from backscroll.render.inert import one_line
 __all__ = ["CHARACTERS", "fit"]
 
 CHARACTERS = 4  # that a token is taken for; no tokeniser is asked
-_SHORTEST = 60  # characters; less of a point is not worth saying
+_SHORTEST = 120  # characters; a point is not cut to less
 _MARK = 4  # what a point costs beside its words
 _LABEL = re.compile(r"^(?:You|Assistant|Then|Summary|Not answered(?: to the end)?): ")
 
@@ -26,11 +26,13 @@ def fit(candidates: Iterable[Candidate], room: int) -> tuple[Section, ...]:
             continue
         seen.add(said)
         heading = 0 if chosen[one.section] else len(SECTIONS[one.section]) + 6
-        width = min(one.longest, room - heading - _MARK)
-        text = one_line(one.text, max(width, 1))
-        if width < min(_SHORTEST, len(text)) or width < 2:
-            left_out[one.section] += 1
-            continue
+        left = room - heading - _MARK
+        text = one_line(one.text, one.longest)
+        if len(text) > left:
+            if left < _SHORTEST:
+                left_out[one.section] += 1
+                continue
+            text = one_line(one.text, left)
         room -= len(text) + heading + _MARK
         chosen[one.section].append((one.position, place, Point(text, one.position)))
     return tuple(

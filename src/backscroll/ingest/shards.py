@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from backscroll.archive import Archive, Barrier
+from backscroll.ingest.allocation import give_back_freed_memory
 from backscroll.model import Unit
 from backscroll.sources import named
 
@@ -84,6 +85,7 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
 
     from backscroll.readers.scratch import Scratch
 
+    give_back_freed_memory()
     cores = os.cpu_count() or 1
     with (
         Scratch() as folder,
@@ -132,6 +134,7 @@ def _serve() -> None:
     from multiprocessing import parent_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    give_back_freed_memory()
     parent = parent_process()
     assert parent is not None
 

@@ -1,0 +1,106 @@
+"""A session read from anywhere in it is the same as the whole of it, in every generation of every tool."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from backscroll.archive import Archive, Filter
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.model import SessionSummary
+from backscroll.render.turns import Begun, Ended, Said
+from backscroll.testing.claude_code import Transcript, calls
+from tests.histories import HISTORIES
+from tests.histories import History as Written
+
+
+@pytest.fixture(scope="module", params=HISTORIES, ids=repr)
+def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    written: Written = request.param
+    folder = tmp_path_factory.mktemp("talk")
+    root = written.write(folder / "root")
+    with History(roots=[NamedRoot(written.source_name, root)], home=folder / "home") as history:
+        history.sync()
+        yield history
+
+
+def sessions(history: History) -> list[SessionSummary]:
+    return history.every_session(Filter(with_subagents=True, with_unlisted=True))
+
+
+def archive_of(history: History) -> Archive:
+    return history._archive
+
+
+def test_what_is_said_is_the_same_from_every_position_on(history: History) -> None:
+    archive = archive_of(history)
+    for summary in sessions(history):
+        whole = [replace(message, usage=None) for message in archive.messages_of(summary)]
+        for start in {0, 1, len(whole) // 2, max(len(whole) - 1, 0)}:
+            some = archive.talk_of(summary, start)
+            assert [replace(message, usage=None) for message in some] == whole[start:]
+
+
+def test_turns_begin_where_a_reader_counts_them(history: History) -> None:
+    for summary in sessions(history):
+        agents = {agent.id for agent, _ in archive_of(history).agents_started(summary)}
+        prompts = archive_of(history).prompts_of(summary, agents)
+        depth, counted = 0, {}
+        for event in history.read_session(summary, everything=True):
+            match event:
+                case Begun():
+                    depth += 1
+                case Ended():
+                    depth -= 1
+                case Said() if not depth and event.message.role == "user" and event.message.is_active:
+                    counted[event.turn] = event.position
+        assert counted == dict(enumerate(prompts, start=1))
+
+
+def test_reading_from_a_turn_tells_what_the_whole_tells_of_it(history: History) -> None:
+    for summary in sessions(history):
+        whole = list(history.read_session(summary, with_agents=False))
+        turns = {event.turn for event in whole if isinstance(event, Said)}
+        for turn in turns - {0}:
+            alone = history.read_session(summary, with_agents=False, turns=(turn, turn))
+            said = [event for event in alone if isinstance(event, Said)]
+            assert said == [event for event in whole if isinstance(event, Said) and event.turn == turn]
+
+
+def test_every_message_is_found_by_its_id(history: History) -> None:
+    for summary in sessions(history):
+        known: dict[str, int] = {}
+        for position, message in enumerate(archive_of(history).messages_of(summary)):
+            known.setdefault(message.id, position)
+        for id_, position in known.items():
+            assert archive_of(history).position_of(summary, id_) == [(position, id_)]
+
+
+def test_a_message_has_the_record_that_it_was_read_from(history: History) -> None:
+    for summary in sessions(history):
+        records = history.records_of(summary)
+        for message in history.messages_of(summary):
+            record = records.of(message)
+            place = message.origin.place
+            if place.startswith("line ") and Path(message.origin.path).is_file():
+                lines = Path(message.origin.path).read_bytes().split(b"\n")
+                assert record == lines[int(place.removeprefix("line ")) - 1]
+            assert record is not None or not place.startswith(("bubbleId:", "composerData:"))
+
+
+def test_a_subagent_inside_a_session_is_counted_and_told_in_its_place(tmp_path: Path) -> None:
+    session = Transcript("5e551011-0000-4000-8000-0000000000ee", seed=2, version="1.0.90")
+    session.user("Go.").delegate(
+        "Where is it?", "In the shed.", calls=[calls.bash("ls", "shed")], layout="inline"
+    )
+    session.assistant("Found.").write(tmp_path / "root")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "root")], home=tmp_path / "home") as history:
+        history.sync()
+        [agent] = [one for one in sessions(history) if one.parent_ref is not None]
+        assert agent.message_count == len(list(history.messages_of(agent))) > 0
+        events = list(history.read_session(history.find("1")))
+        begun = next(place for place, event in enumerate(events) if isinstance(event, Begun))
+        assert isinstance(events[begun - 1], Said)
+        assert [event.message.content for event in events if isinstance(event, Said)][-1] == "Found."

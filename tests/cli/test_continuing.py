@@ -126,6 +126,16 @@ def test_a_subagent_is_continued_with_its_session(desk: Desk) -> None:
 # --- deleted by the tool ------------------------------------------------------------------------------------
 
 
+def register(desk: Desk) -> tuple[Path, dict[str, Any]]:
+    """Let this process be the one that holds the session, as far as the tool's registry tells."""
+    started = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    registry = desk.claude / "sessions" / f"{os.getpid()}.json"
+    registry.parent.mkdir(parents=True)
+    running = {"pid": os.getpid(), "procStart": started, "sessionId": ONE}
+    registry.write_text(json.dumps(running), encoding="utf-8")
+    return registry, running
+
+
 def deleted(desk: Desk) -> Path:
     """The file of a session that was read and then deleted."""
     path = talk(desk).write(desk.claude)
@@ -159,13 +169,38 @@ def test_a_deleted_session_is_put_back_byte_for_byte_and_continued(desk: Desk) -
     assert not json.loads(desk.run("list", "--json").out)["data"][0]["is_gone"]
 
 
+def test_the_files_of_subagents_are_put_back_with_the_session(desk: Desk) -> None:
+    talk(desk).delegate("Look around", "There are two ferries.").write(desk.claude)
+    before = {path: path.read_bytes() for path in desk.claude.rglob("*.jsonl")}
+    desk.run("sync")
+    shutil.rmtree(desk.claude / "projects")
+    assert "puts its 2 files back" in desk.run("resume", ONE).err
+    desk.install("claude")
+    desk.run("resume", ONE, "--restore")
+    assert {path: path.read_bytes() for path in desk.claude.rglob("*.jsonl")} == before
+
+
+def test_a_file_that_is_there_again_is_never_replaced(desk: Desk) -> None:
+    path = deleted(desk)
+    desk.run("sync")
+    path.write_text("something else\n", encoding="utf-8")
+    desk.run("resume", ONE, "--restore", "--no-sync")
+    assert path.read_text(encoding="utf-8") == "something else\n"
+
+
+def test_a_session_that_is_open_already_is_not_opened_twice(desk: Desk) -> None:
+    talk(desk).write(desk.claude)
+    desk.install("claude")
+    register(desk)
+    ran = desk.run("resume", ONE)
+    assert ran.code == 1
+    assert f"process {os.getpid()} has claude-code:{ONE} open already" in ran.err
+    assert not desk.record.exists()
+
+
 def test_nothing_is_put_back_while_the_tool_has_the_session_open(desk: Desk) -> None:
     path = deleted(desk)
-    started = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    registry = desk.claude / "sessions" / f"{os.getpid()}.json"
-    registry.parent.mkdir()
-    running = {"pid": os.getpid(), "procStart": started, "sessionId": ONE}
-    registry.write_text(json.dumps(running), encoding="utf-8")
+    registry, running = register(desk)
     ran = desk.run("resume", ONE, "--restore")
     assert (ran.code, path.exists()) == (1, False)
     assert f"process {os.getpid()} has the session open" in ran.err

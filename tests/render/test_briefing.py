@@ -137,6 +137,16 @@ def test_abandoned_branches_are_not_told(make: Make) -> None:
     assert "red" not in text
 
 
+def test_a_subagent_has_a_briefing_of_its_own(tmp_path: Path) -> None:
+    said = begun().delegate("Count the ferries.", "There are two ferries.")
+    said.write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        (agent,) = history.find(ONE).agent_ids
+        assert told(history.briefing(agent), "goal") == ["Count the ferries."]
+        assert "Count the ferries." not in told(history.briefing(ONE), "goal")
+
+
 @pytest.mark.parametrize("tokens", [100, 200, 400, 800])
 def test_a_briefing_keeps_to_its_budget_and_says_first_what_matters_most(make: Make, tokens: int) -> None:
     said = begun()
@@ -190,6 +200,8 @@ def test_prose_is_cut_into_sentences_and_code_is_left_out() -> None:
         ("It waits until noon.", False, False),
         ("It waits until noon.", True, True),
         ("Open the file.", False, False),
+        ("The tag is not set yet.", False, True),
+        ("I left out the rest.", True, False),
     ],
 )
 def test_what_sounds_open(sentence: str, is_last: bool, expected: bool) -> None:

@@ -1,6 +1,7 @@
 """Handing the terminal over to another program, or printing what would be run."""
 
 import os
+import shutil
 import subprocess
 import sys
 from typing import Any, NoReturn
@@ -34,7 +35,8 @@ def launch(command: Command) -> NoReturn:
     try:
         if os.name == "posix":
             os.execvpe(command.argv[0], command.argv, environ)
-        sys.exit(subprocess.run(command.argv, env=environ, check=False).returncode)
+        program = shutil.which(command.argv[0]) or command.argv[0]  # it may be a script with an ending
+        sys.exit(subprocess.run([program, *command.argv[1:]], env=environ, check=False).returncode)
     except FileNotFoundError:
         click.echo(f"{command.argv[0]} is not installed here, or not on the PATH. The command is:", err=True)
         click.echo(in_shell(command))

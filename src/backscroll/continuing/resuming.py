@@ -10,7 +10,7 @@ from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.continuing.returning import Plan, plan
 from backscroll.model import SessionSummary
-from backscroll.model.resumption import Command, Refusal
+from backscroll.model.resumption import Command, Refusal, Resumable
 from backscroll.sources import named
 
 __all__ = ["Resumption", "in_shell", "resumption"]
@@ -28,15 +28,25 @@ class Resumption(Struct, frozen=True):
 
 def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
     """Ask the session's source how it is continued, and look whether that can be done here."""
-    found = named(summary.source).resumption(archive.resumable(summary), machine)
+    resumable = archive.resumable(summary)
+    found = named(summary.source).resumption(resumable, machine)
     if isinstance(found, Refusal):
         return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", False, None)
     is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
     if summary.is_gone:
         returning = plan(archive, summary)
         return Resumption(summary, found, _gone(summary, returning), is_installed, returning)
+    if (pid := _held_by(resumable, summary)) is not None:
+        held = f"process {pid} has {summary.ref} open already; go on there, or close it first"
+        return Resumption(summary, found, held, is_installed, None)
     is_moved = found.folder is not None and not Path(found.folder).exists()
     return Resumption(summary, found, _moved(found.folder or "") if is_moved else None, is_installed, None)
+
+
+def _held_by(session: Resumable, summary: SessionSummary) -> int | None:
+    roots = {store.root for store in session.stores if store.source == summary.source and not store.is_gone}
+    held = (named(summary.source).held_by(Path(root), session.id) for root in sorted(roots))
+    return next((pid for pid in held if pid is not None), None)
 
 
 def _gone(summary: SessionSummary, returning: Plan) -> str:

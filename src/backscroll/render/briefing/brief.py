@@ -24,11 +24,12 @@ def brief(
 
     ``clean`` is given every text before any of it is chosen, and takes out what is not to be shown.
     """
+    own = summary.id if summary.parent_ref is not None else None  # a subagent's messages bear its id
     talk, work, tasks = Talk(clean), Work(summary.workspace_path), Tasks()
     end, is_stopped = 0, False
     for position, message in enumerate(messages):
         end = position + 1
-        if not message.is_active or message.is_sidechain or message.agent_id is not None:
+        if not message.is_active or message.agent_id not in (None, own) or (message.is_sidechain and not own):
             continue
         if message.role == "system" and message.kind not in ("compaction", "interruption"):
             continue

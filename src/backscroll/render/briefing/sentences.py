@@ -18,7 +18,8 @@ _SHORTEST = 3  # characters
 
 _OPEN = re.compile(
     r"\bopen(?:: | is | for | question)|\b(?:is|are|remains?|stays?|left) open\b|"
-    r"\b(?:todo|fixme|not yet|yet to|unresolved|undecided|follow[- ]?ups?|missing|untested|blocked|"
+    r"\bnot\b[^.;]{0,40}\byet\b|"
+    r"\b(?:todo|fixme|yet to|unresolved|undecided|follow[- ]?ups?|missing|untested|blocked|"
     r"(?:is|are|was|were|has been|have been) not (?:done|tested|committed|pushed|fixed|written|imported)|"
     r"still (?:has|have|needs?|carr\w+|fails?|missing|open|to)|remain(?:s|ing)|"
     r"some(?:one|body) (?:has|needs|must|should))\b|(?:^|\b)left: ",
@@ -26,8 +27,8 @@ _OPEN = re.compile(
 )
 # What may speak of something open when it is said at the end, and otherwise mostly does not.
 _MAYBE_OPEN = re.compile(
-    r"\b(?:open|left|still|unclear|unknown|pending|next(?: steps?)?|for later|there (?:is|are) no|needs? to|"
-    r"has to|have to|someone|until|unless|come back|waiting)\b",
+    r"\b(?:open|left(?! out| alone| behind)|still|unclear|unknown|pending|next(?: steps?)?|for later|"
+    r"there (?:is|are) no|needs? to|has to|have to|someone|until|unless|come back|waiting)\b",
     re.IGNORECASE,
 )
 _NOT_OPEN = re.compile(r"\b(?:nothing|none)\b[^.]*\b(?:left|open|missing|remains?)\b", re.IGNORECASE)

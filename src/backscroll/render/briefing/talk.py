@@ -11,7 +11,7 @@ from backscroll.render.briefing.value import Candidate, Name
 
 __all__ = ["Talk"]
 
-_TALK = (None, "queued")  # kinds of messages that are what somebody said
+_TALK = (None, "queued", "task")  # kinds of messages that are what somebody said
 _FIRST = 1200  # characters of the first request
 _MANY = 8  # sentences; of a longer message only some are decisions
 _MOST = 5  # sentences of one answer that are conclusions

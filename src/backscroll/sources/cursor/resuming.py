@@ -12,7 +12,7 @@ __all__ = ["resumption"]
 def resumption(session: Resumable, machine: Machine) -> Command:
     """Cursor on the workspace; no command of it opens a single conversation."""
     argv = ["cursor"]
-    store = next((one for one in session.stores if not one.is_gone), None)
+    store = next((one for one in session.stores if not one.is_gone and one.source == "cursor"), None)
     if store is not None and Path(store.root) not in roots(machine):
         argv += ["--user-data-dir", store.root]
     if session.folder is not None and session.authority:

@@ -24,6 +24,7 @@ class CountedSession(NamedTuple):
     workspace_path: str | None
     title: str | None
     preview: str | None
+    has_tokens: bool  # somebody counted them
 
 
 class _Told(NamedTuple):
@@ -53,14 +54,14 @@ def count_accounts(
         passing += " and external_id = :only and platform = :platform"
         values |= {"only": only.id, "platform": only.platform}
     rows = db.execute(
-        "select number, external_id, platform, source, workspace_path, title, first_message_preview"  # noqa: S608
-        f" from conversations where {passing}",
+        "select number, external_id, platform, source, workspace_path, title, first_message_preview,"  # noqa: S608
+        f" total_tokens is not null from conversations where {passing}",
         values,
     )
     sessions: dict[int, CountedSession] = {}
     numbers: dict[tuple[str, str], int] = {}
-    for number, id_, platform, source, path, title, preview in rows:
-        sessions[number] = CountedSession(number, f"{source}:{id_}", source, path, title, preview)
+    for number, id_, platform, *facts in rows:
+        sessions[number] = CountedSession(number, f"{facts[0]}:{id_}", *facts)
         numbers[id_, platform] = number
     groups: dict[tuple[int, str | None], list[_Told]] = {}
     for told in map(_Told._make, db.execute(_ACCOUNTS)):

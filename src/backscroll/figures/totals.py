@@ -50,6 +50,7 @@ def add_up(
     if is_place and since is None and until is None:
         for number in counted.sessions:
             rows[key(number, None)].sessions.add(number)
+    held = total.sessions if since is not None or until is not None else counted.sessions
     has_span = since is not None or until is not None
     return Report(
         by=by,
@@ -61,6 +62,7 @@ def add_up(
         since=since,
         until=until,
         timeline=_timeline(done, zone),
+        uncounted_sessions=sum(not counted.sessions[number].has_tokens for number in held),
         undated_messages=sum(one.messages for one in done if one.quarter is None),
     )
 

@@ -113,6 +113,7 @@ class Report(Struct, frozen=True, kw_only=True):
     until: datetime | None
     timeline: tuple[tuple[str, int], ...]  # messages by day, week or month: as many as fit a line
     undated_messages: int  # among those counted
+    uncounted_sessions: int  # of which nobody said how many tokens they took
 
 
 # What became of a usage record: it counts, or why it does not.

@@ -1,0 +1,1 @@
+"""Figures as lines of text, Markdown, JSON and CSV."""

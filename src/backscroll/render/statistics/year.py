@@ -1,0 +1,182 @@
+"""A year in review, as a page in a terminal and as Markdown."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from backscroll.model.statistics import Sums
+from backscroll.model.year import Favourite, Year
+from backscroll.render.inert import one_line
+from backscroll.render.quoting import code_span, plain
+from backscroll.render.statistics.amounts import cost, duration
+from backscroll.render.statistics.charts import bar
+from backscroll.render.terminal.amounts import short
+from backscroll.render.terminal.columns import padded
+from backscroll.render.terminal.ink import Ink
+
+__all__ = ["year_lines", "year_markdown"]
+
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_BAR = 30
+_NAME = 40
+
+
+def year_lines(year: Year, *, ink: Ink) -> Iterator[str]:
+    """The page in a terminal."""
+    yield ink("strong", f"{year.year} in review")
+    yield ""
+    yield from _facts(year)
+    if not year.active_days:
+        return
+    months = [row.messages or 0 for row in year.months]
+    yield from _bars("Months", _MONTHS, months, ink, [cost(row) for row in year.months])
+    yield from _bars("Weekdays", _WEEKDAYS, year.weekdays, ink)
+    yield from _bars("Hours", [f"{hour:02}" for hour in range(24)], year.hours, ink)
+    projects = [row.messages or 0 for row in year.projects]
+    names = [_end(row.key or "") for row in year.projects]
+    yield from _bars("Projects", names, projects, ink, [cost(row) for row in year.projects])
+    files = [f"{_end(one.path)}" for one in year.files]
+    lines = [f"+{short(one.added)} -{short(one.removed)}" for one in year.files]
+    yield from _bars("Files, by edits", files, [one.edits for one in year.files], ink, lines)
+    yield from _favourites("Tools, by calls", year.tools, ink)
+    yield from _favourites("Models, by messages", year.models, ink)
+    if year.topics:
+        yield ""
+        yield ink("title", "Topics")
+        yield ", ".join(f"{one_line(one.name, 60)} {one.count:,}" for one in year.topics)
+    yield ""
+    yield ink("dim", f"Days and hours are those of {year.zone}; bars are messages unless said otherwise.")
+
+
+def _facts(year: Year) -> Iterator[str]:
+    total = year.total
+    if not year.active_days:
+        yield "Nothing was said in this year."
+        return
+    tokens = f", {total.tokens.total:,} tokens" if total.tokens is not None else ""
+    priced = f", {cost(total)} at prices of {year.prices_checked}" if total.cost_usd is not None else ""
+    said = f"{total.prompts or 0:,} prompts, {total.messages or 0:,} messages"
+    yield f"{total.sessions:,} sessions, {said}{tokens}{priced}"
+    yield f"{duration(total.active_seconds or 0)} at work on {year.active_days:,} days"
+    lines = f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,} lines"
+    yield f"{lines}, {total.tool_calls or 0:,} tool calls"
+    if year.streak is not None and year.streak.days > 1:
+        yield f"{year.streak.days:,} days in a row, {year.streak.first} to {year.streak.last}"
+    if year.busiest_day is not None:
+        day, messages = year.busiest_day
+        yield f"Busiest day: {_WEEKDAYS[day.weekday()]}, {day}, with {messages:,} messages"
+    longest = year.longest_session
+    if longest is not None:
+        named = one_line(longest.title or longest.ref, 80)
+        yield f"Longest session: {named}, {duration(longest.active_seconds)} ({one_line(longest.ref, 80)})"
+
+
+def _end(path: str) -> str:
+    """A path, or its end where it is long."""
+    name = one_line(path, 300)
+    if len(name) <= _NAME:
+        return name
+    parts = PurePath(path).parts
+    end = one_line("/".join(parts[-2:]), 300)
+    return f"…/{end}" if len(end) + 2 <= _NAME else f"…{end[1 - _NAME :]}"
+
+
+def _favourites(title: str, some: Sequence[Favourite], ink: Ink) -> Iterator[str]:
+    names = [one_line(one.name, _NAME) for one in some]
+    return _bars(title, names, [one.count for one in some], ink)
+
+
+def _bars(
+    title: str, names: Sequence[str], values: Sequence[int], ink: Ink, beside: Sequence[str] = ()
+) -> Iterator[str]:
+    """A chart; rows of nothing before the first and after the last are left out."""
+    if not any(values):
+        return
+    yield ""
+    yield ink("title", title)
+    width = max(map(len, names))
+    digits = max(len(f"{value:,}") for value in values)
+    for place, (name, value) in enumerate(zip(names, values, strict=True)):
+        chart = padded(bar(value, max(values), _BAR), _BAR)
+        told = f"  {beside[place]}" if beside and beside[place] else ""
+        yield f"  {padded(name, width)}  {value:>{digits},}  {ink('place', chart)}{told}".rstrip()
+
+
+def year_markdown(year: Year) -> Iterator[str]:
+    """The page as Markdown."""
+    yield f"# {year.year} in review"
+    yield ""
+    for fact in _facts(year):
+        yield f"- {plain(fact)}"
+    if not year.active_days:
+        return
+    yield from _table(
+        "Months",
+        ("month", "sessions", "prompts", "messages", "active", "tokens", "cost"),
+        [(name, *_cells(row)) for name, row in zip(_MONTHS, year.months, strict=True)],
+    )
+    yield from _table(
+        "Weekdays",
+        ("day", "messages"),
+        [(name, f"{count:,}") for name, count in zip(_WEEKDAYS, year.weekdays, strict=True)],
+    )
+    yield from _table(
+        "Hours",
+        ("hour", "messages"),
+        [(f"{hour:02}", f"{count:,}") for hour, count in enumerate(year.hours) if count],
+    )
+    yield from _table(
+        "Projects",
+        ("workspace", "sessions", "prompts", "messages", "active", "tokens", "cost"),
+        [(_code(row.key or ""), *_cells(row)) for row in year.projects],
+    )
+    yield from _table(
+        "Files",
+        ("file", "edits", "added", "removed"),
+        [(_code(one.path), f"{one.edits:,}", f"{one.added:,}", f"{one.removed:,}") for one in year.files],
+    )
+    yield from _table("Tools", ("tool", "calls"), [(plain(one.name), f"{one.count:,}") for one in year.tools])
+    yield from _table(
+        "Models", ("model", "messages"), [(plain(one.name), f"{one.count:,}") for one in year.models]
+    )
+    yield from _table(
+        "Topics", ("topic", "sessions"), [(plain(one.name), f"{one.count:,}") for one in year.topics]
+    )
+    yield ""
+    yield plain(f"Days and hours are those of {year.zone}.")
+
+
+def _cells(row: Sums) -> tuple[str, ...]:
+    tokens = f"{row.tokens.total:,}" if row.tokens is not None else ""
+    active = duration(row.active_seconds) if row.active_seconds else ""
+    return f"{row.sessions:,}", f"{row.prompts or 0:,}", f"{row.messages or 0:,}", active, tokens, cost(row)
+
+
+def _code(text: str) -> str:
+    """A path in a table: there a bar must be escaped even within code."""
+    return code_span(text).replace("|", "\\|")
+
+
+def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * len(names)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"

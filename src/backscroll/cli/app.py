@@ -34,6 +34,7 @@ _COMMANDS = {
     "search": ("backscroll.cli.search", "Find the sessions where something was said."),
     "secrets": ("backscroll.cli.secrets", "List the keys and passwords in sessions, without showing them."),
     "show": ("backscroll.cli.show", "Show a session."),
+    "stats": ("backscroll.cli.stats", "Add up sessions, prompts, time, tokens, cost and more."),
     "tail": ("backscroll.cli.tail", "Follow a session while it is being held."),
     "tui": ("backscroll.cli.tui", "Look through everything in the terminal."),
     "watch": ("backscroll.cli.watch", "Keep the archive up to date while the tools write."),

@@ -22,6 +22,7 @@ _CUT = "…"
 # What another day, another machine or a longer path makes different: ages, sizes, durations, tokens.
 _VARIES = re.compile(
     r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )|[\d,]+(?= tokens)"
+    r"|\d[\d.]*[kM](?= tokens|  )"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
     r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="since": ")[^"]+|(?<="score": )[\d.]+',
     re.MULTILINE,
@@ -49,6 +50,7 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
             100,
         ),
     ],
+    "completion": [("", "backscroll completion fish", 100)],
     "demo": [("A folder that has something in it is left alone:", "backscroll demo ~/demo", 100)],
     "doctor": [
         ("", "backscroll doctor", 100),
@@ -96,6 +98,7 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("", 'backscroll note 92d12695 "the numbers are in the second half"', 100),
         ("", "backscroll search second half --limit 1", 100),
     ],
+    "recall": [("", "backscroll recall did we ever try asyncio for the poller --tokens 500", 100)],
     "rename": [("", 'backscroll rename 92d12695 "Which gauges are late"', 100)],
     "star": [("", "backscroll star 92d12695", 100), ("", "backscroll list --starred", 100)],
     "tag": [("", "backscroll tag 92d12695 gauges later", 100), ("", "backscroll list --tag gauges", 100)],
@@ -111,6 +114,10 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
     ],
     "show": [
         ("", "backscroll show ed6cfe7f", 100),
+        ("The last turn:", "backscroll show a4a9482e --turn -1", 100),
+        ("What was asked and answered:", "backscroll show a4a9482e --only user,assistant", 100),
+        ("A message unfolded, and what follows it:", "backscroll show a4a9482e --message 9", 24),
+        ("The records behind it:", "backscroll show a4a9482e --turn 1 --only user --raw", 100),
         ("As JSON, with every message:", "backscroll show 92d12695 --json", 60),
         ("A place in the list is a ref too:", "backscroll show 5", 3),
         ("What fits no session, or several, is said:", "backscroll show zzz", 100),

@@ -1,6 +1,7 @@
 """The screen as a whole: what stands where, which key does what."""
 
 import os
+from pathlib import Path
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -9,10 +10,11 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Footer, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
 from backscroll.index.query import Query
 from backscroll.tui.desk import Open
+from backscroll.tui.footer import Keys
 from backscroll.tui.keeping import Keeping
 from backscroll.tui.listing import Welcome
 from backscroll.tui.screens import Help
@@ -25,6 +27,7 @@ __all__ = ["Backscroll"]
 
 _THEMES = {"dark": "textual-dark", "light": "textual-light"}
 _PLACEHOLDER = "words · Enter keeps them · Esc goes back"
+_REST = 0.3  # seconds after which a sync begins, so that the first screen need not wait for it
 _LIGHT = {"7", "9", "10", "11", "12", "13", "14", "15"}  # backgrounds that are bright
 
 
@@ -32,32 +35,32 @@ class Backscroll(Keeping):
     """Sessions on the left, what was said on the right."""
 
     TITLE = "Backscroll"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-narrow"),
         (100, "-wide"),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "question('search')", "Search", key_display="/"),
+        Binding("slash", "question('search')", "Search"),
         Binding("f", "question('filter')", "Filter"),
         Binding("n", "next(1)", "Next"),
-        Binding("N", "next(-1)", "Match before", show=False),
+        Binding("N", "next(-1)", "Match before"),
         Binding("r", "resume", "Resume"),
         Binding("e", "export", "Export"),
         Binding("y", "copy", "Copy"),
         Binding("s", "star", "Star"),
         Binding("t", "tag", "Tag"),
-        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("question_mark", "help", "Help"),
         Binding("q", "quit", "Quit"),
         Binding("w", "pick('workspace')", "Workspace"),
         Binding("S", "pick('source')", "Source"),
         Binding("o", "order", "Order"),
-        Binding("asterisk", "starred", "Starred", show=False),
-        Binding("Y", "copy_ref", "Copy ref", show=False),
-        Binding("D", "theme", "Light or dark", show=False),
-        Binding("escape", "step_back", "Back", show=False),
-        Binding("tab", "switch", "Other side", show=False, priority=True),
+        Binding("asterisk", "starred", "Starred"),
+        Binding("Y", "copy_ref", "Copy ref"),
+        Binding("D", "theme", "Light or dark"),
+        Binding("escape", "step_back", "Back"),
+        Binding("tab", "switch", "Other side", priority=True),
     ]
 
     def __init__(
@@ -84,16 +87,18 @@ class Backscroll(Keeping):
         with Horizontal(id="panes"):
             yield SessionList()
             yield Transcript()
-        yield Footer(show_command_palette=False, compact=True)
+        yield Keys(id="keys")
 
     def on_mount(self) -> None:
-        self.theme = _THEMES[self._first_theme or _brightness()]
+        wanted = _THEMES[self._first_theme or _brightness()]
+        if self.theme != wanted:
+            self.theme = wanted
         self.sessions.focus()
         self.first_list()
         if self.words:
             self.search()
         if self._syncs:
-            self.call_after_refresh(self.start_sync)
+            self.set_timer(_REST, self.start_sync)
 
     # --- back and forth -----------------------------------------------------------------------------------
 
@@ -153,6 +158,18 @@ class Backscroll(Keeping):
         told = Text(left, no_wrap=True)
         told.append(gap + right)
         self.query_one("#status", Static).update(told)
+
+    def on_descendant_focus(self) -> None:
+        self.tell_keys()
+
+    def on_resize(self) -> None:
+        self.tell_keys()
+        self.tell_state()
+
+    def tell_keys(self) -> None:
+        """Show the keys of where somebody is."""
+        where = "line" if self.line.has_focus else "transcript" if self.transcript.has_focus else "sessions"
+        self.query_one(Keys).tell(where, self.size.width)
 
     def _what(self) -> str:
         narrowed = self.narrowing.named

@@ -1,11 +1,12 @@
 """A session as blocks to read: prompts and answers open, calls, thinking and subagents folded to a line."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
 
-from backscroll.model import Message, SessionSummary
+from backscroll.model import Edit, Message, SessionSummary
 from backscroll.render.calls import argument_lines, describe, outcome
 from backscroll.render.diffs import diff_lines
 from backscroll.render.facts import attachment_name, facts, moment, speaker, title_of
@@ -139,7 +140,7 @@ def _body(message: Message) -> Iterator[tuple[str, Tone]]:
     if message.content.strip():
         yield from _prose(message.content, plain)
     if tool is not None:
-        changed = [line for edit in tool.edits for line in diff_lines(edit)]
+        changed = [line for edit in tool.edits for line in _diff(edit, is_only=len(tool.edits) == 1)]
         yield from ((_flat(line), _diff_tone(line)) for line in changed)
         if not changed:
             yield from ((_flat(line), "plain") for line in argument_lines(tool))
@@ -170,6 +171,11 @@ def _prose(text: str, plain: Tone) -> Iterator[tuple[str, Tone]]:
 
 def _flat(line: str) -> str:
     return line.expandtabs(4) if "\t" in line else line
+
+
+def _diff(edit: Edit, *, is_only: bool) -> Iterator[str]:
+    """The lines of an edit; the name of the file only where there are several, as the head has the one."""
+    return islice(diff_lines(edit), 2 if is_only else 0, None)
 
 
 def _diff_tone(line: str) -> Tone:

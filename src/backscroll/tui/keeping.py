@@ -5,17 +5,19 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from backscroll.continuing.resuming import Resumption, in_shell
-from backscroll.export.files import FORMATS, Format, write_one
-from backscroll.export.names import file_names
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.tui.clipboard import copy
 from backscroll.tui.listing import Listing
 from backscroll.tui.screens import Ask
+
+if TYPE_CHECKING:
+    from backscroll.continuing.resuming import Resumption
+    from backscroll.export.files import Format
 
 __all__ = ["Keeping"]
 
@@ -26,6 +28,7 @@ class Keeping(Listing):
     """An app that does things with the session that is chosen."""
 
     sync_state = ""  # how far a sync has come, or how it ended
+    is_watching = False  # what was there is read, and what comes is
     _last_beat = 0.0
 
     # --- up to date ---------------------------------------------------------------------------------------
@@ -57,6 +60,7 @@ class Keeping(Listing):
             self.tell(lambda: self._state(share))
 
     def _synced(self, ended: str) -> None:
+        self.is_watching = True
         self._state(ended)
         self.relist()
 
@@ -106,7 +110,9 @@ class Keeping(Listing):
         if (summary := self.chosen) is not None:
             self.ask("list", lambda history: history.resumption(summary.ref), self._resume)
 
-    def _resume(self, found: Resumption) -> None:
+    def _resume(self, found: "Resumption") -> None:
+        from backscroll.continuing.resuming import in_shell
+
         command = found.command
         if command is None or found.obstacle is not None:
             way = f" The command would be: {in_shell(command)}" if command is not None else ""
@@ -125,6 +131,9 @@ class Keeping(Listing):
 
     def action_export(self) -> None:
         """Write the session into a file."""
+        from backscroll.export.files import FORMATS, write_one
+        from backscroll.export.names import file_names
+
         summary = self.chosen
         if summary is None:
             return

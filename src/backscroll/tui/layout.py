@@ -50,6 +50,7 @@ class Layout:
         self._heights: list[int] = []
         self._tops: list[int] = [0]
         self._places: dict[Place, int] = {}
+        self._said: dict[str, list[int]] = {}  # the blocks of each session's messages, in order
         self._parents: list[int] = []  # the subagent around each block, or -1
         self._around: list[int] = []  # the subagents around the next block
         self.rows_of = lru_cache(maxsize=_KEPT)(self._rows_of)
@@ -64,6 +65,8 @@ class Layout:
             number = len(self.blocks)
             self.blocks.append(block)
             self._places.setdefault(block.place, number)
+            if block.place[1] >= 0:
+                self._said.setdefault(block.place[0], []).append(number)
             del self._around[block.depth :]
             self._parents.append(self._around[-1] if self._around else -1)
             if block.kind == "agent":
@@ -90,11 +93,9 @@ class Layout:
         """The block of a message; when it is not shown itself, of the nearest before it in its session."""
         if place in self._places:
             return self._places[place]
-        ref, position = place
-        before = [
-            (at, number) for (of, at), number in self._places.items() if of == ref and 0 <= at < position
-        ]
-        return max(before)[1] if before else None
+        said = self._said.get(place[0], [])
+        before = bisect_right(said, place[1], key=lambda number: self.blocks[number].place[1])
+        return said[before - 1] if before else None
 
     def block_at(self, y: int) -> int:
         """The block that a line belongs to."""

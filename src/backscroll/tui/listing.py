@@ -21,7 +21,7 @@ __all__ = ["Listing", "Welcome", "as_typed"]
 
 Welcome = Callable[[History], Iterable[str]]  # what somebody sees who has no history
 
-_FIRST_PAGE = 200
+_FIRST_PAGE = 60  # sessions: more than a screen has lines
 _FOUND = 200  # sessions that a search shows
 _PAUSE = 0.06  # seconds without a key after which is searched
 _PREVIEW = 0.08  # seconds that a session is chosen before it is read
@@ -61,7 +61,7 @@ class Listing(Reading):
     def _first_listed(self, summaries: Sequence[SessionSummary]) -> None:
         self.shelf.fill(summaries)
         self.show_list()
-        self.relist()
+        self.set_timer(_PREVIEW, self.relist)
 
     def relist(self) -> None:
         """Bring the list up to date, the place in it kept."""

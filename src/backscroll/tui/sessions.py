@@ -28,13 +28,13 @@ class SessionList(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES = {f"sessions--{name}" for name in _STYLES}  # noqa: RUF012
     BINDINGS = [  # noqa: RUF012
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup,ctrl+b,b", "page(-1)", "Page up", show=False),
-        Binding("pagedown,ctrl+f,space", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "First", show=False),
-        Binding("end,G", "edge(1)", "Last", show=False),
-        Binding("enter,right,l", "open", "Read", key_display="⏎"),
+        Binding("up,k", "move(-1)", "Up"),
+        Binding("down,j", "move(1)", "Down"),
+        Binding("pageup,ctrl+b,b", "page(-1)", "Page up"),
+        Binding("pagedown,ctrl+f,space", "page(1)", "Page down"),
+        Binding("home,g", "edge(-1)", "First"),
+        Binding("end,G", "edge(1)", "Last"),
+        Binding("enter,right,l", "open", "Read"),
     ]
     chosen = reactive(0, repaint=False)
 

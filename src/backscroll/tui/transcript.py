@@ -30,16 +30,16 @@ class Transcript(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES = {f"transcript--{tone}" for tone in _TONES}  # noqa: RUF012
     BINDINGS = [  # noqa: RUF012
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup,ctrl+b,b", "page(-1)", "Page up", show=False),
-        Binding("pagedown,ctrl+f,space", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(-1)", "Top", show=False),
-        Binding("end,G", "edge(1)", "End", show=False),
-        Binding("enter", "fold", "Unfold", key_display="⏎"),
+        Binding("up,k", "move(-1)", "Up"),
+        Binding("down,j", "move(1)", "Down"),
+        Binding("pageup,ctrl+b,b", "page(-1)", "Page up"),
+        Binding("pagedown,ctrl+f,space", "page(1)", "Page down"),
+        Binding("home,g", "edge(-1)", "Top"),
+        Binding("end,G", "edge(1)", "End"),
+        Binding("enter", "fold", "Unfold"),
         Binding("x", "fold_all", "All"),
-        Binding("left_square_bracket", "turn(-1)", "Earlier prompt", show=False, key_display="["),
-        Binding("right_square_bracket", "turn(1)", "Later prompt", show=False, key_display="]"),
+        Binding("left_square_bracket", "turn(-1)", "Earlier prompt"),
+        Binding("right_square_bracket", "turn(1)", "Later prompt"),
     ]
     cursor = reactive(0, repaint=False)
 

@@ -41,7 +41,11 @@ def _wrap_any(line: str, width: int) -> list[Piece]:
     used_at_space = 0
     for begin, _, cells in spans:
         if used + cells > width and begin > start:
-            if space > start and line[begin] != " ":
+            if line[begin] == " ":
+                pieces.append((start, begin))
+                start, used, space = begin + 1, 0, -1
+                continue
+            if space > start:
                 pieces.append((start, space))
                 start, used = space + 1, used - used_at_space
             else:

@@ -20,6 +20,7 @@ QUESTIONS = (
     "words",
     "exact",
     "questions",
+    "recall",
     "export",
     "append",
     "editor",

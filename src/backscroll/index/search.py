@@ -78,12 +78,21 @@ class Snapshot:
         self._kept: dict[tuple[Query, By], Counting] = {}
 
     def search(
-        self, matching: Matching, *, limit: int, offset: int, by: By, now: datetime | None = None
+        self,
+        matching: Matching,
+        *,
+        limit: int,
+        offset: int,
+        by: By,
+        now: datetime | None = None,
+        is_loose: bool = False,
     ) -> Search:
         """One page of the best messages, or of the sessions they are in."""
         if matching.is_empty:
             return Search([], Counts(0))
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
+        if is_loose and (pieces := matching.pieces()):
+            return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         wanted, is_varied = matching.strict(), False
         counting = self._counting(matching.query, wanted, by)
         first = self._first(wanted, matching.is_ranked)

@@ -138,15 +138,32 @@ class Index:
         """One page: the best message of each session, or messages, best first; newest first without words."""
         return self.finish(self.start(query, limit=limit, offset=offset, by=by))
 
-    def start(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Search":
-        """The same page before all is counted, to be looked at while the counting goes on."""
+    def start(
+        self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session", is_loose: bool = False
+    ) -> "Search":
+        """The same page before all is counted, to be looked at while the counting goes on.
+
+        When loose, not every word is asked for even where some message has all of them.
+        """
         from backscroll.index.matching import Matching
 
         matching = Matching(query)
         with self._guarded():
             return self._current().search(
-                matching, limit=min(max(limit, 0), _MOST), offset=max(offset, 0), by=by
+                matching, limit=min(max(limit, 0), _MOST), offset=max(offset, 0), by=by, is_loose=is_loose
             )
+
+    def count_by_session(self, query: Query) -> dict[int, int]:
+        """How many messages of each session have every word, by the session's number."""
+        from backscroll.index.counting import by_session
+        from backscroll.index.matching import Matching
+
+        matching = Matching(query)
+        if matching.is_empty:
+            return {}
+        with self._guarded():
+            buckets = by_session(self._current().searcher, matching.strict())
+        return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
 
     def finish(self, search: "Search") -> "Hits":
         """The page that was started, with its counts."""

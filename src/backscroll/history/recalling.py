@@ -1,0 +1,98 @@
+"""What earlier sessions have to say about a task."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from backscroll.errors import UsageError
+from backscroll.history.sessions import Sessions
+
+if TYPE_CHECKING:
+    from backscroll.ingest.recalling import Lead
+    from backscroll.model import SessionSummary
+    from backscroll.model.recollection import Recollection
+    from backscroll.render.redaction import Redaction
+
+__all__ = ["Recalling"]
+
+_MOST_SESSIONS = 8
+_HEAD = 80  # tokens that a session costs beside its excerpts
+_SMALLEST = 200  # tokens for which a session can say anything
+_SHARE = 0.4  # of what is left, for the next session
+
+
+class Recalling(Sessions):
+    """What earlier sessions have to say about a task."""
+
+    def recall(
+        self,
+        task: str,
+        *,
+        workspace: str | None = None,
+        token_budget: int = 1500,
+        redaction: "Redaction | None" = None,
+    ) -> "Recollection":
+        """The sessions most useful for a task, best first, with excerpts within so many tokens by estimate.
+
+        The task is plain words, of any length. With a redaction, secrets are replaced. Raises
+        `WorkspaceNotFoundError` when the workspace is the end of several paths.
+        """
+        from backscroll.index import IndexDamagedError
+        from backscroll.ingest.recalling import leads
+
+        if token_budget < _SMALLEST:
+            raise UsageError(f"a recollection takes {_SMALLEST} tokens or more, not {token_budget}")
+        if not self._index.is_usable():
+            self._update_index()
+        if workspace is not None:
+            self._archive.workspace_hashes(workspace)  # raises when it is not clear which is meant
+        try:
+            found = leads(self._archive, self._index, task, workspace=workspace)
+        except IndexDamagedError:
+            self._index.rebuild()
+            self._update_index()
+            found = leads(self._archive, self._index, task, workspace=workspace)
+        return self._recollection(task, found, token_budget, redaction)
+
+    def _recollection(
+        self, task: str, found: "list[Lead]", budget: int, redaction: "Redaction | None"
+    ) -> "Recollection":
+        from backscroll.ingest.excerpts import recalled
+        from backscroll.model.recollection import Recollection
+        from backscroll.render.inert import inert
+        from backscroll.render.recollection import recalled_document
+        from backscroll.render.redaction import Place
+        from backscroll.render.tokens import tokens_of
+
+        def clean(text: str, ref: str, position: int) -> str:
+            return redaction.text(text, Place(ref, position)) if redaction is not None else inert(text)
+
+        groups = self._grouped(found)
+        sessions = []
+        left = budget
+        for summary, group in groups[:_MOST_SESSIONS]:
+            if left < _SMALLEST:
+                break
+            share = max(int(left * _SHARE), _SMALLEST)
+            one = recalled(self._archive, summary, group, tokens=share - _HEAD, clean=clean)
+            cost = tokens_of(msgspec.json.encode(recalled_document(one)).decode())
+            if cost > left:
+                break
+            left -= cost
+            sessions.append(one)
+        return Recollection(
+            task=task, sessions=tuple(sessions), token_budget=budget, left_out=len(groups) - len(sessions)
+        )
+
+    def _grouped(self, found: "list[Lead]") -> "list[tuple[SessionSummary, list[Lead]]]":
+        """The leads by session, a subagent's with the session that started it."""
+        known = self._archive.numbered({lead.session for lead in found})
+        groups: dict[str, tuple[SessionSummary, list[Lead]]] = {}
+        for lead in found:
+            summary = known.get(lead.session)
+            if summary is None:
+                continue
+            if summary.parent_ref is not None:
+                summary = self.find(summary.parent_ref)
+            groups.setdefault(summary.ref, (summary, []))[1].append(lead)
+        return list(groups.values())

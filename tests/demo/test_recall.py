@@ -1,0 +1,87 @@
+"""A task worded as it comes to mind brings back the sessions that bear on it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backscroll.config import NamedRoot
+from backscroll.errors import UsageError
+from backscroll.history import History
+from backscroll.render.recollection import recollection_document
+from backscroll.render.tokens import tokens_of
+from backscroll.testing.demo import Demo
+
+HERE = Path(__file__).parent
+QUESTIONS = [
+    (one["question"], one["sessions"])
+    for one in json.loads((HERE / "questions.json").read_text(encoding="utf-8"))["questions"]
+]
+TASKS = [
+    (one["task"], one["sessions"]) for one in json.loads((HERE / "tasks.json").read_text(encoding="utf-8"))
+]
+
+
+@pytest.fixture(scope="module")
+def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
+    with History(roots=roots, home=tmp_path_factory.mktemp("recall")) as history:
+        history.sync()
+        yield history
+
+
+def test_every_task_names_a_session_that_exists(history: History) -> None:
+    known = {one.id for one in history.every_session()}
+    assert {id_ for _, ids in TASKS for id_ in ids} <= known
+    assert len(TASKS) >= 20
+
+
+@pytest.mark.parametrize("asked", [QUESTIONS, TASKS], ids=["questions", "tasks"])
+def test_the_session_that_answers_is_among_the_first_three(
+    history: History, asked: list[tuple[str, list[str]]]
+) -> None:
+    found = [
+        bool({one.session_id for one in history.recall(task).sessions[:3]} & set(ids)) for task, ids in asked
+    ]
+    assert sum(found) >= 0.85 * len(asked)
+
+
+@pytest.mark.parametrize("budget", [200, 300, 800, 1500, 6000])
+def test_it_stays_within_its_budget(history: History, budget: int) -> None:
+    for task, _ in QUESTIONS[::3]:
+        document = recollection_document(history.recall(task, token_budget=budget))
+        assert tokens_of(msgspec.json.encode(document["data"]).decode()) <= budget
+
+
+def test_what_was_asked_and_what_came_of_it_stand_beside_the_find(history: History) -> None:
+    (best, *_) = history.recall("did we ever try asyncio for the poller and what came of it?").sessions
+    told = "\n".join(
+        part for one in best.excerpts for part in (one.asked, one.text, one.outcome) if part is not None
+    )
+    assert "Would the poller be better with asyncio?" in told
+    assert "37.1 against 38.2 ms" in told
+
+
+def test_what_a_subagent_said_is_told_with_its_session(history: History) -> None:
+    found = history.recall("anything that can store a wrong level: distinct on without order by")
+    (review,) = [one for one in found.sessions if one.session_id.startswith("f841ceec")]
+    said = next(one for one in review.excerpts if one.agent_ref is not None)
+    there = history.get_session(said.agent_ref or "")
+    assert there.messages[said.message_index].content.startswith(said.text[:40])
+
+
+def test_another_workspace_is_left_alone(history: History) -> None:
+    found = history.recall("why is redis gone", workspace="tideline").sessions
+    assert {one.workspace_name for one in found} <= {"tideline"}
+    assert {one.workspace_name for one in history.recall("why is redis gone").sessions} >= {"saltern"}
+
+
+def test_a_workspace_that_nobody_knows_has_nothing_to_say(history: History) -> None:
+    assert history.recall("redis", workspace="nowhere").sessions == ()
+
+
+def test_too_small_a_budget_is_a_wrong_call(history: History) -> None:
+    with pytest.raises(UsageError, match="takes 200 tokens or more, not 10"):
+        history.recall("redis", token_budget=10)

@@ -1,0 +1,78 @@
+"""Recalling: any text is a task, nothing is said twice, secrets stay where they are."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.config import NamedRoot
+from backscroll.errors import WorkspaceNotFoundError
+from backscroll.history import History
+from backscroll.render.recollection import recollection_lines
+from backscroll.render.redaction import Redaction
+from backscroll.render.tokens import cut_to, tokens_of
+from backscroll.testing.claude_code import Transcript, calls
+
+KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    folder: Path = tmp_path_factory.mktemp("recalling")
+    for number, cwd in enumerate(("/home/zoe/x/ferry", "/srv/x/ferry", "/home/zoe/web")):
+        one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd)
+        one.user(f"why is the harbour clock wrong in {cwd}")
+        one.run(calls.bash("cat harbour.py", "the harbour clock reads the wrong zone\n" * 400))
+        one.assistant("It reads the wrong zone.")
+        one.assistant("Fixed: the harbour clock reads UTC now.")
+        one.user("and the lighthouse?").assistant(f"The lighthouse needs the key {KEY} to talk.")
+        one.write(folder / "claude")
+    with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:
+        history.sync()
+        yield history
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from(
+    ["harbour", "-clock", '"', "OR", "role:", "since:2026", "a.py", "latest()", "中文", "\ud800", "\x1b[31m"]
+), max_size=12).map(" ".join))  # fmt: skip
+def test_any_text_is_a_task(history: History, task: str) -> None:
+    list(recollection_lines(history.recall(task)))
+
+
+def test_nothing_in_a_task_is_syntax(history: History) -> None:
+    assert history.recall("role:tool harbour clock -wrong since:2031").sessions
+
+
+def test_what_was_said_comes_before_what_a_tool_put_out(history: History) -> None:
+    for session in history.recall("harbour clock reads the wrong zone").sessions:
+        assert session.excerpts[0].role != "tool"
+
+
+def test_the_last_words_of_the_turn_tell_what_came_of_it(history: History) -> None:
+    excerpt = history.recall("why is the harbour clock wrong", token_budget=3000).sessions[0].excerpts[0]
+    assert excerpt.role == "user"
+    assert excerpt.asked is None
+    assert excerpt.outcome == "Fixed: the harbour clock reads UTC now."
+
+
+def test_secrets_are_replaced_when_that_is_asked_for(history: History) -> None:
+    plain = "\n".join(recollection_lines(history.recall("lighthouse needs the key", token_budget=3000)))
+    clean = history.recall("lighthouse needs the key", token_budget=3000, redaction=Redaction())
+    assert KEY in plain
+    told = "\n".join(recollection_lines(clean))
+    assert "[redacted: " in told
+    assert KEY[:20] not in told
+
+
+def test_a_workspace_that_may_be_either_of_two_is_asked_about(history: History) -> None:
+    with pytest.raises(WorkspaceNotFoundError, match="/srv/x/ferry"):
+        history.recall("harbour", workspace="x/ferry")
+
+
+@given(st.text(max_size=300), st.integers(2, 80))
+def test_a_cut_text_costs_no_more_than_it_may(text: str, tokens: int) -> None:
+    kept = cut_to(text, tokens)
+    assert tokens_of(kept) <= tokens
+    assert kept == text or text.startswith(kept.removesuffix("…"))

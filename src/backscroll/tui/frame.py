@@ -49,6 +49,8 @@ class Frame(App[None]):
 
     def ask(self, desk: str, work: Callable[[History], T], then: Callable[[T], None]) -> None:
         """Have something done at a desk, and go on with its answer. What goes wrong is said."""
+        if self.closing.is_set():
+            return  # a timer went off while the screen was being left
         if desk not in self._desks:
             self._desks[desk] = Desk(desk, self._open_history)
         self._desks[desk].ask(work).add_done_callback(lambda answer: self._post(Answered(answer, then)))

@@ -24,7 +24,7 @@ _VARIES = re.compile(
     r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )|[\d,]+(?= tokens)"
     r"|\d[\d.]*[kM](?= tokens|  )"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
-    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="since": ")[^"]+|(?<="score": )[\d.]+',
+    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+',
     re.MULTILINE,
 )
 

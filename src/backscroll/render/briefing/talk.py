@@ -1,5 +1,6 @@
 """What was asked, what was decided, and what was found out."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ _TALK = (None, "queued", "task")  # kinds of messages that are what somebody sai
 _FIRST = 1200  # characters of the first request
 _MANY = 8  # sentences; of a longer message only some are decisions
 _MOST = 5  # sentences of one answer that are conclusions
+_KEPT = 400  # messages of each sort, the last of them; memory is not to grow with the session
+_LONGEST = 20_000  # characters of a message that are looked at
 _FEW = 3  # words; less says yes or go on
 
 
@@ -28,11 +31,12 @@ class Talk:
 
     def __init__(self, clean: Callable[[str], str]) -> None:
         self._clean = clean
-        self._asked: list[_Said] = []
-        self._answers: list[_Said] = []  # the last of each turn
-        self._asides: list[_Said] = []  # what was said on the way
+        self._first: _Said | None = None
+        self._asked: deque[_Said] = deque(maxlen=_KEPT)  # after the first
+        self._answers: deque[_Said] = deque(maxlen=_KEPT)  # the last of each turn
+        self._asides: deque[_Said] = deque(maxlen=_KEPT)  # what was said on the way
         self._answered = False
-        self._choices: list[Candidate] = []
+        self._choices: deque[Candidate] = deque(maxlen=_KEPT)
         self._summary: _Said | None = None
         self._last_call = -1
 
@@ -44,12 +48,16 @@ class Talk:
         elif message.kind == "compaction":
             self._summary = _Said(self._clean(message.content), position)
         elif message.role == "user" and message.kind in _TALK and message.content.strip():
-            self._asked.append(_Said(self._clean(message.content), position))
+            said = _Said(self._clean(message.content)[:_LONGEST], position)
+            if self._first is None:
+                self._first = said
+            else:
+                self._asked.append(said)
             self._answered = False
         elif message.role == "assistant" and message.kind in _TALK and message.content.strip():
             if self._answered:
                 self._asides.append(self._answers.pop())
-            self._answers.append(_Said(self._clean(message.content), position))
+            self._answers.append(_Said(self._clean(message.content)[:_LONGEST], position))
             self._answered = True
 
     def _choose(self, tool: ToolCall, position: int) -> None:
@@ -60,7 +68,7 @@ class Talk:
                     Candidate("decisions", f"Asked: {self._clean(question)}", 64, position, 300)
                 )
             self._choices.append(
-                Candidate("decisions", f"Answered: {self._clean(tool.result)}", 65, position, 500)
+                Candidate("decisions", f"Answered: {self._clean(tool.result[:_LONGEST])}", 65, position, 500)
             )
         plan = tool.params.get("plan")
         if isinstance(plan, str) and plan.strip():
@@ -85,15 +93,15 @@ class Talk:
                     yield Candidate(
                         "decisions", told, 14 + 4 * informs(sentence) + _late(said, end), said.position
                     )
-        if self._asked and not self._answered:
-            last = self._asked[-1]
+        if self._first is not None and not self._answered:
+            last = self._asked[-1] if self._asked else self._first
             what = "Not answered" if self._last_call < last.position else "Not answered to the end"
             yield Candidate("open_ends", f"{what}: {last.text}", 89, last.position, 500)
 
     def _requests(self, end: int) -> Iterator[Candidate]:
-        if not self._asked:
+        if self._first is None:
             return
-        first, *later = self._asked
+        first, later = self._first, self._asked
         yield Candidate("goal", first.text, 100, first.position, _FIRST)
         for sentence in sentences(first.text[_FIRST:]):
             if is_constraint(sentence):

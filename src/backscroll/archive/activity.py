@@ -9,11 +9,18 @@ from collections.abc import Sequence
 from backscroll.archive.figures import not_before
 from backscroll.archive.words import FIXED
 
-__all__ = ["PAUSE", "QUARTER", "UNDATED", "write_activity"]
+__all__ = ["NOT_REPEATED", "PAUSE", "QUARTER", "UNDATED", "write_activity"]
 
 QUARTER = 900_000  # milliseconds
 PAUSE = 300_000  # milliseconds without a message after which nobody was at work
 UNDATED = -1  # the quarter of what has no time
+
+# A forked subagent's file begins with the response that started it, under a new id; it counts in the session.
+NOT_REPEATED = (
+    "not exists (select 1 from message o join account p on p.number = o.account"
+    " where o.call = m.call and not p.is_agent)"
+    " and m.record not in (select r.record from response r where r.account = m.account and r.is_copy = 1)"
+)
 
 _FIXED = {**FIXED, "QUARTER": QUARTER, "PAUSE": PAUSE, "UNDATED": UNDATED}
 # Times are not always in order; what lies before the latest one so far was counted already.
@@ -45,6 +52,8 @@ _EDITS = (
 def write_activity(db: sqlite3.Connection, accounts: Sequence[int]) -> None:
     """Count anew what was done in the accounts of a session; what another session did first counts there."""
     for account, anew in not_before(accounts):
+        (is_agent,) = db.execute("select is_agent from account where number = ?", [account]).fetchone()
+        anew += f" and {NOT_REPEATED}" if is_agent else ""
         db.execute("delete from activity where account = ?", [account])
         db.execute(_MESSAGES.format(anew=anew), [account])
         db.execute(_EDITS.format(anew=anew), [account])

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backscroll.archive.activity import QUARTER, UNDATED
+from backscroll.archive.activity import NOT_REPEATED, QUARTER, UNDATED
 from backscroll.archive.counted import CountedSession, count_accounts
 from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter
@@ -22,9 +22,9 @@ _TOKENS = (
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 # Files of one session may both hold a message, and it counts once; hardly any session has several.
 _SAID = (
-    "m.is_active and m.copied_from is null and (c.team is null or not exists (select 1 from message e"
+    "m.is_active and m.copied_from is null and (c.team is null or not exists (select 1 from message e"  # noqa: S608
     " join temp.counted d on d.account = e.account and d.team = c.team and d.account < c.account"
-    " where e.record = m.record))"
+    f" where e.record = m.record)) and (c.is_own or {NOT_REPEATED})"
 )
 
 

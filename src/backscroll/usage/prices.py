@@ -54,7 +54,7 @@ class PriceTable:
     @property
     def changes(self) -> tuple[datetime, ...]:
         """The moments at which the price of some model changed."""
-        return tuple(sorted({_moment(one.since) for one in self._every() if one.since is not None}))
+        return tuple(sorted({_moment(one.since) for one in self.every() if one.since is not None}))
 
     def find(self, model: str, speed: str | None, at: datetime | None) -> tuple[Price, float] | None:
         """A model's price at a moment, the newest when that is unknown, and what its speed multiplies it by.
@@ -87,7 +87,8 @@ class PriceTable:
         """This table with the entries of another in the place of its own."""
         return PriceTable({**self._prices, **own._prices}, max(self.checked, own.checked))
 
-    def _every(self) -> Iterable[Price]:
+    def every(self) -> Iterable[Price]:
+        """Every price there is."""
         return (one for some in self._prices.values() for one in some)
 
 

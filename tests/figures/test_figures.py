@@ -1,0 +1,202 @@
+"""What figures mean: active time, spans, what has no price, and why a usage record does not count."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive import Filter
+from backscroll.config import NamedRoot
+from backscroll.errors import UsageError
+from backscroll.history import History
+from backscroll.model.statistics import UsageRecord
+from backscroll.testing.claude_code import Transcript, calls, fork, resume
+
+ONE = "10000000-0000-4000-8000-000000000000"
+START = datetime(2026, 10, 3, 22, 50, tzinfo=UTC)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "claude"
+
+
+@pytest.fixture
+def history(tmp_path: Path, root: Path) -> Iterator[History]:
+    with History(roots=[NamedRoot("claude-code", root)], home=tmp_path / "home") as history:
+        yield history
+
+
+def said(at: datetime, text: str, session: Transcript) -> None:
+    session.now = at - timedelta(seconds=1)
+    session.user(text)
+    session.change(lambda record: record.update(timestamp=at.strftime("%Y-%m-%dT%H:%M:%S.000Z")))
+
+
+def test_active_time_is_what_lies_between_messages_less_than_five_minutes_apart(
+    history: History, root: Path
+) -> None:
+    session = Transcript(ONE, start=START)
+    for minutes in (0, 4, 8, 13, 14, 60):
+        said(START + timedelta(minutes=minutes), "on", session)
+    session.write(root)
+    history.sync()
+    assert history.stats().total.active_seconds == (4 + 4 + 1) * 60
+
+
+def test_overlapping_sessions_are_each_counted(history: History, root: Path) -> None:
+    for number in (1, 2):
+        session = Transcript(f"{number}0000000-0000-4000-8000-000000000000", start=START, seed=number)
+        said(START, "on", session)
+        said(START + timedelta(minutes=3), "on", session)
+        session.write(root)
+    history.sync()
+    assert history.stats().total.active_seconds == 2 * 180
+
+
+def test_a_day_is_one_of_the_zone_that_is_asked_for(history: History, root: Path) -> None:
+    session = Transcript(ONE, start=START)
+    for hours in (0, 2):
+        said(START + timedelta(hours=hours), "on", session)
+    session.write(root)
+    history.sync()
+
+    def days(zone: timezone) -> list[tuple[str | None, int | None]]:
+        return [(row.key, row.prompts) for row in history.stats(by="day", zone=zone).rows]
+
+    assert days(UTC) == [("2026-10-03", 1), ("2026-10-04", 1)]
+    assert days(timezone(timedelta(hours=5, minutes=45))) == [("2026-10-04", 2)]
+    assert [row.key for row in history.stats(by="week", zone=UTC).rows] == ["2026-W40"]
+    assert [row.key for row in history.stats(by="month", zone=UTC).rows] == ["2026-10"]
+
+
+def test_within_a_span_only_what_happened_then_counts(history: History, root: Path) -> None:
+    session = Transcript(ONE, start=START).user("before").assistant("yes")
+    session.wait(2 * 86_400)
+    session.user("within").user("within").assistant("yes").wait(86_400)
+    session.user("after").assistant("yes").write(root)
+    history.sync()
+    span = Filter(since=datetime(2026, 10, 5, tzinfo=UTC), until=datetime(2026, 10, 6, tzinfo=UTC))
+    within = history.stats(span).total
+    assert (within.sessions, within.prompts, within.messages, within.responses) == (1, 2, 3, 1)
+    assert history.stats(Filter(since=datetime(2027, 1, 1, tzinfo=UTC))).total.sessions == 0
+
+
+def test_a_model_without_a_price_is_named_and_in_no_cost(history: History, root: Path) -> None:
+    usage = {"input_tokens": 1_000_000, "output_tokens": 0}
+    session = Transcript(ONE).user("a").assistant("b", usage=usage, model="claude-opus-4-5")
+    session.assistant("c", usage=usage, model="next-year-1").write(root)
+    history.sync()
+    report = history.stats()
+    assert (report.total.cost_usd, report.total.unpriced_tokens) == (5.0, 1_000_000)
+    assert [(one.model, one.tokens) for one in report.unpriced] == [("next-year-1", 1_000_000)]
+    rows = {row.key: row.cost_usd for row in history.stats(by="model").rows}
+    assert rows == {"claude-opus-4-5": 5.0, "next-year-1": None}
+
+
+def test_a_table_of_ones_own_is_used(history: History, root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text('prices = "mine.toml"\n', encoding="utf-8")
+    own = 'checked = 2027-01-01\n[[price]]\nmodels = ["next-year-1"]\ninput = 2.5\noutput = 1\n'
+    (home / "mine.toml").write_text(own, encoding="utf-8")
+    usage = {"input_tokens": 1_000_000, "output_tokens": 0}
+    Transcript(ONE).user("a").assistant("b", usage=usage, model="next-year-1").write(root)
+    history.sync()
+    report = history.stats()
+    assert (report.total.cost_usd, str(report.prices_checked)) == (2.5, "2027-01-01")
+    assert not report.unpriced
+
+
+def test_what_the_tool_said_it_cost_is_told_beside_the_cost(history: History, root: Path) -> None:
+    session = Transcript(ONE, version="0.2.60").user("a").assistant("b").assistant("c")
+    session.write(root)
+    history.sync()
+    costs = [one["costUSD"] for one in session.records if isinstance(one, dict) and "costUSD" in one]
+    total = history.stats().total
+    assert total.reported_usd == pytest.approx(sum(costs))
+    assert total.cost_usd is not None
+    assert total.cost_usd != pytest.approx(total.reported_usd)
+
+
+def fates(records: tuple[UsageRecord, ...]) -> list[str]:
+    return [one.fate for one in records]
+
+
+def test_a_record_that_repeats_a_response_is_a_stream_duplicate(history: History, root: Path) -> None:
+    Transcript(ONE).user("a").assistant("b", thinking="hm", tools=[calls.bash("ls")]).write(root)
+    history.sync()
+    explained = history.explain_session(ONE)
+    assert fates(explained.records) == ["counted", "stream duplicate", "stream duplicate"]
+    assert explained.records[0].reason == "the most that 3 records of it say"
+
+
+@pytest.mark.parametrize(
+    ("copy", "fate", "word"), [(resume, "replay", "made it first"), (fork, "fork prefix", "forked from")]
+)
+def test_a_copied_response_says_where_it_counts(
+    copy: object, fate: str, word: str, history: History, root: Path
+) -> None:
+    assert callable(copy)
+    first = Transcript(ONE).user("a").assistant("b")
+    second = copy(first)
+    second.user("c").assistant("d").write(root)
+    first.write(root)
+    history.sync()
+    assert fates(history.explain_session(ONE).records) == ["counted"]
+    explained = history.explain_session(second.session_id)
+    assert fates(explained.records) == [fate, "counted"]
+    assert word in explained.records[0].reason
+    assert f"claude-code:{ONE}" in explained.records[0].reason
+
+
+def test_a_response_that_a_forked_subagent_repeats_is_a_subagent_copy(history: History, root: Path) -> None:
+    session = Transcript(ONE).user("a").assistant("b")
+    session.fork_agent("go on", "done")
+    session.write(root)
+    history.sync()
+    explained = history.explain_session(ONE)
+    assert sorted(fates(explained.records)) == ["counted", "counted", "subagent copy"]
+    assert explained.tokens.total == history.find(ONE).total_tokens
+
+
+def test_the_arithmetic_of_a_session_is_that_of_its_cost(history: History, root: Path) -> None:
+    usage = {
+        "input_tokens": 1000,
+        "output_tokens": 200,
+        "cache_creation_input_tokens": 300,
+        "cache_read_input_tokens": 5000,
+        "cache_creation": {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200},
+    }
+    session = Transcript(ONE, version="2.1.97").user("a")
+    session.assistant("b", usage=usage, model="claude-opus-4-5").write(root)
+    history.sync()
+    (charge,) = history.explain_session(ONE).charges
+    assert [line[:3] for line in charge.lines] == [
+        ("input", 1000, 5.0),
+        ("output", 200, 25.0),
+        ("cache_write", 100, 6.25),
+        ("cache_write_1h", 200, 10.0),
+        ("cache_read", 5000, 0.5),
+    ]
+    assert charge.usd == pytest.approx(0.005 + 0.005 + 0.000625 + 0.002 + 0.0025)
+    assert history.stats().total.cost_usd == pytest.approx(charge.usd)
+
+
+def test_a_subagent_is_explained_with_its_session(history: History, root: Path) -> None:
+    session = Transcript(ONE).user("a").delegate("look", "found")
+    session.write(root)
+    history.sync()
+    (agent_id,) = history.find(ONE).agent_ids
+    with pytest.raises(UsageError, match=f"counts in its session: claude-code:{ONE}"):
+        history.explain_session(agent_id)
+
+
+def test_what_is_forgotten_is_in_no_figure(history: History, root: Path) -> None:
+    Transcript(ONE).user("a").run(calls.bash("ls")).write(root)
+    history.sync()
+    history.forget_session(ONE)
+    total = history.stats().total
+    assert (total.sessions, total.messages, total.tool_calls, total.tokens) == (0, 0, 0, None)
+    assert history.stats(by="day").rows == ()

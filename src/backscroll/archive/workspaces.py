@@ -2,14 +2,16 @@
 
 import sqlite3
 from collections.abc import Iterable
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalised
+from backscroll.model.workspace import WorkspaceSummary
 
-__all__ = ["workspace_hashes", "workspaces_of"]
+__all__ = ["every_workspace", "workspace_hashes", "workspaces_of"]
 
 # Every hash once: each is found by a step in the index, however many sessions the one before has.
 _EVERY = """
@@ -55,6 +57,25 @@ def workspace_hashes(db: sqlite3.Connection, called: str, *, is_strict: bool = T
             f"{called!r} may be any of these workspaces; write more of the path:\n{names}", called
         )
     return [one.hash for one in found]
+
+
+def every_workspace(db: sqlite3.Connection) -> list[WorkspaceSummary]:
+    """Every workspace that a listed session belongs to, the one used last first."""
+    rows = db.execute(
+        "select workspace_path, workspace_name, json_extract(metadata, '$.workspace_authority'), count(*),"
+        " max(updated_at) from conversations where visibility in ('listed', 'archived')"
+        " and workspace_path is not null group by workspace_hash order by 5 desc, 1"
+    )
+    return [
+        WorkspaceSummary(
+            path=path,
+            name=name,
+            host=authority or None,
+            session_count=count,
+            updated_at=datetime.fromisoformat(last) if last else None,
+        )
+        for path, name, authority, count, last in rows
+    ]
 
 
 def workspaces_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backscroll.history.belonging import Belonging
 from backscroll.history.continuing import Continuing
 from backscroll.history.counting import Counting
 from backscroll.history.exporting import Exporting
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 
-class History(Syncing, Keeping, Noting, Reading, Exporting, Recalling, Continuing, Counting):
+class History(Belonging, Syncing, Keeping, Noting, Reading, Exporting, Recalling, Continuing, Counting):
     """A person's history, wherever the tools have left it.
 
     With ``roots`` only these folders are read; otherwise every place where a tool keeps its history.

@@ -14,8 +14,9 @@ from backscroll.model import PaginatedResult, Pagination, SearchResult, Session,
 
 if TYPE_CHECKING:
     from backscroll.archive import Filter
-    from backscroll.ingest.finding import By
+    from backscroll.ingest.finding import By, Clean
     from backscroll.ingest.survey import Progress
+    from backscroll.render.redaction import Redaction
 
 __all__ = ["Sessions"]
 
@@ -100,6 +101,7 @@ class Sessions(Opened):
         since: datetime | None = None,
         until: datetime | None = None,
         progress: "Progress | None" = None,
+        redaction: "Redaction | None" = None,
     ) -> SearchResult:
         """Find what was said: words in the query syntax, an exact substring, or a regular expression.
 
@@ -107,7 +109,7 @@ class Sessions(Opened):
         Of several values of one name all must hold.
         ``until`` is the first moment that is too late. ``progress`` is told how many messages were looked at
         when a pattern holds nothing to look up. Raises `WorkspaceNotFoundError` with the candidates when the
-        workspace is the end of several paths.
+        workspace is the end of several paths. With a redaction, secrets are replaced.
         """
         from backscroll.index import Filter, IndexDamagedError, Query, exact, parse, regex
         from backscroll.ingest.finding import find_pattern, find_words, resolve
@@ -126,10 +128,24 @@ class Sessions(Opened):
         ]
         asked = resolve(self._archive, asked.narrowed(*conditions, since=since, until=until))
 
+        clean: Clean | None = None
+        if redaction is not None:
+            from backscroll.render.redaction import Place
+
+            def clean(text: str, ref: str, position: int) -> str:
+                return redaction.text(text, Place(ref, position))
+
         def found() -> SearchResult:
             if pattern == "words":
                 return find_words(
-                    self._archive, self._index, asked, limit=limit, offset=offset, by=by, context=context
+                    self._archive,
+                    self._index,
+                    asked,
+                    limit=limit,
+                    offset=offset,
+                    by=by,
+                    context=context,
+                    clean=clean,
                 )
             looked_for = exact(query) if pattern == "exact" else regex(query)
             return find_pattern(
@@ -141,6 +157,7 @@ class Sessions(Opened):
                 offset=offset,
                 by=by,
                 context=context,
+                clean=clean,
                 progress=None if looked_for.is_narrow else progress,
             )
 

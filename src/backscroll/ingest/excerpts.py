@@ -1,12 +1,13 @@
 """What to show of a session that bears on a task, as much as there is room for."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from backscroll.archive import Archive, Passage
 from backscroll.index.query import Query
 from backscroll.index.snippet import snippet
 from backscroll.index.spans import spans_of
+from backscroll.ingest.finding import Clean
 from backscroll.ingest.notes import texts
 from backscroll.ingest.recalling import Lead
 from backscroll.model import Message, Role, SessionSummary
@@ -14,9 +15,7 @@ from backscroll.model.note import NOTES
 from backscroll.model.recollection import Excerpt, Recalled
 from backscroll.render.tokens import cut_to, tokens_of
 
-__all__ = ["Clean", "recalled"]
-
-Clean = Callable[[str, str, int], str]  # a text, the ref of its session, its position there
+__all__ = ["recalled"]
 
 _MOST = 2  # excerpts of one session
 _LONGEST = 6000  # characters around a find that are looked at

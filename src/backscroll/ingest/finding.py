@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from backscroll.index.search import Hit
     from backscroll.index.spans import Span
 
-__all__ = ["By", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
+__all__ = ["By", "Clean", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
 
 By = Literal["session", "message"]
 Progress = Callable[[int, int], None]  # messages looked at, and how many there are
+Clean = Callable[[str, str, int], str]  # a text, the ref of its session, its position there
 
 _OF_SESSIONS = {
     ("is", "gone"): Filter(is_gone=True, with_unlisted=True),
@@ -59,9 +60,17 @@ def resolve(archive: Archive, query: Query) -> Query:
 
 
 def find_words(
-    archive: Archive, index: Index, query: Query, *, limit: int, offset: int, by: By, context: int
+    archive: Archive,
+    index: Index,
+    query: Query,
+    *,
+    limit: int,
+    offset: int,
+    by: By,
+    context: int,
+    clean: Clean | None = None,
 ) -> SearchResult:
-    """The best messages for some words, or the best of each session."""
+    """The best messages for some words, or the best of each session. Texts are cleaned, then cut."""
     from backscroll.index.spans import spans_of
 
     start = time.perf_counter()
@@ -71,6 +80,7 @@ def find_words(
     for hit in search.hits:
         if (hit.session, hit.position) in told:
             passage, text = told[hit.session, hit.position]
+            text = clean(text, passage.summary.ref, hit.position) if clean is not None else text
             finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=search.is_varied)))
     matches = list(_matches(archive, finds, context))
     found = index.finish(search)
@@ -117,6 +127,7 @@ def find_pattern(
     offset: int,
     by: By,
     context: int,
+    clean: Clean | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
     """Messages that hold a pattern, newest first, each looked at in the archive."""
@@ -135,7 +146,7 @@ def find_pattern(
             seen.add(find.hit.session)
             met += 1
             if offset < met <= offset + limit:
-                finds.append(find)
+                finds.append(find if clean is None else find.cleaned(clean, pattern))
         if met > offset + limit:
             break
         looked_at += len(batch)
@@ -170,6 +181,11 @@ class _Find:
         self.passage = passage
         self.text = text
         self.spans = spans
+
+    def cleaned(self, clean: Clean, pattern: Pattern) -> "_Find":
+        """The same with its text cleaned; where the pattern was in what is gone, nothing is marked."""
+        text = clean(self.text, self.passage.summary.ref, self.hit.position)
+        return self if text == self.text else _Find(self.hit, self.passage, text, pattern.spans(text))
 
     @property
     def place(self) -> Place:

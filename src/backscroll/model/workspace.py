@@ -2,11 +2,12 @@
 
 import re
 import unicodedata
+from datetime import datetime
 from hashlib import sha256
 
 from msgspec import Struct
 
-__all__ = ["UNKNOWN_WORKSPACE", "Workspace", "normalised", "workspace_hash"]
+__all__ = ["UNKNOWN_WORKSPACE", "Workspace", "WorkspaceSummary", "normalised", "workspace_hash"]
 
 UNKNOWN_WORKSPACE = "unknown"
 
@@ -31,6 +32,16 @@ class Workspace(Struct, frozen=True):
     @property
     def hash(self) -> str:
         return workspace_hash(self.path, authority=self.authority)
+
+
+class WorkspaceSummary(Struct, frozen=True, kw_only=True):
+    """A workspace in a list."""
+
+    path: str
+    name: str | None
+    host: str | None  # None for this machine
+    session_count: int
+    updated_at: datetime | None  # when the last of its sessions was
 
 
 def normalised(path: str) -> str:

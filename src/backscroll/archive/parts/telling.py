@@ -8,8 +8,9 @@ from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.parts.opened import Opened
 from backscroll.archive.passages import Passage, Place
-from backscroll.archive.workspaces import workspace_hashes, workspaces_of
+from backscroll.archive.workspaces import every_workspace, workspace_hashes, workspaces_of
 from backscroll.model import Message, SessionSummary
+from backscroll.model.workspace import WorkspaceSummary
 
 if TYPE_CHECKING:
     from backscroll.archive.names import Kind, Named
@@ -40,6 +41,10 @@ class Telling(Opened):
         When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
         """
         return workspace_hashes(self._db, called, is_strict=is_strict)
+
+    def every_workspace(self) -> list[WorkspaceSummary]:
+        """Every workspace of a listed session, the one used last first."""
+        return every_workspace(self._db)
 
     def workspaces_of(self, numbers: Iterable[int]) -> dict[int, str]:
         """The hashes of the workspaces that sessions and subagents belong to, by their numbers."""

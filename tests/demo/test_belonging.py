@@ -1,0 +1,61 @@
+"""Workspaces and subagents of the demo, and a search that shows no secrets."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backscroll.config import NamedRoot
+from backscroll.errors import SessionNotFoundError
+from backscroll.history import History
+from backscroll.render.redaction import Redaction
+from backscroll.testing.claude_code import Transcript
+from backscroll.testing.demo import Demo
+
+KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
+
+
+@pytest.fixture(scope="module")
+def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
+    with History(roots=roots, home=tmp_path_factory.mktemp("belonging")) as history:
+        history.sync()
+        yield history
+
+
+def test_workspaces_are_counted_and_the_last_used_comes_first(history: History) -> None:
+    every = history.list_workspaces()
+    assert every == sorted(every, key=lambda one: str(one.updated_at), reverse=True)
+    sessions = history.every_session()
+    for one in every:
+        of_it = [s for s in sessions if s.workspace_path == one.path]
+        assert (one.session_count, one.updated_at) == (len(of_it), of_it[0].updated_at)
+    assert sum(one.session_count for one in every) == len([s for s in sessions if s.workspace_path])
+
+
+def test_a_subagent_is_told_with_what_it_took(history: History) -> None:
+    review = history.find("f841ceec")
+    agent = history.get_agent_session(review.agent_ids[0])
+    assert (agent.agent_id, agent.parent_session_id) == (review.agent_ids[0], review.id)
+    assert agent.prompt == agent.messages[0].content
+    assert agent.total_tool_use_count == sum(message.role == "tool" for message in agent.messages)
+    assert agent.total_duration_ms is not None and agent.total_duration_ms > 0
+
+
+def test_a_session_is_no_subagent(history: History) -> None:
+    with pytest.raises(SessionNotFoundError, match="is a session, not a subagent"):
+        history.get_agent_session("f841ceec")
+
+
+@pytest.mark.parametrize("pattern", ["words", "exact", "regex"])
+def test_a_search_shows_no_secret_and_no_half_of_one(tmp_path: Path, pattern: str) -> None:
+    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    one.user("x" * 400 + f" the key {KEY} opens the lighthouse " + "y" * 400).assistant("Thanks.")
+    one.write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        for query in ("lighthouse", "Qm7xT2vLk9RbWz4pNc8s"):
+            for match in history.search_sessions(query, pattern=pattern, redaction=Redaction()).data:  # type: ignore[arg-type]
+                told = "\n".join([match.match, *match.context])
+                assert "Qm7xT2vL" not in told
+                assert all(0 <= a < b <= len(match.match) for a, b in match.highlights)

@@ -229,7 +229,10 @@ class Transcript(ScrollView, can_focus=True):
         self.post_message(self.Moved())
 
     def action_move(self, lines: int) -> None:
-        self._stand(self.cursor + lines)
+        top = self.scroll_offset.y
+        # The wheel moves what is seen and not the cursor; it goes on from what is seen.
+        seen = min(max(self.cursor, top), top + max(self.size.height - 1, 0))
+        self._stand(self.cursor + lines if seen == self.cursor else seen)
 
     def action_page(self, pages: int) -> None:
         height = max(self.size.height - 1, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript
+from backscroll.testing.claude_code import Transcript, resume
 from tests.cli.running import Ran, backscroll
 
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -82,6 +82,7 @@ def test_what_is_no_tag_is_said(shell: Shell) -> None:
 def test_a_star_can_be_set_and_taken(shell: Shell) -> None:
     assert shell.run("star", ONE).out.startswith("★ question 0")
     assert [one["id"] for one in shell.json("list", "--starred")["data"]] == [ONE]
+    assert shell.run("show", ONE).out.startswith("★ question 0")
     assert shell.found("is:starred") == [ONE]
     assert shell.found("yes", "--starred") == [ONE]
     shell.run("star", ONE, "--off")
@@ -185,3 +186,33 @@ def test_hostile_words_are_shown_inert(shell: Shell) -> None:
     shown = shell.run("list").out + shell.run("show", ONE).out + shell.run("search", "alert").out
     assert "\x1b" not in shown
     assert "\x07" not in shown
+
+
+def test_nothing_is_noted_of_a_subagent(shell: Shell) -> None:
+    said = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes")
+    said.delegate("Look around", "Two ferries.").write(shell.root)
+    (agent,) = [one for one in shell.json("list", "--subagents")["data"] if one["parent_ref"]]
+    for line in (("tag", agent["ref"], "x"), ("star", agent["ref"]), ("note", agent["ref"], "x")):
+        ran = shell.run(*line)
+        assert ran.code == 2
+        assert f"claude-code:{ONE}" in ran.err
+    assert shell.session(ONE)["tags"] == []
+
+
+def test_tags_are_offered_while_somebody_types(shell: Shell) -> None:
+    shell.run("tag", ONE, "flaky", "ferry")
+    ran = backscroll(
+        _BACKSCROLL_COMPLETE="bash_complete",
+        COMP_WORDS=f"backscroll --home {shell.home} list --tag f",
+        COMP_CWORD="5",
+    )
+    assert {line.partition(",")[2] for line in ran.out.splitlines()} == {"ferry", "flaky"}
+
+
+def test_a_session_that_only_repeats_another_is_found_by_its_notes(shell: Shell) -> None:
+    original = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes")
+    copy = resume(original)
+    copy.write(shell.root)
+    shell.run("sync")
+    shell.run("note", copy.session_id, "the heron")
+    assert shell.found("heron") == [copy.session_id]

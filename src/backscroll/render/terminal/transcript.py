@@ -35,7 +35,8 @@ def head_lines(summary: SessionSummary, view: View) -> Iterator[str]:
     notes += ["" if summary.completeness == "complete" else summary.completeness]
     notes += ["no longer in the tool's own store" if summary.is_gone else ""]
     notes += [f"subagent of {summary.parent_ref}" if summary.parent_ref else ""]
-    yield from (view.ink("title", line) for line in _fitted(title_of(summary), view))
+    title = f"{'★ ' if summary.is_starred else ''}{title_of(summary)}"
+    yield from (view.ink("title", line) for line in _fitted(title, view))
     yield view.ink("dim", one_line(summary.ref, PLAIN_WIDTH))
     told = " · ".join(one_line(note, PLAIN_WIDTH) for note in notes if note)
     yield from (view.ink("dim", line) for line in _fitted(told, view))

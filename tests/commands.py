@@ -21,10 +21,13 @@ _CUT = "…"
 
 # What another day, another machine or a longer path makes different: ages, sizes, durations, tokens.
 _VARIES = re.compile(
-    r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )|[\d,]+(?= tokens)"
-    r"|\d[\d.]*[kM](?= tokens|  )"
+    r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )"
+    r"|[\d,]+(?= tokens)|\d[\d.]*[kM](?= tokens|  )"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
-    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+',
+    r"|(?:counted|duplicate) +[\d, ]+|[\d, ]+× \$.*|^ +[\d,]+ +\$ +[\d.]+$|<?\$[\d,]+\.\d+"
+    r"|[\d,]+(?= (?:given|answered|written|read))| +[\d.]+[kMG](?= )|(?<=_usd\": )[\d.]+"
+    r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+'
+    r'|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+',
     re.MULTILINE,
 )
 
@@ -122,6 +125,14 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("A place in the list is a ref too:", "backscroll show 5", 3),
         ("What fits no session, or several, is said:", "backscroll show zzz", 100),
         ("", "backscroll show claude-code:5", 100),
+    ],
+    "stats": [
+        ("", "backscroll stats", 100),
+        ("By month:", "backscroll stats --by month", 100),
+        ("By tool, of one workspace:", "backscroll stats --by tool --workspace tideline", 100),
+        ("Why it is so many:", "backscroll stats --explain ed6cfe7f", 100),
+        ("A year on a page:", "backscroll stats --year 2026", 62),
+        ("As JSON:", "backscroll stats --since 2026-11-01 --json", 100),
     ],
     "sync": [("", "backscroll sync", 100), ("", "backscroll sync --json", 100)],
     "tail": [],  # these two go on until they are stopped

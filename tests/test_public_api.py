@@ -116,6 +116,8 @@ METHODS = {
     "close": [],
     "edit_note": ["ref", "number", "text"],
     "every_session": ["wanted"],
+    "explain_day": ["day", "wanted", "zone"],
+    "explain_session": ["ref", "zone"],
     "export_session": ["ref", "format", "redaction", "everything"],
     "export_sessions": ["summaries", "folder", "format", "redaction", "everything", "force", "progress"],
     "extract": ["ref", "folder"],
@@ -124,10 +126,8 @@ METHODS = {
     "find_message": ["summary", "name"],
     "live_sessions": [],
     "messages_of": ["summary", "start"],
-    "names_of": ["kind"],
     "read_session": ["summary", "everything", "with_agents", "start", "turns"],
     "records_of": ["summary"],
-    "sessions_beginning": ["start", "source", "limit"],
     "follow": ["ref", "last", "everything", "stop"],
     "get_agent_session": ["ref"],
     "get_session": ["ref", "wanted"],
@@ -152,6 +152,8 @@ METHODS = {
     "verify_archive": [],
     "watch": ["stop"],
     "write_demo": ["folder"],
+    "stats": ["wanted", "by", "zone"],
+    "year_in_review": ["year", "wanted", "zone"],
 }  # fmt: skip
 
 

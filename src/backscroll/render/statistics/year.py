@@ -48,7 +48,7 @@ def year_lines(year: Year, *, ink: Ink) -> Iterator[str]:
     projects = [row.messages or 0 for row in year.projects]
     names = [_end(row.key or "") for row in year.projects]
     yield from _bars("Projects", names, projects, ink, [cost(row) for row in year.projects])
-    files = [f"{_end(one.path)}" for one in year.files]
+    files = [_end(one.path) for one in year.files]
     lines = [f"+{short(one.added)} -{short(one.removed)}" for one in year.files]
     yield from _bars("Files, by edits", files, [one.edits for one in year.files], ink, lines)
     yield from _favourites("Tools, by calls", year.tools, ink)
@@ -85,13 +85,10 @@ def _facts(year: Year) -> Iterator[str]:
 
 
 def _end(path: str) -> str:
-    """A path, or its end where it is long."""
-    name = one_line(path, 300)
-    if len(name) <= _NAME:
-        return name
+    """The last two names of a path, which mostly tell it from others."""
     parts = PurePath(path).parts
-    end = one_line("/".join(parts[-2:]), 300)
-    return f"…/{end}" if len(end) + 2 <= _NAME else f"…{end[1 - _NAME :]}"
+    name = one_line(path if len(parts) <= 3 else f"…/{'/'.join(parts[-2:])}", 300)
+    return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"
 
 
 def _favourites(title: str, some: Sequence[Favourite], ink: Ink) -> Iterator[str]:

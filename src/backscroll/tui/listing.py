@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
 from textual import on
 from textual.timer import Timer
 from textual.widgets import Input, Label
@@ -22,7 +23,8 @@ __all__ = ["Listing", "Welcome", "as_typed"]
 Welcome = Callable[[History], Iterable[str]]  # what somebody sees who has no history
 
 _FIRST_PAGE = 60  # sessions: more than a screen has lines
-_FOUND = 200  # sessions that a search shows
+_FOUND = 20  # sessions that a search shows at once: what a screen has room for
+_MORE = 50  # and then, when somebody comes to the end of them
 _PAUSE = 0.06  # seconds without a key after which is searched
 _PREVIEW = 0.08  # seconds that a session is chosen before it is read
 _UNFINISHED = re.compile(r"(?:^|\s)[^\W_]{2,}$")
@@ -179,19 +181,42 @@ class Listing(Reading):
                 self.found = None
                 self.show_list(keeps_place=False)
             return
-        conditions = self.narrowing.conditions
-
-        def work(history: History) -> SearchResult | None:
-            if self._searching != number:
-                return None
-            return history.search_sessions(as_typed(words), limit=_FOUND, context=0, filters=conditions)
 
         def show(found: SearchResult | None) -> None:
             if found is not None and self._searching == number:
                 self.found = found
                 self.show_list(keeps_place=False)
 
-        self.ask("search", work, show)
+        self.ask("search", self._page(number, words, _FOUND, 0), show)
+
+    def _page(
+        self, number: int, words: str, limit: int, offset: int
+    ) -> "Callable[[History], SearchResult | None]":
+        """What finds a page, as long as nothing else was asked for."""
+        conditions = self.narrowing.conditions
+
+        def work(history: History) -> SearchResult | None:
+            if self._searching != number:
+                return None
+            return history.search_sessions(
+                as_typed(words), limit=limit, offset=offset, context=0, filters=conditions
+            )
+
+        return work
+
+    @on(SessionList.Ending)
+    def _find_more(self) -> None:
+        """Somebody comes to the end of what was found."""
+        found, number = self.found, self._searching
+        if found is None or not found.has_more:
+            return
+
+        def show(more: SearchResult | None) -> None:
+            if more is not None and self._searching == number and self.found is found:
+                self.found = replace(found, data=found.data + more.data, has_more=more.has_more)
+                self.show_list()
+
+        self.ask("search", self._page(number, self.words, _MORE, len(found.data)), show)
 
     # --- narrowing ----------------------------------------------------------------------------------------
 
@@ -234,12 +259,12 @@ class Listing(Reading):
     @property
     def is_wide(self) -> bool:
         """Whether list and transcript stand side by side."""
-        return not self.screen_stack[0].has_class("-narrow")
+        return not any(screen.has_class("-narrow") for screen in self.screen_stack[:1])
 
     @property
     def is_reading(self) -> bool:
         """Whether the transcript is shown where there is room for one only."""
-        return self.screen_stack[0].has_class("-reading")
+        return any(screen.has_class("-reading") for screen in self.screen_stack[:1])
 
     @is_reading.setter
     def is_reading(self, value: bool) -> None:

@@ -41,6 +41,9 @@ class SessionList(ScrollView, can_focus=True):
     class Chosen(Message):
         """Another entry is chosen, or the same after the list has changed."""
 
+    class Ending(Message):
+        """The last entries are seen. Told once for each list."""
+
     class Opened(Message):
         """The chosen entry is to be read."""
 
@@ -50,6 +53,7 @@ class SessionList(ScrollView, can_focus=True):
         self._make: Callable[[int], Entry] | None = None
         self._height = 2  # lines of an entry
         self._notice: Sequence[str] = ()
+        self._is_ending = False
         self._colours: dict[str, Style] = {}
 
     def show(
@@ -67,7 +71,7 @@ class SessionList(ScrollView, can_focus=True):
         """
         before = self.ref
         offset = self.chosen * self._height - self.scroll_offset.y
-        self._refs, self._height, self._notice = refs, height, notice
+        self._refs, self._height, self._notice, self._is_ending = refs, height, notice, False
         self._make = lru_cache(maxsize=_KEPT)(make)
         place = 0
         if keeps_place and before is not None:
@@ -163,6 +167,9 @@ class SessionList(ScrollView, can_focus=True):
             notice = self._notice[y] if not self._refs and y < len(self._notice) else ""
             segments = [Segment(f" {fitted(notice, width - 1)}", self._style("note"))] if notice else []
             return Strip(Segment.apply_style(Strip(segments).adjust_cell_length(width), base), width)
+        if place + 1 == len(self._refs) and not self._is_ending:
+            self._is_ending = True
+            self.post_message(self.Ending())
         is_chosen = place == self.chosen
         mark = Segment("▌" if is_chosen else " ", self._style("bar"))
         strip = Strip([mark, *self._line(self._make(place), part, width - 2)]).adjust_cell_length(width)

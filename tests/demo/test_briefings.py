@@ -1,6 +1,7 @@
 """A briefing of a demo session names the facts that somebody needs who goes on with it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,16 @@ def test_open_ends_stand_among_the_open_ends(history: History) -> None:
         made = history.briefing(briefing["session"])
         told = [point.text for one in made.sections if one.name == "open_ends" for point in one.points]
         assert len(told) >= min(1, len(briefing["open_ends"])), briefing["session"]
+
+
+def test_goals_decisions_and_open_ends_are_told_in_their_own_words(history: History) -> None:
+    """A paraphrase is met when two thirds of its longer words are in the briefing."""
+    asked, met = 0, 0
+    for briefing in BRIEFINGS:
+        text = "\n".join(briefing_lines(history.briefing(briefing["session"]))).lower()
+        for fact in (briefing["goal"], *briefing["decisions"], *briefing["open_ends"]):
+            words = re.findall(r"[\w.]{4,}", fact.lower())
+            asked += 1
+            met += sum(word[:5].rstrip(".") in text for word in words) * 3 >= len(words) * 2
+    assert asked >= 25
+    assert met * 10 >= asked * 9

@@ -180,6 +180,17 @@ def test_hostile_words_are_told_inert(make: Make) -> None:
     assert not set("\x1b\x07\u202e") & set(text)
 
 
+@pytest.mark.parametrize(
+    "word", ["nothing ", "git ", "```\n", "not ", "a_", "**", "`", "Open: ", "rm x.py; "]
+)
+def test_a_message_of_a_megabyte_is_told_like_any_other(make: Make, word: str) -> None:
+    text = word * (1_000_000 // len(word))
+    said = (
+        begun(text).run(calls.bash(text, text)).assistant(text).user(text).assistant(f"{text}. Done at last.")
+    )
+    assert make(said, redaction=Redaction(), tokens=300).tokens <= 300
+
+
 def test_a_session_without_a_word_gives_a_head_and_nothing_else(make: Make) -> None:
     briefing = make(Transcript(ONE, cwd=CWD).meta("only injected"))
     assert all(not section.points for section in briefing.sections)

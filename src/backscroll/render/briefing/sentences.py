@@ -15,6 +15,7 @@ _NO_PROSE = re.compile(r"^\s*(?:\||#{1,6}\s|[-=*_]{3,}\s*$)|:\**\s*$")  # rows o
 _STRONG = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _ENDED = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')*`]*\s+(?=[\"'(`*\[]*[A-Z0-9À-Þ])|(?<=[。！？])")
 _SHORTEST = 3  # characters
+_LONGEST = 1000  # what is longer is no sentence, and all of it is not looked at
 
 _OPEN = re.compile(
     r"\bopen(?:: | is | for | question)|\b(?:is|are|remains?|stays?|left) open\b|"
@@ -54,7 +55,7 @@ def sentences(text: str) -> Iterator[str]:
             continue
         line = _STRONG.sub("", _ITEM.sub("", line)).strip()
         for part in _ENDED.split(line):
-            part = part.strip(" *_")
+            part = part.strip(" *_")[:_LONGEST]
             if len(part) >= _SHORTEST and any(map(str.isalnum, part)):
                 yield part
 

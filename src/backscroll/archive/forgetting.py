@@ -12,6 +12,7 @@ from backscroll.archive.bases import release_accounts, release_original
 from backscroll.archive.derive import Session
 from backscroll.archive.kept_rows import erase_rows
 from backscroll.archive.notes import erase as erase_notes
+from backscroll.archive.windows import note_window, settle_windows
 from backscroll.archive.words import FIXED, Words
 
 __all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
@@ -226,12 +227,7 @@ def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
         " on conflict (number) do update set first = 0, noted = noted + 1",
         key,
     )
-    window = db.execute(f"select session_id from conversations where {own}", key).fetchone()  # noqa: S608
+    note_window(db, Session(key["platform"], key["id"]))
     db.execute(f"delete from conversations where {own}", key)  # noqa: S608
     db.execute("delete from subagent where platform = :platform and parent_id = :id", key)
-    if window is not None:
-        db.execute(
-            "delete from cursor_sessions where id = :id"
-            " and not exists (select 1 from conversations where session_id = :id)",
-            {"id": window[0]},
-        )
+    settle_windows(db, is_erasing=True)

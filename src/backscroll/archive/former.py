@@ -4,10 +4,14 @@ import sqlite3
 from collections.abc import Iterator
 
 from backscroll.archive.bases import release_accounts
+from backscroll.archive.derive import Session
 from backscroll.archive.reading import messages_in
+from backscroll.archive.rows import write_vanished
 from backscroll.model import Message
 
 __all__ = ["settle_former"]
+
+_STAND_INS = ("missing", "recovered")  # for a message that was not yet, or no longer, where it belongs
 
 
 def settle_former(db: sqlite3.Connection, unit: int) -> int:
@@ -18,20 +22,23 @@ def settle_former(db: sqlite3.Connection, unit: int) -> int:
     """
     kept = 0
     former = db.execute(
-        "select number, id, parent_id, store from account where unit = ? and is_former", [unit]
+        "select number, platform, id, parent_id, store from account where unit = ? and is_former", [unit]
     ).fetchall()
-    for account, id_, parent, store in former:
-        new = db.execute(
-            "select number from account where unit = ? and id = ? and parent_id is ? and store = ?"
-            " and not is_former and messages > 0",
-            [unit, id_, parent, store],
+    for account, platform, id_, parent, store in former:
+        # A session may turn out to be a subagent once it is known who started it.
+        told = db.execute(
+            "select number, store = ? and messages > 0 from account where unit = ? and id = ?"
+            " and not is_former order by 2 desc, parent_id is ? desc, number",
+            [store, unit, id_, parent],
         ).fetchone()
+        new = told if told is not None and told[1] else None
         if new is not None:
             _forget_retold(db, account, new[0])
         left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
-        if not left:
+        if not left and told is not None:
             release_accounts(db, [account])
             db.execute("delete from account where number = ?", [account])
+            write_vanished(db, Session(platform, id_))
             continue
         kept += left
         db.execute("update account set is_settled = 0 where number = ?", [account])
@@ -50,15 +57,19 @@ def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
         [account, new],
     )
     records: dict[int, int] = dict(rows.fetchall())
-    if not records:
+    stands_in = "select 1 from message join word on number = kind where account = ? and text in (?, ?)"
+    if not records and not db.execute(stands_in, [account, *_STAND_INS]).fetchone():
         return
     told = {hash(text) for message in messages_in(db, new) for text in _texts(message)}
-    gone = [
-        (account, place)
-        for place, message in enumerate(messages_in(db, account))
-        if place in records
-        and all(hash(text) in told or _is_told(db, new, records[place], text) for text in _texts(message))
-    ]
+    gone = []
+    for place, message in enumerate(messages_in(db, account)):
+        missed = [text for text in _texts(message) if hash(text) not in told]
+        if message.kind in _STAND_INS:
+            is_gone = place in records or not missed
+        else:
+            is_gone = place in records and all(_is_told(db, new, records[place], text) for text in missed)
+        if is_gone:
+            gone.append((account, place))
     db.executemany("delete from message where account = ? and position = ?", gone)
 
 

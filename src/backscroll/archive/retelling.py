@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from backscroll.archive.bases import messages_in, release_accounts
 from backscroll.archive.bodies import decompress, unpack
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive import Session
-from backscroll.archive.rows import write_session
+from backscroll.archive.rows import write_vanished
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Closing, Item
 
@@ -103,9 +102,7 @@ def retell(
                 raise _PoorerError
             units.record_again(db, number, writer.tally, file)
             for platform, id_ in told:
-                account = "select 1 from account where id = ? and platform = ?"
-                if db.execute(account, [id_, platform]).fetchone() is None:  # nobody tells of it any more
-                    write_session(db, Session(platform, id_), datetime.now(UTC))
+                write_vanished(db, Session(platform, id_))
     except _PoorerError:
         return False
     return True
@@ -131,7 +128,9 @@ def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _S
             for place, message in enumerate(messages_in(db, body), start=first):
                 message = amended.get(place, message)
                 size += len(message.content) + len((message.tool and message.tool.result) or "")
-                known = (message.model, message.timestamp, message.git_branch, *message.attachments)
+                known = [message.model, message.timestamp, message.git_branch]
+                for attachment in message.attachments:
+                    known += msgspec.structs.astuple(attachment)
                 details += sum(one is not None for one in known)
         closing = msgspec.msgpack.decode(decompress(packed), type=Closing) if packed else Closing()
         facts = sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent))

@@ -15,10 +15,11 @@ from backscroll.archive.endings import LIVE
 from backscroll.archive.figures import Figures
 from backscroll.archive.spending import write_spending
 from backscroll.archive.unindexed import found_by, note_changes
+from backscroll.archive.windows import note_window
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.readers.times import iso
 
-__all__ = ["conversation_id", "subagent_number", "write_session"]
+__all__ = ["conversation_id", "subagent_number", "write_session", "write_vanished"]
 
 _NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
 _TITLE = 100
@@ -39,8 +40,17 @@ def subagent_number(session: Session, agent_id: str) -> int:
 def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     """Make a session's rows anew from its accounts."""
     before = found_by(db, session)
+    note_window(db, session)
     _write(db, session, now)
+    note_window(db, session)
     note_changes(db, session, before)
+
+
+def write_vanished(db: sqlite3.Connection, session: Session) -> None:
+    """Take away the rows of what turned out to be no session of its own: no account tells of it any more."""
+    own = "select 1 from conversations where external_id = ? and platform = ?"
+    if db.execute(own, [session.id, session.platform]).fetchone() and not accounts_of(db, session):
+        write_session(db, session, datetime.now(UTC))
 
 
 def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
@@ -185,8 +195,7 @@ def _window(
     id_ = conversation_id(session.platform, named)
     db.execute(
         "insert into cursor_sessions (id, external_session_id, workspace_hash, workspace_name,"
-        " workspace_path, started_at, ended_at) values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do update set"
-        " started_at = min(started_at, excluded.started_at), ended_at = max(ended_at, excluded.ended_at)",
+        " workspace_path, started_at, ended_at) values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing",
         [
             id_,
             named,

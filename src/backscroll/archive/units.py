@@ -14,6 +14,7 @@ from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
     "Known",
+    "beginning_of",
     "current_units",
     "exclude",
     "known_units",
@@ -26,10 +27,12 @@ __all__ = [
     "register",
     "retry",
     "set_aside",
+    "still_begins",
     "units_below",
 ]
 
 _FEW = 500  # paths that are asked for one by one
+_DIGEST = 16  # bytes
 _TORN = "(unreadable)"  # what a line that is cut off is counted as
 
 
@@ -178,7 +181,7 @@ def record(
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
     counts = _earlier(db, number).plus(tally) if is_appended else tally
-    prefix = prefix_of(Path(unit.path), mark.offset) if mark is not None else None
+    prefix = beginning_of(Path(unit.path), mark.offset) if mark is not None else None
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
@@ -222,13 +225,19 @@ def record_again(db: sqlite3.Connection, number: int, tally: Tally, file: Path) 
             mark.offset if mark else None,
             mark.line if mark else None,
             compress(mark.state) if mark else None,
-            prefix_of(file, mark.offset) if mark else None,
+            prefix_of(file, mark.offset) + _which(db, number) if mark else None,
             _counts(tally),
             number,
         ],
     )
     now = datetime.now(UTC).isoformat()
     db.execute("insert into ledger (unit, at, event) values (?, ?, 'rebuilt')", [number, now])
+
+
+def _which(db: sqlite3.Connection, number: int) -> bytes:
+    """Which file a unit was when it was last read in its place; what is read again may be a copy of it."""
+    (prefix,) = db.execute("select prefix_hash from unit where number = ?", [number]).fetchone()
+    return (prefix or b"")[_DIGEST:]
 
 
 def _counts(tally: Tally) -> str:
@@ -244,17 +253,26 @@ def _counts(tally: Tally) -> str:
 
 
 def prefix_of(path: Path, offset: int) -> bytes:
-    """A digest of how a file begins, of what lies before an offset and of which file it is.
-
-    Enough to notice that one that has grown was rewritten or replaced.
-    """
-    digest = blake2b(digest_size=16)
+    """A digest of how a file begins and of what lies before an offset: enough to notice a rewrite."""
+    digest = blake2b(digest_size=_DIGEST)
     with path.open("rb") as file:
-        digest.update(b"%d" % os.fstat(file.fileno()).st_ino)
         digest.update(file.read(min(4096, offset)))
         file.seek(max(0, offset - 4096))
         digest.update(file.read(min(4096, offset)))
     return digest.digest()
+
+
+def beginning_of(path: Path, offset: int) -> bytes:
+    """The same, and which file it is: one that was replaced may differ in between."""
+    return prefix_of(path, offset) + path.stat().st_ino.to_bytes(16, "big")
+
+
+def still_begins(known: Known, path: Path, offset: int) -> bool:
+    """Whether a file is the one that was read, and holds what was read up to an offset."""
+    now = beginning_of(path, offset)
+    if len(known.prefix) == _DIGEST:  # of an archive that did not note which file it was
+        return now.startswith(known.prefix)
+    return now == known.prefix
 
 
 def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:

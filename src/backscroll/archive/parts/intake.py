@@ -58,7 +58,7 @@ class Intake(Opened):
     def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:
         """Whether a file still holds, up to the mark, what was read from it."""
         try:
-            return units.prefix_of(Path(unit.path), mark.offset) == known.prefix
+            return units.still_begins(known, Path(unit.path), mark.offset)
         except OSError:
             return False
 
@@ -123,6 +123,7 @@ class Intake(Opened):
         from backscroll.archive.leaning import lean
         from backscroll.archive.responses import find_makers
         from backscroll.archive.rows import write_session
+        from backscroll.archive.windows import settle_windows
 
         with transaction(self._db):
             sessions = affected(self._db, changed)
@@ -137,6 +138,7 @@ class Intake(Opened):
             find_makers(self._db)
             for session in sessions:
                 write_session(self._db, session, now)
+            settle_windows(self._db)
             has_room = lean(self._db)
             settle(self._db)
         if has_room:

@@ -1,0 +1,68 @@
+"""Windows of Cursor say what the sessions say that were held in them."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backscroll.testing import cursor
+from tests.archive.keeping import Kept
+from tests.histories import HISTORIES, History
+
+
+def windows(kept: Kept) -> dict[str, tuple[Any, ...]]:
+    with closing(sqlite3.connect(kept.archive.path)) as db:
+        rows = db.execute("select id, workspace_hash, started_at, ended_at from cursor_sessions").fetchall()
+        return {id_: rest for id_, *rest in rows}
+
+
+def expected(kept: Kept) -> dict[str, tuple[Any, ...]]:
+    with closing(sqlite3.connect(kept.archive.path)) as db:
+        rows = db.execute(
+            "select session_id, min(started_at), max(updated_at) from conversations"
+            " where platform = 'cursor' group by session_id"
+        ).fetchall()
+        return {id_: rest for id_, *rest in rows}
+
+
+@pytest.mark.parametrize("history", [one for one in HISTORIES if one.source_name == "cursor"], ids=repr)
+def test_a_window_lasts_from_its_first_session_to_its_last(history: History, tmp_path: Path) -> None:
+    kept = Kept("cursor", history.write(tmp_path / "root"), tmp_path / "home")
+    kept.sync()
+    assert {id_: times for id_, (_, *times) in windows(kept).items()} == expected(kept)
+
+
+def test_a_window_does_not_remember_a_session_that_was_forgotten(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "root")
+    for words in ("one", "two", "three"):
+        home.composer([cursor.user(words), cursor.assistant("yes")], has_graph=False)
+    home.write()
+    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
+    kept.sync()
+    for _ in range(3):
+        assert {id_: times for id_, (_, *times) in windows(kept).items()} == expected(kept)
+        oldest = min(kept.summaries(), key=lambda one: str(one.created_at))
+        kept.archive.forget(oldest)
+    assert windows(kept) == {}
+
+
+def test_a_window_is_told_anew_with_its_sessions(tmp_path: Path) -> None:
+    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
+    home = cursor.Home(tmp_path / "root")
+    home.composer([cursor.user("one"), cursor.assistant("yes")], has_graph=False)
+    home.write()
+    kept.sync()
+    before = windows(kept)
+    with closing(sqlite3.connect(kept.archive.path)) as db, db:
+        db.execute(
+            "update cursor_sessions set started_at = '2001-01-01T00:00:00.000Z', workspace_hash = 'unknown'"
+        )
+        db.execute(
+            "insert into cursor_sessions (id, external_session_id, workspace_hash, started_at)"
+            " values ('left', 'workspace:left', 'unknown', '2001-01-01T00:00:00.000Z')"
+        )
+    kept.archive.unsettle()
+    kept.archive.derive()
+    assert windows(kept) == before

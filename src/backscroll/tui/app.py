@@ -10,14 +10,12 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Static
 
-from backscroll.index.query import Query
 from backscroll.tui.desk import Open
 from backscroll.tui.footer import Keys
 from backscroll.tui.keeping import Keeping
 from backscroll.tui.listing import Welcome
-from backscroll.tui.screens import Help
 from backscroll.tui.sessions import SessionList
 from backscroll.tui.shelf import Narrowing
 from backscroll.tui.transcript import Transcript
@@ -82,7 +80,7 @@ class Backscroll(Keeping):
     def compose(self) -> ComposeResult:
         yield Static(id="status")
         with Horizontal(id="question"):
-            yield Label("Search", markup=False)
+            yield Static("Search", markup=False)
             yield Input(compact=True, select_on_focus=False, placeholder=_PLACEHOLDER)
         with Horizontal(id="panes"):
             yield SessionList()
@@ -114,7 +112,7 @@ class Backscroll(Keeping):
             self.words = ""
             self.close_line()
             self.search()
-            self.transcript.mark(Query())
+            self.transcript.mark("")
         elif self.narrowing != Narrowing():
             self.close_line()
             self.narrow(source=None, workspace=None, is_starred=False, words="")
@@ -135,6 +133,8 @@ class Backscroll(Keeping):
             event.stop()
 
     def action_help(self) -> None:
+        from backscroll.tui.screens import Help
+
         self.push_screen(Help())
 
     def action_theme(self) -> None:

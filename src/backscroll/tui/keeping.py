@@ -13,7 +13,6 @@ from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.tui.clipboard import copy
 from backscroll.tui.listing import Listing
-from backscroll.tui.screens import Ask
 
 if TYPE_CHECKING:
     from backscroll.continuing.resuming import Resumption
@@ -133,6 +132,7 @@ class Keeping(Listing):
         """Write the session into a file."""
         from backscroll.export.files import FORMATS, write_one
         from backscroll.export.names import file_names
+        from backscroll.tui.screens import Ask
 
         summary = self.chosen
         if summary is None:
@@ -166,6 +166,8 @@ class Keeping(Listing):
 
     def action_tag(self) -> None:
         """Change the tags of the session."""
+        from backscroll.tui.screens import Ask
+
         summary = self.chosen
         if summary is None:
             return

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 from textual import on
 from textual.timer import Timer
-from textual.widgets import Input, Label
+from textual.widgets import Input, Static
 
 from backscroll.history import History
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.tui.desk import Open
 from backscroll.tui.entries import of_match, of_session
 from backscroll.tui.reading import Reading
-from backscroll.tui.screens import Pick
 from backscroll.tui.sessions import SessionList
 from backscroll.tui.shelf import ORDERS, Narrowing, Order, Shelf
 
@@ -138,7 +137,7 @@ class Listing(Reading):
         if asking == "filter" and self.transcript.has_focus:
             asking = "find"
         self._asking = asking
-        self.query_one("#question Label", Label).update(_LABELS[asking])
+        self.query_one("#question Static", Static).update(_LABELS[asking])
         self.query_one("#question").add_class("-asked")
         self.line.value = {"search": self.words, "filter": self.narrowing.words}.get(asking, "")
         self.line.focus()
@@ -230,6 +229,8 @@ class Listing(Reading):
 
     def action_pick(self, what: str) -> None:
         """Choose a workspace or a source."""
+        from backscroll.tui.screens import Pick
+
         choices = self.shelf.workspaces() if what == "workspace" else self.shelf.sources()
         if not choices:
             self.say(f"No session has a {what} yet.")

@@ -9,10 +9,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from backscroll.index.query import Query
-from backscroll.index.spans import spans_of
 from backscroll.tui.blocks import Block
 from backscroll.tui.layout import INDENT, Layout, Row, columns
+from backscroll.tui.marking import Find
 from backscroll.tui.wrapping import fitted
 
 __all__ = ["Painter"]
@@ -27,12 +26,11 @@ Stretch = tuple[int, int, str]  # from one character to before another, and how 
 
 
 class Painter:
-    """Paints rows in the colours of a theme, with the words of a query marked."""
+    """Paints rows in the colours of a theme, with what is looked for marked."""
 
-    def __init__(self, query: Query, styles: dict[str, Style]) -> None:
+    def __init__(self, find: Find | None, styles: dict[str, Style]) -> None:
         self._styles = styles
-        self._query = query
-        self._found = lru_cache(maxsize=2048)(self._find)
+        self._found: Find = lru_cache(maxsize=2048)(find) if find is not None else lambda _: []
 
     def style(self, name: str) -> Style:
         """The colours of a theme for something."""
@@ -51,15 +49,10 @@ class Painter:
         yield from self._text(row, block)
 
     def marks(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
-        """What of the query stands in a row."""
+        """What stands in a row of what is looked for."""
         if row.part == "head":
             return self._found(row.text)
         return self._row_marks(row, layout.blocks[row.block])
-
-    def _find(self, text: str) -> list[tuple[int, int]]:
-        if not self._query.words:
-            return []
-        return [(span.start, span.end) for span in spans_of(text, self._query, is_varied=True)]
 
     def _head(self, layout: Layout, row: Row, block: Block) -> Iterator[Segment]:
         if block.is_foldable:

@@ -7,7 +7,6 @@ from textual.timer import Timer
 
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
-from backscroll.index.query import Query, parse
 from backscroll.model import SessionSummary
 from backscroll.tui.blocks import Block, Place
 from backscroll.tui.frame import Frame
@@ -32,7 +31,7 @@ class Reading(Frame):
         self, ref: str, *, target: Place | None = None, words: str = "", keeps_place: bool = False
     ) -> None:
         """Show a session, or more of the one that is shown."""
-        self._look_for(words)
+        self.transcript.mark(words)
         if self.read_summary is not None and self.transcript.holds(ref) and not keeps_place:
             if target is not None:
                 self.transcript.go_to(target)
@@ -97,11 +96,6 @@ class Reading(Frame):
         """Show what is going on."""
 
     # --- what is looked for -------------------------------------------------------------------------------
-
-    def _look_for(self, words: str) -> None:
-        query = parse(words) if words else Query()
-        if query != self.transcript.wanted:
-            self.transcript.mark(query)
 
     def _find_places(self, ref: str, words: str) -> None:
         if self._asked == (ref, words):

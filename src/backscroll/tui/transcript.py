@@ -11,9 +11,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backscroll.index.query import Query
 from backscroll.tui.blocks import Block, Place
 from backscroll.tui.layout import Layout, Row
+from backscroll.tui.marking import finder
 from backscroll.tui.painting import Painter
 from backscroll.tui.tones import tones_of
 
@@ -59,7 +59,7 @@ class Transcript(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="transcript")
         self.layout_ = Layout(80)
-        self.wanted = Query()  # what is marked
+        self.words = ""  # what is marked
         self.is_complete = True
         self._target: Place | None = None  # to be gone to once it was read
         self._is_end_wanted = False
@@ -156,11 +156,12 @@ class Transcript(ScrollView, can_focus=True):
         rows = enumerate(self.layout_.rows_of(number))
         return [top + place for place, row in rows if self._painter.marks(self.layout_, row)]
 
-    def mark(self, query: Query) -> None:
+    def mark(self, words: str) -> None:
         """Mark the words of a query wherever they stand."""
-        self.wanted = query
-        self._painter_ = None
-        self.refresh()
+        if words != self.words:
+            self.words = words
+            self._painter_ = None
+            self.refresh()
 
     def _arrive(self) -> None:
         """Go to where somebody wanted to be, if that was read by now."""
@@ -294,7 +295,7 @@ class Transcript(ScrollView, can_focus=True):
     @property
     def _painter(self) -> Painter:
         if self._painter_ is None:
-            self._painter_ = Painter(self.wanted, tones_of(self, "transcript", _TONES))
+            self._painter_ = Painter(finder(self.words), tones_of(self, "transcript", _TONES))
         return self._painter_
 
     def notify_style_update(self) -> None:

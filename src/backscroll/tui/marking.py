@@ -1,0 +1,20 @@
+"""Where in a text stands what somebody looks for."""
+
+from collections.abc import Callable
+
+__all__ = ["Find", "finder"]
+
+Find = Callable[[str], list[tuple[int, int]]]
+
+
+def finder(words: str) -> Find | None:
+    """Finds the words of a query in a text; None when they are none that stand in a text."""
+    if not words.strip():
+        return None
+    from backscroll.index.query import parse  # only those who look for something wait for it
+    from backscroll.index.spans import spans_of
+
+    query = parse(words)
+    if not query.words:
+        return None
+    return lambda text: [(span.start, span.end) for span in spans_of(text, query, is_varied=True)]

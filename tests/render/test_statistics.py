@@ -1,0 +1,47 @@
+"""Bars, sparklines and amounts."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.model.statistics import Sums, Tokens
+from backscroll.render.statistics.amounts import cost, duration, money, percent
+from backscroll.render.statistics.charts import bar, sparkline
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1), st.integers(1, 80))
+def test_a_bar_is_as_long_as_its_value_and_never_too_long(values: list[int], width: int) -> None:
+    bars = [bar(value, max(values), width) for value in values]
+    assert all(len(one) <= width for one in bars)
+    assert all(bool(one) == (value > 0) for one, value in zip(bars, values, strict=True))
+    assert not any(values) or max(map(len, bars)) == width
+
+
+@given(st.lists(st.integers(0, 10**9)))
+def test_a_sparkline_has_a_column_for_each_value_and_shows_pauses(values: list[int]) -> None:
+    line = sparkline(values)
+    assert len(line) == len(values)
+    assert [mark == "·" for mark in line] == [value == 0 for value in values]
+    assert not any(values) or "█" in line
+
+
+def test_charts_are_drawn_in_eighths() -> None:
+    assert [bar(value, 8, 1) for value in range(9)] == ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"]
+    assert sparkline([0, 1, 2, 4, 8]) == "·▂▃▅█"
+
+
+def test_little_does_not_look_like_nothing_and_much_not_like_all() -> None:
+    assert [money(usd) for usd in (0, 0.001, 0.05, 1234.5)] == ["$0.00", "<$0.01", "$0.05", "$1,234.50"]
+    assert [percent(share) for share in (0, 0.0001, 0.042, 0.5, 0.999, 1)] == [
+        "0 %", "<0.1 %", "4.2 %", "50 %", ">99 %", "100 %",
+    ]  # fmt: skip
+    assert [duration(seconds) for seconds in (0, 29, 90, 3600, 5400, 4e6)] == [
+        "0 s", "29 s", "2 min", "1 h", "1 h 30 min", "1,111 h 7 min",
+    ]  # fmt: skip
+
+
+def test_a_cost_says_when_something_is_missing_from_it() -> None:
+    tokens = Tokens(input=5)
+    assert cost(Sums(key=None)) == ""
+    assert cost(Sums(key=None, tokens=tokens, cost_usd=1.0)) == "$1.00"
+    assert cost(Sums(key=None, tokens=tokens, cost_usd=1.0, unpriced_tokens=2)) == "≥$1.00"
+    assert cost(Sums(key=None, tokens=tokens, unpriced_tokens=5)) == "?"

@@ -2,12 +2,16 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from backscroll.model import Message
+from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.cursor.kinds import best_of_n
 from tests.archive.keeping import Kept
 from tests.archive.kept import change, home_with
 
@@ -152,3 +156,45 @@ def test_the_account_of_a_file_that_grew_is_that_of_the_whole_file(kept: Kept, t
     expected = json.loads(whole.archive._db.execute(tally).fetchone()[0])
     assert json.loads(kept.archive._db.execute(tally).fetchone()[0]) == expected
     assert expected["records"] == len(lines)
+
+
+def test_an_attempt_whose_parent_comes_later_is_told_once(tmp_path: Path) -> None:
+    home = cursor.Home(tmp_path / "root")
+    parent = best_of_n(home)
+    home.write()
+    key = f"composerData:{parent}"
+    with closing(sqlite3.connect(home.database)) as db, db:
+        row = db.execute("select * from cursorDiskKV where key = ?", [key]).fetchone()
+        db.execute("delete from cursorDiskKV where key = ?", [key])
+    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
+    kept.sync()
+    with closing(sqlite3.connect(home.database)) as db, db:
+        db.execute("insert into cursorDiskKV values (?, ?)", row)
+    kept.sync()
+    fresh = Kept("cursor", tmp_path / "root", tmp_path / "fresh")
+    fresh.sync()
+    assert kept.told() == fresh.told()
+
+
+def test_a_subagent_is_found_when_its_session_is_gone(kept: Kept) -> None:
+    transcript = Transcript(cwd="/home/zoe/ferry").user("look")
+    transcript.delegate("look at the quay", "it is wet", calls=[calls.bash("tide", "low")])
+    path = transcript.write(kept.root)
+    whole = path.read_bytes()
+    path.unlink()
+    kept.sync()
+    left = {one.parent_ref: one for one in kept.summaries()}
+    stub = left[None]
+    assert (stub.id, stub.message_count, stub.completeness) == (path.stem, 0, "lossy")
+    assert (stub.workspace_path, stub.is_gone) == ("/home/zoe/ferry", True)
+    assert said(kept.messages(left[stub.ref].id))[0] == ("look at the quay", True)
+    path.write_bytes(whole)
+    kept.sync()
+    fresh = Kept("claude-code", kept.root, kept.root.parent / "fresh")
+    fresh.sync()
+    assert kept.told() == fresh.told()
+    path.unlink()
+    kept.sync()
+    kept.archive.forget(stub)
+    kept.sync()
+    assert kept.summaries() == []

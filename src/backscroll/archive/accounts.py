@@ -1,7 +1,7 @@
 """Accounts: what one unit tells of one session, and which of them a session is taken from."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,11 +10,11 @@ from backscroll.archive.bodies import decompress
 from backscroll.archive.derive import Session
 from backscroll.model import STORES, Closing
 
-__all__ = ["Account", "accounts_of", "agents_of", "completed", "is_gone", "told_by"]
+__all__ = ["Account", "accounts_of", "agents_of", "completed", "is_gone", "left_behind", "told_by"]
 
 _QUERY = (
     "select a.number, a.source, a.store, a.id, a.closing, a.messages, a.preview, u.modified_at, u.is_gone,"
-    " a.is_former, u.path"
+    " a.is_former, u.path, a.is_agent"
     " from account a join unit u on u.number = a.unit where length(a.closing)"
 )
 
@@ -33,13 +33,25 @@ class Account(msgspec.Struct):
     is_gone: bool
     is_former: bool  # what the unit told before it was rewritten
     path: str
+    is_agent: bool = False
 
 
 def _account(row: tuple[Any, ...]) -> Account:
-    number, source, store, id_, closing, messages, preview, modified_at, is_gone, is_former, path = row
+    number, source, store, id_, closing, messages, preview, modified_at, gone, former, path, agent = row
     told = msgspec.msgpack.decode(decompress(closing), type=Closing)
     return Account(
-        number, source, store, id_, told, messages, preview, modified_at, bool(is_gone), bool(is_former), path
+        number,
+        source,
+        store,
+        id_,
+        told,
+        messages,
+        preview,
+        modified_at,
+        is_gone=bool(gone),
+        is_former=bool(former),
+        path=path,
+        is_agent=bool(agent),
     )
 
 
@@ -92,3 +104,25 @@ def completed(accounts: Sequence[Account]) -> Closing:
             found = (getattr(account.closing, name) for account in accounts[1:])
             filled[name] = next((value for value in found if value is not None), None)
     return msgspec.structs.replace(best, **filled)
+
+
+def left_behind(agents: Iterable[Sequence[Account]]) -> Closing:
+    """What the subagents of a session tell of it, when nothing else is left of it."""
+    told = sorted(
+        (completed(group) for group in agents), key=lambda one: (one.created_at is None, one.created_at)
+    )
+    created = [one.created_at for one in told if one.created_at is not None]
+    updated = [one.updated_at for one in told if one.updated_at is not None]
+    return Closing(
+        title=next((one.title for one in told if one.title), None),
+        title_source="subagent",
+        workspace=next((one.workspace for one in told if one.workspace is not None), None),
+        created_at=min(created, default=None),
+        created_at_source="neighbour" if created else None,
+        updated_at=max(updated, default=None),
+        git_branch=next((one.git_branch for one in told if one.git_branch), None),
+        version=next((one.version for one in told if one.version), None),
+        completeness="lossy",
+        reasons=("only its subagents are left",),
+        visibility="listed" if any(one.visibility == "listed" for one in told) else "hidden",
+    )

@@ -29,7 +29,7 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
 
     Of an account that grew, only what is new can be shared with others that did not know it before.
     """
-    _find_parents(db)
+    found = _find_parents(db)
     db.execute("create temp table if not exists changed (account integer primary key, compared integer)")
     db.execute("delete from changed")
     db.executemany(
@@ -37,7 +37,6 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
         [(number,) for number in accounts],
     )
     _find_shared(db)
-    found: set[Session] = set()
     for query in (
         "select platform, session from kin where number in (select account from changed)",
         "select distinct a.platform, a.session from shared s cross join message m on m.record = s.record"
@@ -81,8 +80,16 @@ def settle(db: sqlite3.Connection) -> None:
     )
 
 
-def _find_parents(db: sqlite3.Connection) -> None:
-    """Whose those subagents are that do not say: a session names them, or a call of its started them."""
+def _find_parents(db: sqlite3.Connection) -> set[Session]:
+    """Whose those subagents are that do not say: a session names them, or a call of its started them.
+
+    Where that has changed, returns the sessions that they were told with, and those that they belong to now.
+    """
+    unsaid = (
+        "select platform, number, coalesce(found_parent, id) from account"
+        " where is_agent = 1 and parent_id is null"
+    )
+    before = {(platform, number): session for platform, number, session in db.execute(unsaid)}
     db.execute(
         "update account set found_parent = coalesce("
         " (select p.id from child c join account p on p.number = c.account where c.id = account.id"
@@ -91,6 +98,11 @@ def _find_parents(db: sqlite3.Connection) -> None:
         "  join account s on s.number = m.account and not s.is_agent where l.agent_id = account.id"
         "  order by l.strength, s.id limit 1)) where is_agent = 1 and parent_id is null"
     )
+    changed: set[Session] = set()
+    for platform, number, session in db.execute(unsaid):
+        if session != before[platform, number]:
+            changed |= {Session(platform, session), Session(platform, before[platform, number])}
+    return changed
 
 
 class _Holder(NamedTuple):

@@ -12,9 +12,10 @@ from backscroll.readers.times import iso
 __all__ = ["Figures", "moment", "not_before"]
 
 _MESSAGES = (
-    "select coalesce(sum(is_active and role <> {system} and agent_id is null), 0),"
+    "select coalesce(sum(is_active and role <> {system}"
+    " and agent_id is (select number from word where text = :agent)), 0),"
     " coalesce(sum(is_active and role = {user} and agent_id is null and copied_from is null"
-    " and coalesce(kind, {queued}) = {queued}), 0), min(at), max(at) from message m where account = ?"
+    " and coalesce(kind, {queued}) = {queued}), 0), min(at), max(at) from message m where account = :account"
 ).format_map(FIXED)
 _CHANGES = (
     "select coalesce(sum(e.added + e.removed), 0) from edit e cross join message m"
@@ -46,9 +47,15 @@ class Figures:
     """The figures of the accounts of a session, the best one first, and of those of each of its subagents."""
 
     def __init__(
-        self, db: sqlite3.Connection, own: Sequence[int], helpers: Iterable[Sequence[int]] = ()
+        self,
+        db: sqlite3.Connection,
+        own: Sequence[int],
+        helpers: Iterable[Sequence[int]] = (),
+        *,
+        agent: str | None = None,  # of which it is not known who started it
     ) -> None:
         self.db = db
+        self._agent = agent
         self._own, self._helpers = own, list(helpers)
         self.is_at_least = False
         self.tokens = self._tokens()
@@ -56,7 +63,8 @@ class Figures:
         first: int | None = None
         last: int | None = None
         for account, anew in not_before(own):
-            messages, interactions, began, ended = db.execute(_MESSAGES + anew, [account]).fetchone()
+            values = {"account": account, "agent": agent}
+            messages, interactions, began, ended = db.execute(_MESSAGES + anew, values).fetchone()
             self.messages += messages
             self.interactions += interactions
             if began is not None:
@@ -94,7 +102,8 @@ class Figures:
             "select text from (select distinct agent_id from message where account = ?"
             " and agent_id is not null) join word on number = agent_id"
         )
-        return {agent for account in self._own for (agent,) in self.db.execute(query, [account])}
+        found = {agent for account in self._own for (agent,) in self.db.execute(query, [account])}
+        return found - {self._agent}
 
     def _models(self) -> list[str]:
         """The models that answered, the one of most messages first."""

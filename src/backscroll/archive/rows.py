@@ -8,7 +8,15 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from backscroll.archive.accounts import Account, accounts_of, agents_of, completed, is_gone, told_by
+from backscroll.archive.accounts import (
+    Account,
+    accounts_of,
+    agents_of,
+    completed,
+    is_gone,
+    left_behind,
+    told_by,
+)
 from backscroll.archive.activity import write_activity
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
@@ -55,23 +63,24 @@ def write_vanished(db: sqlite3.Connection, session: Session) -> None:
 
 def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     accounts = accounts_of(db, session)
-    if not accounts:
+    agents = agents_of(db, session)
+    if not accounts and not agents:
         key = [session.id, session.platform]
         db.execute("delete from conversations where external_id = ? and platform = ?", key)
         db.execute("delete from subagent where parent_id = ? and platform = ?", key)
         return
-    agents = agents_of(db, session)
     told = told_by(accounts)
-    closing = completed(accounts)
+    closing = completed(accounts) if accounts else left_behind(agents.values())
+    accounts = accounts or [one for group in agents.values() for one in group]
     own = [one.number for one in told]
     helpers = [[one.number for one in told_by(group)] for group in agents.values()]
-    figures = Figures(db, own, helpers)
+    figures = Figures(db, own, helpers, agent=session.id if told and told[0].is_agent else None)
     for group in (own, *helpers):
         write_activity(db, group)
         write_spending(db, group)
     started, started_source = _started(closing, figures, accounts)
     updated = max(filter(None, (closing.updated_at, figures.last_at)), default=started)
-    preview = next((account.preview for account in accounts if account.preview), None)
+    preview = next((account.preview for account in accounts if account.preview and told), None)
     title, title_source = _title(db, closing, told, preview)
     inlined = [agent for one in told for agent in one.closing.agents if agent.agent_id in figures.inlined]
     workspace = closing.workspace

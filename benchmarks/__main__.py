@@ -17,6 +17,7 @@ QUESTIONS = (
     "cold",
     "refresh",
     "commands",
+    "reading",
     "words",
     "exact",
     "questions",

@@ -125,6 +125,7 @@ METHODS = {
     "find": ["ref", "wanted"],
     "find_message": ["summary", "name"],
     "live_sessions": [],
+    "message_at": ["summary", "position"],
     "messages_of": ["summary", "start"],
     "read_session": ["summary", "everything", "with_agents", "start", "turns"],
     "records_of": ["summary"],

@@ -1,20 +1,23 @@
-"""The SQLite file that outlives the tools: the truth."""
+"""The SQLite file that outlives the tools: the truth.
 
-from sqlite3 import IntegrityError
+A name is loaded when it is first asked for: whoever only asks what sessions are called, as a shell does with
+every key, does not wait for what reads and writes them.
+"""
 
-from backscroll.archive.barrier import Barrier
-from backscroll.archive.changes import Key, Standing
-from backscroll.archive.derive import Session
-from backscroll.archive.filters import Filter
-from backscroll.archive.parts.debts import Debts
-from backscroll.archive.parts.happenings import Happenings
-from backscroll.archive.parts.originals import Originals
-from backscroll.archive.parts.remarks import Remarks
-from backscroll.archive.parts.telling import Telling
-from backscroll.archive.parts.upkeep import Upkeep
-from backscroll.archive.passages import Passage, Place
-from backscroll.archive.unindexed import Lack
-from backscroll.archive.units import Known
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlite3 import IntegrityError
+
+    from backscroll.archive.barrier import Barrier
+    from backscroll.archive.changes import Key, Standing
+    from backscroll.archive.derive import Session
+    from backscroll.archive.filters import Filter
+    from backscroll.archive.passages import Passage, Place
+    from backscroll.archive.unindexed import Lack
+    from backscroll.archive.units import Known
+    from backscroll.archive.whole import Archive
 
 __all__ = [
     "Archive",
@@ -30,6 +33,23 @@ __all__ = [
     "Standing",
 ]
 
+_PLACES = {
+    "Archive": "backscroll.archive.whole",
+    "Barrier": "backscroll.archive.barrier",
+    "Filter": "backscroll.archive.filters",
+    "IntegrityError": "sqlite3",
+    "Key": "backscroll.archive.changes",
+    "Known": "backscroll.archive.units",
+    "Lack": "backscroll.archive.unindexed",
+    "Passage": "backscroll.archive.passages",
+    "Place": "backscroll.archive.passages",
+    "Session": "backscroll.archive.derive",
+    "Standing": "backscroll.archive.changes",
+}
 
-class Archive(Upkeep, Originals, Remarks, Debts, Happenings, Telling):
-    """Everything ever read, in one file."""
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_PLACES[name]), name)
+    return value

@@ -7,12 +7,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from backscroll.errors import BackscrollError
-from backscroll.model import Role
 from backscroll.render.inert import one_line
 
 if TYPE_CHECKING:
-    from backscroll.archive.names import Kind
-    from backscroll.history import History
+    from backscroll.archive.names import Kind, Names
 
 __all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
 
@@ -25,10 +23,10 @@ def complete_refs(ctx: click.Context, param: click.Parameter, typed: str) -> lis
     source, colon, start = typed.rpartition(":")
     given = set(ctx.params.get("refs") or ())
 
-    def found(history: "History") -> list[CompletionItem]:
+    def found(names: "Names") -> list[CompletionItem]:
         return [
             CompletionItem(f"{source}{colon}{one.id}", help=one_line(one.title or "", _TITLE))
-            for one in history.sessions_beginning(start, source=source or None, limit=_MOST)
+            for one in names.sessions(start, source=source or None, limit=_MOST)
             if one.id not in given
         ]
 
@@ -41,18 +39,20 @@ def complete_names(
     """Workspaces, branches or models that sessions have."""
 
     def complete(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
-        return _asked(ctx, lambda history: _fitting(history.names_of(kind), typed))
+        return _asked(ctx, lambda names: _fitting(names.of(kind), typed))
 
     return complete
 
 
 def complete_tags(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Tags that sessions have."""
-    return _asked(ctx, lambda history: _fitting(history.tags(), typed.lstrip("#")))
+    return _asked(ctx, lambda names: _fitting(names.of("tag"), typed.lstrip("#")))
 
 
 def complete_roles(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Roles with commas between them: the next one."""
+    from backscroll.model import Role
+
     before, comma, last = typed.rpartition(",")
     chosen = before.split(",")
     rest = [role for role in get_args(Role) if role.startswith(last) and role not in chosen]
@@ -64,12 +64,16 @@ def _fitting(names: Iterable[str], typed: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in clean if name.casefold().startswith(typed.casefold())][:_MOST]
 
 
-def _asked(ctx: click.Context, ask: "Callable[[History], list[CompletionItem]]") -> list[CompletionItem]:
-    """What the archive says; nothing when there is none yet, or it cannot be read."""
-    from backscroll.history import History
+def _asked(ctx: click.Context, ask: "Callable[[Names], list[CompletionItem]]") -> list[CompletionItem]:
+    """What the archive says; nothing when there is none yet, or it cannot be read.
+
+    Neither the library nor the model is loaded for it: that takes longer than the answer.
+    """
+    from backscroll.archive.names import Names
+    from backscroll.config import archive_home, this_machine
 
     try:
-        with History(home=ctx.find_root().params.get("home")) as history:
-            return ask(history) if history.archive_path.exists() else []
+        with Names(archive_home(ctx.find_root().params.get("home"), this_machine()) / "archive.db") as names:
+            return ask(names)
     except (BackscrollError, OSError):
         return []  # whoever is typing is not to be interrupted

@@ -8,10 +8,7 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.screen import coloured, screen
-from backscroll.cli.welcome import welcome_lines
-from backscroll.render.documents import encoded, page_document
-from backscroll.render.terminal.ink import Ink
-from backscroll.render.terminal.listing import column_lines, plain_lines
+from backscroll.history import History
 
 __all__ = ["command"]
 
@@ -42,11 +39,16 @@ def command(
             bring_up_to_date(history)
         page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
-        welcome = list(welcome_lines(history)) if is_empty and not no_sync else [_EMPTY]
+        welcome = _welcome(history) if is_empty and not no_sync else [_EMPTY]
         live = history.live_sessions()
     if as_json:
+        from backscroll.render.documents import encoded, page_document  # what is not asked for is not loaded
+
         sys.stdout.buffer.write(encoded(page_document(page)))
         return
+    from backscroll.render.terminal.ink import Ink
+    from backscroll.render.terminal.listing import column_lines, plain_lines
+
     out = screen(color)
     if is_empty:
         out.write(welcome)
@@ -57,3 +59,9 @@ def command(
     else:
         ink = Ink(is_coloured=out.is_coloured)
         out.page(column_lines(page, width=out.width, ink=ink, live=live))
+
+
+def _welcome(history: History) -> list[str]:
+    from backscroll.cli.welcome import welcome_lines
+
+    return list(welcome_lines(history))

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from backscroll.archive import Filter
 from backscroll.cli.completing import complete_names, complete_tags
 from backscroll.cli.progress import Bar
 from backscroll.errors import ArchiveError
-from backscroll.history import History
 from backscroll.sources import NAMES
+
+if TYPE_CHECKING:
+    from backscroll.archive import Filter
+    from backscroll.history import History
 
 __all__ = ["Day", "as_conditions", "as_filter", "bring_up_to_date", "filters", "message_filters", "reading"]
 
@@ -101,8 +103,10 @@ def as_conditions(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
     return {name: value for name, value in named.items() if value}
 
 
-def as_filter(options: dict[str, Any]) -> Filter:
+def as_filter(options: dict[str, Any]) -> "Filter":
     """The shared options as a filter."""
+    from backscroll.archive import Filter
+
     return Filter(
         source=options["source"],
         workspace=options["workspace"],
@@ -126,7 +130,7 @@ def reading(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
 
 
-def bring_up_to_date(history: History) -> None:
+def bring_up_to_date(history: "History") -> None:
     """Sync before reading, as long as nobody else is at it and it can be done."""
     try:
         with Bar("Reading what changed") as bar:

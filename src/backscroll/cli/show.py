@@ -10,7 +10,6 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs, complete_roles
 from backscroll.cli.options import bring_up_to_date, reading
 from backscroll.cli.screen import coloured, screen
-from backscroll.model import Role
 
 __all__ = ["command"]
 
@@ -43,6 +42,8 @@ class Roles(click.ParamType[frozenset[str]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
         if isinstance(value, frozenset):
             return value
+        from backscroll.model import Role
+
         names = frozenset(filter(None, value.split(",")))
         if unknown := sorted(names - set(get_args(Role))):
             self.fail(f"{unknown[0]!r} is no role; the roles are {', '.join(get_args(Role))}", param, ctx)
@@ -54,7 +55,6 @@ class Roles(click.ParamType[frozenset[str]]):
 @click.option(
     "--only",
     type=Roles(),
-    default="",
     metavar="ROLES",
     shell_complete=complete_roles,
     help="Only user, assistant, tool, thinking, error; with commas between them.",
@@ -72,7 +72,7 @@ def command(
     setup: Setup,
     /,
     ref: str,
-    only: frozenset[str],
+    only: frozenset[str] | None,
     turns: tuple[int, int] | None,
     message: str | None,
     everything: bool,
@@ -113,7 +113,7 @@ def command(
             return
         start = history.find_message(summary, message) if message is not None else 0
         if message is not None:
-            named = next(history.messages_of(summary, start), None)
+            named = history.message_at(summary, start)
             everything = everything or named is None or not is_shown(named)
         events = history.read_session(
             summary, everything=everything, with_agents=agents or full, start=start, turns=turns
@@ -122,7 +122,7 @@ def command(
             width=out.width,
             is_coloured=out.is_coloured,
             is_full=full,
-            only=only,
+            only=only or (),
             unfolded=start if message is not None else None,
             with_agents=agents or full,
         )

@@ -9,7 +9,6 @@ from backscroll.history.sessions import Sessions
 from backscroll.model import Message, SessionSummary
 
 if TYPE_CHECKING:
-    from backscroll.archive.names import Kind, Named
     from backscroll.archive.records import Records
     from backscroll.render.turns import Event
 
@@ -66,6 +65,10 @@ class Reading(Sessions):
         )
         return events if last is None else _until(events, last)
 
+    def message_at(self, summary: SessionSummary, position: int) -> Message | None:
+        """One message, without what it cost; None behind the last one."""
+        return next(self._archive.talk_of(summary, position), None)
+
     def find_message(self, summary: SessionSummary, name: str) -> int:
         """The position of a message: its position as digits, its id, or a beginning of that.
 
@@ -92,14 +95,6 @@ class Reading(Sessions):
     def live_sessions(self) -> set[tuple[str, str]]:
         """The sessions that are being held, by platform and id."""
         return self._archive.live()
-
-    def names_of(self, kind: "Kind") -> list[str]:
-        """Every workspace, branch or model that a session has, the one met last first."""
-        return self._archive.names_of(kind)
-
-    def sessions_beginning(self, start: str, *, source: str | None = None, limit: int = 100) -> "list[Named]":
-        """Sessions whose id begins so, newest first, as they are called."""
-        return self._archive.sessions_beginning(start, source=source, limit=limit)
 
 
 def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:

@@ -1,14 +1,26 @@
 """One room per source. Reading is read-only by construction."""
 
+from typing import TYPE_CHECKING, Any
+
 from backscroll.errors import UsageError
-from backscroll.sources.base import Source
+
+if TYPE_CHECKING:
+    from backscroll.sources.base import Source
 
 __all__ = ["NAMES", "Source", "named"]
 
 NAMES = ("claude-code", "cursor", "cursor-cli")
 
 
-def named(name: str) -> Source:
+def __getattr__(name: str) -> Any:
+    if name != "Source":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from backscroll.sources.base import Source  # not loaded for those who only need the names
+
+    return Source
+
+
+def named(name: str) -> "Source":
     """A source by its name; only the one asked for is loaded."""
     match name:
         case "claude-code":

@@ -13,7 +13,6 @@ from backscroll.model import Message, SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
 
 if TYPE_CHECKING:
-    from backscroll.archive.names import Kind, Named
     from backscroll.archive.records import Records
     from backscroll.archive.statistics import Statistics
 
@@ -101,18 +100,6 @@ class Telling(Opened):
         from backscroll.archive.records import Records
 
         return Records(self._db, summary)
-
-    def names_of(self, kind: "Kind") -> list[str]:
-        """Every name of this kind that a session has, the one met last first."""
-        from backscroll.archive.names import names_of
-
-        return names_of(self._db, kind)
-
-    def sessions_beginning(self, start: str, *, source: str | None, limit: int) -> "list[Named]":
-        """Sessions whose id begins so, newest first."""
-        from backscroll.archive.names import sessions_beginning
-
-        return sessions_beginning(self._db, start, source=source, limit=limit)
 
     def statistics(self, wanted: Filter, only: Session | None = None) -> "Statistics":
         """The figures of the sessions that pass, or of that one of them."""

@@ -4,7 +4,7 @@ A quarter of an hour is the largest span that lies within one day in every time 
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from backscroll.archive.figures import not_before
 from backscroll.archive.words import FIXED
@@ -22,20 +22,21 @@ NOT_REPEATED = (
     " and m.record not in (select r.record from response r where r.account = m.account and r.is_copy = 1)"
 )
 
-_FIXED = {**FIXED, "QUARTER": QUARTER, "PAUSE": PAUSE, "UNDATED": UNDATED}
-# Times are not always in order; what lies before the latest one so far was counted already.
+_FIXED = {**FIXED, "QUARTER": QUARTER, "UNDATED": UNDATED}
 _MESSAGES = (
-    "insert into activity (account, quarter, messages, agent_messages, prompts, calls, failures, active)"
+    "insert into activity (account, quarter, messages, agent_messages, prompts, calls, failures)"
     " select account, coalesce(at / {QUARTER}, {UNDATED}),"
     " sum(is_active and role <> {system} and agent_id is null),"
     " sum(is_active and role <> {system} and agent_id is not null),"
     " sum(is_active and role = {user} and agent_id is null and coalesce(kind, {queued}) = {queued}),"
     " sum(is_active and role = {tool}),"
-    " sum(is_active and role = {tool} and coalesce(status, 0) = {failed}),"
-    " coalesce(sum(iif(at > before and at - before < {PAUSE}, at - before, 0)), 0)"
-    " from (select *, max(at) over (order by position rows between unbounded preceding and 1 preceding)"
-    "  as before from message m where account = ? and copied_from is null{{anew}}) group by 1, 2"
+    " sum(is_active and role = {tool} and coalesce(status, 0) = {failed})"
+    " from message m where account = ? and copied_from is null{{anew}} group by 1, 2"
 ).format_map(_FIXED)
+_TIMES = (
+    "select at from message m where account = ? and copied_from is null and at is not null{anew}"
+    " order by position"
+)
 _EDITS = (
     "insert into activity (account, quarter, added, removed, decided, accepted)"
     " select e.account, coalesce(m.at / {QUARTER}, {UNDATED}),"
@@ -56,4 +57,25 @@ def write_activity(db: sqlite3.Connection, accounts: Sequence[int]) -> None:
         anew += f" and {NOT_REPEATED}" if is_agent else ""
         db.execute("delete from activity where account = ?", [account])
         db.execute(_MESSAGES.format(anew=anew), [account])
+        active = _active(at for (at,) in db.execute(_TIMES.format(anew=anew), [account]))
+        db.executemany(
+            "update activity set active = ? where account = ? and quarter = ?",
+            [(spent, account, quarter) for quarter, spent in active.items()],
+        )
         db.execute(_EDITS.format(anew=anew), [account])
+
+
+def _active(times: Iterable[int]) -> dict[int, int]:
+    """The milliseconds between neighbours that are not far apart, by the quarter of the later one.
+
+    Times are not always in order: what lies before the latest one so far was counted already.
+    """
+    active: dict[int, int] = {}
+    latest: int | None = None
+    for at in times:
+        if latest is not None and at <= latest:
+            continue
+        if latest is not None and at - latest < PAUSE:
+            active[at // QUARTER] = active.get(at // QUARTER, 0) + at - latest
+        latest = at
+    return active

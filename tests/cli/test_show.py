@@ -241,7 +241,7 @@ def test_a_list_elsewhere_has_a_line_for_each_session(shell: Shell) -> None:
     assert " ".join(title) == "first prompt"
 
 
-def test_a_session_that_is_gone_or_live_says_so_in_the_list(shell: Shell) -> None:
+def test_a_session_that_is_gone_says_so_in_the_list(shell: Shell) -> None:
     shell.run("sync")
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.run("list").out.rstrip().endswith("[gone]")

@@ -131,7 +131,7 @@ class Talk:
                     weight = 86.0 if is_last else 33 + 2 * told + late
                     yield Candidate("open_ends", sentence, weight, said.position)
                 elif is_last:
-                    yield Candidate("last_state", sentence, 60 + 5 * told, said.position)
+                    yield Candidate("last_state", sentence, 46 + 7 * told, said.position)
                 elif told and told >= most[-1]:
                     yield Candidate(
                         "decisions", f"Assistant: {sentence}", 34 + 5 * told + late, said.position

@@ -12,7 +12,7 @@ FLOORS = [
     ["sources", "archive", "index", "render", "usage"],
     ["ingest", "export", "figures", "continuing"],
     ["history"],
-    ["tui"],
+    ["mcp", "tui"],
     ["cli"],  # the command starts the other faces
 ]
 PACKAGE = Path(backscroll.__file__).parent

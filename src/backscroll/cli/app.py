@@ -26,6 +26,7 @@ _COMMANDS = {
     "open": ("backscroll.cli.open", "Open a session's workspace, or the file at a message."),
     "resume": ("backscroll.cli.resume", "Continue a session in the tool that held it."),
     "note": ("backscroll.cli.note", "Write something down about a session."),
+    "mcp": ("backscroll.cli.mcp", "Let assistants use the history, through MCP."),
     "recall": ("backscroll.cli.recall", "Find what earlier sessions have to say about a task."),
     "rename": ("backscroll.cli.rename", "Show a session under a title of your own."),
     "star": ("backscroll.cli.star", "Mark a session as one to come back to."),

@@ -1,0 +1,75 @@
+"""One call while it is being answered."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Event
+
+from backscroll.archive import Filter
+from backscroll.errors import UsageError
+from backscroll.history import History
+from backscroll.index.dates import span_of
+from backscroll.model import Message, SessionSummary
+from backscroll.render.redaction import Place, Redaction
+
+__all__ = ["Call", "StoppedError", "as_filter", "moments"]
+
+
+class StoppedError(Exception):
+    """Whoever asked does not want to know any more."""
+
+
+class Call:
+    """The history to answer from, whether to show secrets, and whether the answer is still wanted."""
+
+    def __init__(
+        self, history: History, *, is_redacted: bool, stop: Event, report: Callable[[int, int], None]
+    ) -> None:
+        self.history = history
+        self.redaction = Redaction() if is_redacted else None
+        self._stop = stop
+        self._report = report
+
+    def step(self, done: int, total: int) -> None:
+        """Say how far it is. Raises `StoppedError` when the call was cancelled."""
+        if self._stop.is_set():
+            raise StoppedError
+        self._report(done, total)
+
+    def summary(self, summary: SessionSummary) -> SessionSummary:
+        """A summary that may be shown."""
+        return summary if self.redaction is None else self.redaction.summary(summary)
+
+    def message(self, message: Message, ref: str, position: int) -> Message:
+        """A message that may be shown."""
+        return message if self.redaction is None else self.redaction.message(message, ref, position)
+
+    def text(self, text: str, ref: str, position: int | None = None) -> str:
+        """A text that may be shown."""
+        return text if self.redaction is None else self.redaction.text(text, Place(ref, position))
+
+
+def moments(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """The first moment that is wanted, and the first that is too late."""
+    begin, end = _span(since), _span(until)
+    return begin[0] if begin else None, end[1] if end else None
+
+
+def as_filter(
+    *,
+    workspace: str | None = None,
+    source: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> Filter:
+    """What tools that list sessions are asked, as a filter."""
+    begin, end = moments(since, until)
+    return Filter(workspace=workspace, source=source, since=begin, until=end)
+
+
+def _span(day: str | None) -> tuple[datetime, datetime] | None:
+    if day is None:
+        return None
+    span = span_of(day, datetime.now(UTC).astimezone())
+    if span is None:
+        raise UsageError(f"{day!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d")
+    return span

@@ -1,0 +1,57 @@
+"""What went wrong, typed, and what to do next."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll import errors
+from backscroll.render.inert import inert
+
+__all__ = ["INVALID", "Failure", "failure_of"]
+
+
+class Failure(Struct, frozen=True):
+    """An error as a client is told it."""
+
+    type: str
+    code: int  # of JSON-RPC, where there is no result to put it into
+    next: str  # what to do about it
+
+    def document(self, error: BaseException) -> dict[str, Any]:
+        told: dict[str, Any] = {"type": self.type, "message": inert(str(error)), "next": self.next}
+        for name in ("session_id", "workspace", "data_path"):
+            if getattr(error, name, None):
+                told[name] = inert(str(getattr(error, name)))
+        return told
+
+
+INVALID = Failure("invalid_arguments", -32602, "Correct the arguments as the message says, and call again.")
+
+# The nearest kind of an error counts.
+_KINDS: dict[type[BaseException], Failure] = {
+    errors.SessionNotFoundError: Failure(
+        "session_not_found", -32002, "Take a ref from list_sessions, search_sessions or recall."
+    ),
+    errors.WorkspaceNotFoundError: Failure(
+        "workspace_not_found", -32002, "Take a path from list_workspaces, or write more of it."
+    ),
+    errors.DatabaseLockedError: Failure(
+        "locked", -32003, "Another program holds the database; call again in a few seconds."
+    ),
+    errors.DataNotFoundError: Failure("data_not_found", -32002, "Check the folders with: backscroll doctor"),
+    errors.DatabaseUnreadableError: Failure("unreadable", -32004, "Look at it with: backscroll doctor"),
+    errors.ArchiveError: Failure("archive", -32005, "Look at it with: backscroll archive verify"),
+    errors.DestinationError: Failure(
+        "destination", -32006, "Name another place, or check who may write there."
+    ),
+    errors.UsageError: INVALID,
+    errors.BackscrollError: Failure("backscroll", -32000, "Look at it with: backscroll doctor"),
+}
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What kind of error it is; of one that nobody expected, what can be said."""
+    for kind in type(error).__mro__:
+        if kind in _KINDS:
+            return _KINDS[kind]
+    return Failure("internal", -32603, "Call again; if it stays so, run: backscroll doctor")

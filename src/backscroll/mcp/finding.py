@@ -1,0 +1,98 @@
+"""Tools that look through all sessions: search, recall, figures."""
+
+from msgspec.structs import replace
+
+from backscroll.mcp.answers import Answer
+from backscroll.mcp.arguments import Recall, SearchSessions, Stats
+from backscroll.mcp.call import Call, as_filter, moments
+from backscroll.model import SearchMatch
+from backscroll.readers.times import iso
+from backscroll.render.documents import search_document
+from backscroll.render.inert import inert, one_line
+from backscroll.render.recollection import recollection_document, recollection_lines
+from backscroll.render.statistics.documents import report_document
+from backscroll.render.terminal.listing import short_id
+
+__all__ = ["recall", "search_sessions", "stats"]
+
+_WIDTH = 100
+
+
+def search_sessions(call: Call, asked: SearchSessions) -> Answer:
+    since, until = moments(asked.since, asked.until)
+    named = {"workspace": asked.workspace, "source": asked.source, "role": asked.role}
+    found = call.history.search_sessions(
+        asked.query,
+        limit=asked.limit,
+        offset=asked.offset,
+        by=asked.by,
+        context=asked.context,
+        pattern=asked.pattern,
+        filters={name: value for name, value in named.items() if value is not None},
+        since=since,
+        until=until,
+        progress=call.step,
+        redaction=call.redaction,
+    )
+    found = replace(found, data=tuple(_titled(call, match) for match in found.data))
+    lines = [line for match in found.data for line in _match_lines(match)]
+    total = f"{found.total:,}" if found.total is not None else f"at least {found.total_at_least or 0:,}"
+    what = "sessions" if asked.by == "session" else "messages"
+    if found.is_relaxed and found.data:
+        lines.append("No message has all of these words; these have the most.")
+    if found.is_cut_short:
+        lines.append("Time ran out before all was looked at; a longer pattern is found faster.")
+    more = f"; more with offset={asked.offset + len(found.data)}" if found.has_more else ""
+    lines.append(f"{len(found.data)} of {total} {what}{more}." if found.data else "Nothing was found.")
+    return Answer("\n".join(lines), search_document(found))
+
+
+def recall(call: Call, asked: Recall) -> Answer:
+    found = call.history.recall(
+        asked.task,
+        workspace=asked.workspace,
+        token_budget=asked.token_budget,
+        redaction=call.redaction,
+    )
+    lines = list(recollection_lines(found)) or ["No earlier session has to do with it."]
+    if found.left_out:
+        lines.append(f"{found.left_out} more sessions fit less, or not the budget.")
+    return Answer("\n".join(lines), recollection_document(found))
+
+
+def stats(call: Call, asked: Stats) -> Answer:
+    wanted = as_filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
+    document = report_document(call.history.stats(wanted, by=asked.by))
+    lines = [_figures(row) for row in document["data"]]
+    lines.append(_figures(document["total"] | {"key": "All together"}))
+    lines.append(f"Prices of {document['prices_checked']}; days of {document['zone']}.")
+    return Answer("\n".join(lines), document)
+
+
+def _titled(call: Call, match: SearchMatch) -> SearchMatch:
+    title = call.text(match.title, match.session_ref) if match.title else None
+    name = call.text(match.workspace_name, match.session_ref) if match.workspace_name else None
+    return replace(match, title=title, workspace_name=name)
+
+
+def _match_lines(match: SearchMatch) -> list[str]:
+    facts = [
+        f"{match.source}:{short_id(match.session_id)}",
+        one_line(match.title or "untitled", _WIDTH),
+        one_line(match.workspace_name or "", 60),
+        (iso(match.timestamp) or "")[:10],
+        f"{match.match_count:,} matches" if match.match_count > 1 else "",
+    ]
+    head = " · ".join(fact for fact in facts if fact)
+    first, *others = [inert(line) for line in match.context] or [""]
+    who = "note" if match.is_note else match.role
+    return [head, f"   [{match.message_index}] {who}: {first}", *(f"     {line}" for line in others)]
+
+
+def _figures(row: dict[str, object]) -> str:
+    told = [f"{one_line(str(row['key'] if row['key'] is not None else 'unknown'), _WIDTH)}:"]
+    for name in ("sessions", "messages", "total_tokens", "cost_usd", "lines_added", "tool_calls"):
+        value = row.get(name)
+        if isinstance(value, int | float):
+            told.append(f"{value:,.2f} USD" if name == "cost_usd" else f"{value:,} {name.replace('_', ' ')}")
+    return " ".join([told[0], ", ".join(told[1:])])

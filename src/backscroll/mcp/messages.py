@@ -1,0 +1,108 @@
+"""Messages by the page: what fits, and where to go on."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from backscroll.mcp.call import Call
+from backscroll.model import Message, SessionSummary
+from backscroll.render.documents import message_document
+from backscroll.render.inert import inert, one_line
+
+__all__ = ["Page", "page_lines", "page_of"]
+
+_ROOM = 60_000  # characters that a page may hold, whatever was asked
+_SHARE = 4  # tool calls get this part of what words get
+_KEPT = (
+    "id", "position", "role", "kind", "content", "timestamp", "model", "agent_id", "is_active", "tool_name",
+    "tool_params", "tool_result", "status", "decision", "attachments", "copied_from",
+)  # fmt: skip
+
+
+class Page(Struct, frozen=True):
+    """Messages as documents, and the position that the next page begins at."""
+
+    items: list[dict[str, Any]]
+    next_from: int | None
+
+
+def page_of(
+    call: Call,
+    summary: SessionSummary,
+    *,
+    start: int,
+    count: int,
+    max_chars: int,
+    from_char: int,
+    roles: Collection[str],
+) -> Page:
+    """As many messages of these roles as were asked for and fit, those of abandoned branches left out."""
+    items: list[dict[str, Any]] = []
+    room = _ROOM
+    wide = max_chars if count == 1 else max_chars // _SHARE
+    chosen = _chosen(call, summary, start, roles)
+    for position, message in chosen:
+        clean = call.message(message, summary.ref, position)
+        item = _item(clean, position, max_chars=max_chars, wide=wide, from_char=from_char)
+        size = len(msgspec.json.encode(item))
+        if items and (size > room or len(items) == count):
+            return Page(items, position)
+        items.append(item)
+        room -= size
+    return Page(items, None)
+
+
+def _chosen(
+    call: Call, summary: SessionSummary, start: int, roles: Collection[str]
+) -> Iterator[tuple[int, Message]]:
+    for position, message in enumerate(call.history.messages_of(summary, start), start=start):
+        call.step(position - start, summary.message_count)
+        if message.role in roles and message.is_active:
+            yield position, message
+
+
+def _item(message: Message, position: int, *, max_chars: int, wide: int, from_char: int) -> dict[str, Any]:
+    whole = message_document(message, position)
+    item = {name: whole[name] for name in _KEPT}
+    item["is_active"] = None  # all of them are
+    params = msgspec.json.encode(item["tool_params"]).decode() if item["tool_params"] else ""
+    left = 0
+    if len(params) > wide:
+        item["tool_params"] = params[:wide] + "…"
+        left += len(params) - wide
+    for name, most in (("content", max_chars), ("tool_result", wide)):
+        text = item[name]
+        if text is not None:
+            shown = inert(text[from_char : from_char + most])
+            left += max(len(text) - from_char - most, 0)
+            item[name] = shown
+    item["content"] = item["content"] or None
+    item["cut_chars"] = left or None
+    return item
+
+
+def page_lines(page: Page) -> Iterator[str]:
+    """A page for a model: position, who, and what; how to read on where something was cut."""
+    for item in page.items:
+        at = f" {item['timestamp'][:16].replace('T', ' ')}" if item["timestamp"] else ""
+        kind = f" ({one_line(item['kind'], 60)})" if item["kind"] else ""
+        if item["tool_name"]:
+            yield f"[{item['position']}] {item['role']}{kind}{at}: {_call(item)}"
+            if item["tool_result"]:
+                yield f"    → {item['tool_result']}"
+        else:
+            yield f"[{item['position']}] {item['role']}{kind}{at}: {item['content'] or ''}"
+        if item["cut_chars"]:
+            alone = f"from={item['position']}, count=1, with max_chars or from_char"
+            yield f"    … {item['cut_chars']:,} characters more: {alone}"
+    if page.next_from is not None:
+        yield f"More messages: from={page.next_from}"
+
+
+def _call(item: dict[str, Any]) -> str:
+    params = item["tool_params"]
+    told = params if isinstance(params, str) else msgspec.json.encode(params).decode() if params else ""
+    status = "" if item["status"] in (None, "completed") else f" ({item['status']})"
+    return f"{one_line(item['tool_name'], 60)}{status} {told}".rstrip()

@@ -1,0 +1,150 @@
+"""Tools that list sessions and read them."""
+
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from backscroll.mcp.answers import Answer
+from backscroll.mcp.arguments import ExportSession, GetAgentSession, GetSession, ListSessions, ListWorkspaces
+from backscroll.mcp.call import Call, as_filter
+from backscroll.mcp.messages import page_lines, page_of
+from backscroll.model import SessionSummary
+from backscroll.readers.times import iso
+from backscroll.render.documents import summary_document
+from backscroll.render.inert import one_line
+from backscroll.render.terminal.listing import short_id
+
+__all__ = [
+    "export_session",
+    "get_agent_session",
+    "get_session",
+    "list_sessions",
+    "list_workspaces",
+    "title_line",
+]
+
+_TALK = ("user", "assistant", "tool", "error", "system")
+_WIDTH = 100
+
+
+def list_sessions(call: Call, asked: ListSessions) -> Answer:
+    wanted = as_filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
+    page = call.history.list_sessions(wanted, limit=asked.limit, offset=asked.offset)
+    summaries = [call.summary(one) for one in page.data]
+    lines = [title_line(one) for one in summaries]
+    shown = f"{asked.offset + 1} to {asked.offset + len(lines)} of" if lines else "None of"
+    more = f"; more with offset={asked.offset + len(lines)}" if page.pagination.has_more else ""
+    lines.append(f"{shown} {page.pagination.total:,} sessions{more}.")
+    document = {
+        "data": [summary_document(one) for one in summaries],
+        "pagination": msgspec.structs.asdict(page.pagination),
+    }
+    return Answer("\n".join(lines), document)
+
+
+def get_session(call: Call, asked: GetSession) -> Answer:
+    summary = call.history.find(asked.ref)
+    page = page_of(
+        call,
+        summary,
+        start=asked.start,
+        count=asked.count,
+        max_chars=asked.max_chars,
+        from_char=asked.from_char,
+        roles=asked.roles or _TALK,
+    )
+    clean = call.summary(summary)
+    lines = [title_line(clean), *page_lines(page)]
+    if clean.agent_ids:
+        lines.append(f"Subagents: {', '.join(clean.agent_ids)}")
+    document = {
+        "session": summary_document(clean),
+        "messages": page.items,
+        "next_from": page.next_from,
+    }
+    return Answer("\n".join(lines), document)
+
+
+def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
+    agent = call.history.get_agent_session(asked.ref)
+    summary = call.history.find(asked.ref)
+    page = page_of(
+        call,
+        summary,
+        start=asked.start,
+        count=asked.count,
+        max_chars=asked.max_chars,
+        from_char=asked.from_char,
+        roles=_TALK,
+    )
+    took = f" · {agent.total_duration_ms / 1000:,.0f} s" if agent.total_duration_ms is not None else ""
+    head = (
+        f"{summary.ref}, a subagent of {summary.parent_ref} · {agent.total_tool_use_count} tool calls{took}"
+    )
+    document: dict[str, Any] = {
+        "agent_id": agent.agent_id,
+        "parent_session_id": agent.parent_session_id,
+        "prompt": call.text(agent.prompt, summary.ref, 0)[: asked.max_chars] if agent.prompt else None,
+        "model": agent.model,
+        "total_duration_ms": agent.total_duration_ms,
+        "total_tokens": agent.total_tokens,
+        "total_tool_use_count": agent.total_tool_use_count,
+        "messages": page.items,
+        "next_from": page.next_from,
+    }
+    return Answer("\n".join([head, *page_lines(page)]), document)
+
+
+def export_session(call: Call, asked: ExportSession) -> Answer:
+    summary = call.history.find(asked.ref)
+    pieces = call.history.export_session(asked.ref, asked.format, redaction=call.redaction)
+    end = asked.from_char + asked.max_chars
+    text, met, is_more = "", 0, False
+    for number, piece in enumerate(pieces):
+        call.step(number, summary.message_count)
+        if met >= end:
+            is_more = True
+            break
+        text += piece[max(asked.from_char - met, 0) : end - met]
+        met += len(piece)
+    rest = end if is_more or met > end else None
+    more = f"\nMore of it: from_char={rest}" if rest is not None else ""
+    document = {"ref": summary.ref, "format": asked.format, "text": text, "next_from_char": rest}
+    return Answer(text + more, document)
+
+
+def list_workspaces(call: Call, asked: ListWorkspaces) -> Answer:
+    every = call.history.list_workspaces()
+    some = list(islice(every, asked.offset, asked.offset + asked.limit))
+    has_more = asked.offset + len(some) < len(every)
+    lines = [
+        f"{one_line(one.name or one.path, _WIDTH)} · {one_line(one.path, 300)}"
+        f"{f' on {one_line(one.host, _WIDTH)}' if one.host else ''} · {one.session_count:,} sessions"
+        f" · {(iso(one.updated_at) or '')[:10]}"
+        for one in some
+    ]
+    more = f"; more with offset={asked.offset + len(some)}" if has_more else ""
+    lines.append(f"{len(some):,} of {len(every):,} workspaces{more}.")
+    document = {
+        "data": [msgspec.structs.asdict(one) | {"updated_at": iso(one.updated_at)} for one in some],
+        "pagination": {
+            "total": len(every),
+            "limit": asked.limit,
+            "offset": asked.offset,
+            "has_more": has_more,
+        },
+    }
+    return Answer("\n".join(lines), document)
+
+
+def title_line(summary: SessionSummary) -> str:
+    """A session in one line, with the ref to ask for it by."""
+    facts = [
+        f"{summary.source}:{short_id(summary.id)}",
+        one_line(summary.title or summary.first_message_preview or "untitled", _WIDTH),
+        one_line(summary.workspace_name or "", 60),
+        (iso(summary.updated_at) or "")[:10],
+        f"{summary.message_count:,} messages",
+    ]
+    return " · ".join(fact for fact in facts if fact)

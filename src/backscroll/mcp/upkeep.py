@@ -1,0 +1,46 @@
+"""The archive kept up to date behind the answers, which never wait for it."""
+
+import sys
+from collections.abc import Callable
+from threading import Event, Thread
+
+from backscroll.errors import BackscrollError
+from backscroll.history import History
+
+__all__ = ["Upkeep"]
+
+_BREATH = 0.4  # seconds in which the first answers are given undisturbed
+_AGAIN = 30.0  # seconds after which what did not work is tried again
+
+
+class Upkeep:
+    """Reads what changed, then watches, in a thread of its own."""
+
+    def __init__(self, make: Callable[[], History]) -> None:
+        self._make = make
+        self._stop = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self.is_reading = False  # whether there may be more than the archive holds yet
+
+    def start(self) -> None:
+        self.is_reading = True
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2.0)
+
+    def _run(self) -> None:
+        wait = _BREATH
+        while not self._stop.wait(wait):
+            try:
+                with self._make() as history:
+                    history.sync(wait=False)
+                    self.is_reading = False
+                    for _ in history.watch(self._stop):
+                        pass
+            except (BackscrollError, OSError) as error:
+                self.is_reading = False
+                sys.stderr.write(f"backscroll mcp: {error}\n")
+            wait = _AGAIN

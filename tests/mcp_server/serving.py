@@ -1,0 +1,74 @@
+"""A real server in a process of its own, and a real client that asks it."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult
+
+__all__ = ["COMMAND", "Asking", "environment", "over_stdio"]
+
+COMMAND = str(Path(sys.executable).with_name("backscroll"))
+T = TypeVar("T")
+
+
+class Asking:
+    """A client, asked from code that does not wait in any loop."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal = portal
+        self.client = client
+
+    def run(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """What the client answers."""
+
+        async def asked() -> T:
+            return await ask(self.client)
+
+        return self._portal.call(asked)
+
+    def call(self, tool: str, **arguments: Any) -> CallToolResult:
+        """What a tool answers, error or not."""
+        result = self.run(lambda client: client.call_tool(tool, arguments))
+        assert isinstance(result, CallToolResult)
+        return result
+
+    def document(self, tool: str, **arguments: Any) -> Any:
+        """What a tool answers for programs."""
+        result = self.call(tool, **arguments)
+        assert not result.is_error, result.content
+        return result.structured_content
+
+    def text(self, tool: str, **arguments: Any) -> str:
+        """What a tool answers for models."""
+        (content,) = self.call(tool, **arguments).content
+        return getattr(content, "text", "")
+
+    def error(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool says when it cannot answer."""
+        result = self.call(tool, **arguments)
+        assert result.is_error
+        error: dict[str, Any] = result.structured_content["error"]
+        return error
+
+
+def environment(home: Path, roots: Mapping[str, str | Path]) -> dict[str, str]:
+    """Which archive and which history a server is about."""
+    named = os.pathsep.join(f"{source}={path}" for source, path in roots.items())
+    return {"BACKSCROLL_HOME": str(home), "BACKSCROLL_ROOTS": named, "HOME": str(home)}
+
+
+@contextmanager
+def over_stdio(environ: Mapping[str, str], *arguments: str, errors: Path | None = None) -> Iterator[Asking]:
+    """A server started as clients start it."""
+    server = StdioServerParameters(command=COMMAND, args=["mcp", *arguments], env=dict(environ))
+    with (errors or Path(os.devnull)).open("w") as log, start_blocking_portal() as portal:
+        client = Client(stdio_client(server, errlog=log))
+        with portal.wrap_async_context_manager(client):
+            yield Asking(portal, client)

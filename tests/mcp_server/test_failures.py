@@ -1,0 +1,190 @@
+"""What goes wrong is typed, says what to do next, and leaves the server answering."""
+
+import sqlite3
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from backscroll import errors
+from backscroll.errors import BackscrollError, DatabaseLockedError
+from backscroll.history import History
+from backscroll.mcp.call import Call, StoppedError
+from backscroll.mcp.crew import Crew
+from backscroll.mcp.failures import failure_of
+from backscroll.testing.claude_code import Transcript
+from tests.mcp_server.serving import Asking, environment, over_stdio
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("list_sessions", {"limit": 0}, "$.limit"),
+        ("list_sessions", {"limit": 1001}, "<= 1000"),
+        ("list_sessions", {"offset": -1}, "$.offset"),
+        ("list_sessions", {"since": "someday"}, "is no date"),
+        ("list_sessions", {"colour": "red"}, "unknown field `colour`"),
+        ("list_sessions", {"source": "notepad"}, "$.source"),
+        ("search_sessions", {}, "missing required field `query`"),
+        ("search_sessions", {"query": ""}, "$.query"),
+        ("search_sessions", {"query": "(", "pattern": "regex"}, "("),
+        ("get_session", {"ref": ["a"]}, "$.ref"),
+        ("get_session", {"ref": "1", "roles": ["king"]}, "$.roles"),
+        ("recall", {"task": "x", "token_budget": 1}, "$.token_budget"),
+        ("stats", {"by": "mood"}, "$.by"),
+    ],
+)
+def test_wrong_arguments_are_said(asking: Asking, tool: str, arguments: dict[str, Any], said: str) -> None:
+    error = asking.error(tool, **arguments)
+    assert error["type"] == "invalid_arguments"
+    assert said in error["message"]
+    assert "call again" in error["next"]
+
+
+def test_a_number_written_as_a_word_is_understood(asking: Asking) -> None:
+    assert len(asking.document("list_sessions", limit="2")["data"]) == 2
+
+
+def test_an_unknown_ref_says_where_refs_come_from(asking: Asking) -> None:
+    for tool in ("get_session", "export_session", "get_agent_session"):
+        error = asking.error(tool, ref="zzz")
+        assert (error["type"], error["session_id"]) == ("session_not_found", "zzz")
+        assert "list_sessions" in error["next"]
+
+
+def test_a_ref_that_may_be_several_names_them(asking: Asking) -> None:
+    error = asking.error("get_session", ref="claude-code:7")
+    assert error["type"] == "session_not_found"
+    assert "claude-code:7804cbb7" in error["message"]
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(asking: Asking) -> None:
+    with pytest.raises(MCPError, match="there is no tool 'sing'; there are recall, "):
+        asking.call("sing")
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_every_error_has_a_type_of_its_own_and_a_next_step(name: str) -> None:
+    kind = getattr(errors, name)
+    error = kind("It is gone.") if kind.__init__ is BackscrollError.__init__ else kind("It is gone.", "this")
+    failure = failure_of(error)
+    assert failure.next
+    assert failure.document(error)["message"] == "It is gone."
+    assert failure.type != "internal"
+
+
+def test_a_locked_database_is_called_so() -> None:
+    assert failure_of(DatabaseLockedError("held", "x.db")).type == "locked"
+    assert failure_of(ValueError("?")).type == "internal"
+
+
+def test_while_another_process_writes_the_archive_everything_is_answered(
+    asking: Asking, environ: dict[str, str]
+) -> None:
+    other = sqlite3.connect(Path(environ["BACKSCROLL_HOME"]) / "archive.db", isolation_level=None)
+    try:
+        other.execute("begin immediate")
+        assert asking.document("list_sessions", limit=1)["data"]
+        assert asking.document("search_sessions", query="redis")["data"]
+        assert asking.document("recall", task="why was redis dropped")["data"]
+    finally:
+        other.close()
+
+
+def test_after_a_call_was_cancelled_the_next_is_answered(asking: Asking) -> None:
+    async def hurry(client: Client) -> bool:
+        with anyio.move_on_after(0.001) as scope:
+            await client.call_tool("search_sessions", {"query": ".*e.*", "pattern": "regex", "limit": 100})
+        return scope.cancelled_caught
+
+    for _ in range(5):
+        asking.run(hurry)
+    assert asking.document("list_sessions", limit=1)["data"]
+
+
+def test_a_cancelled_call_stops_working_and_tells_how_far_it_was(tmp_path: Path) -> None:
+    ended = Event()
+    reports: list[float] = []
+
+    def work(call: Call) -> None:
+        try:
+            for number in range(10_000_000):
+                call.step(number, 10_000_000)
+        except StoppedError:
+            ended.set()
+            raise
+
+    async def report(done: float, total: float | None) -> None:
+        assert total == 10_000_000
+        reports.append(done)
+
+    async def main() -> None:
+        crew = Crew(lambda: History(home=tmp_path), is_redacted=True)
+        with anyio.move_on_after(0.7) as scope:
+            await crew.run(work, report)
+        assert scope.cancelled_caught
+        await anyio.to_thread.run_sync(ended.wait, 5)
+        assert await crew.run(lambda call: 7) == 7
+        crew.close()
+
+    anyio.run(main)
+    assert ended.is_set()
+    assert reports == sorted(reports) and reports
+
+
+KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
+
+
+@pytest.fixture
+def secretive(tmp_path: Path) -> dict[str, str]:
+    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    one.user(f"The lighthouse \x1b[31mkey\x1b[0m is {KEY}\u202e, use it").assistant("Thanks for the key.")
+    one.write(tmp_path / "claude")
+    return environment(tmp_path / "home", {"claude-code": tmp_path / "claude"})
+
+
+@pytest.mark.parametrize("options", [(), ("--no-redact",)], ids=["redacted", "plain"])
+def test_history_is_quoted_without_secrets_and_without_escapes(
+    secretive: dict[str, str], options: tuple[str, ...]
+) -> None:
+    with over_stdio(secretive, *options) as asking:
+        _read(asking)
+        for tool, arguments in (
+            ("list_sessions", {}),
+            ("get_session", {"ref": "1"}),
+            ("export_session", {"ref": "1", "format": "jsonl"}),
+            ("search_sessions", {"query": "lighthouse"}),
+            ("recall", {"task": "the key of the lighthouse"}),
+        ):
+            result = asking.call(tool, **arguments)
+            told = f"{result.structured_content} {result.content}"
+            assert (KEY[:30] in told) is bool(options), tool
+            for mark in ("\x1b", "\u202e"):
+                assert mark not in str(result.structured_content), tool
+
+
+def test_what_is_said_while_it_runs_is_found_soon(secretive: dict[str, str], tmp_path: Path) -> None:
+    with over_stdio(secretive) as asking:
+        _read(asking)
+        new = Transcript("20000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/ferry")
+        new.user("and now the foghorn").write(tmp_path / "claude")
+        found: list[Any] = []
+        for _ in range(100):
+            found = asking.document("search_sessions", query="foghorn")["data"]
+            if found:
+                break
+            Event().wait(0.1)
+        assert [one["session_id"][:1] for one in found] == ["2"]
+
+
+def _read(asking: Asking) -> None:
+    """Wait for the first sync, which no answer waits for."""
+    for _ in range(100):
+        if asking.document("search_sessions", query="lighthouse")["data"]:
+            return
+        Event().wait(0.1)
+    pytest.fail("the history was not read")

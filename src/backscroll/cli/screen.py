@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, Literal, TypeVar
 
@@ -53,7 +55,8 @@ class Screen(Struct, frozen=True):
         if len(first) < self.height - 1:
             self.write(first)
             return
-        click.echo_via_pager(_batches(chain(first, rest)), color=True if self.is_forced else None)
+        with _unstoppable():
+            click.echo_via_pager(_batches(chain(first, rest)), color=True if self.is_forced else None)
 
 
 def screen(colour: Colour) -> Screen:
@@ -64,6 +67,16 @@ def screen(colour: Colour) -> Screen:
     is_coloured = colour == "always" or (colour == "auto" and is_terminal and not is_plain)
     width = max(size.columns, 20) if is_terminal else None
     return Screen(width, max(size.lines, 5), is_coloured, is_forced=colour == "always")
+
+
+@contextmanager
+def _unstoppable() -> Iterator[None]:
+    """Meanwhile Ctrl-C is the pager's, which has a use for it; whoever leaves the pager ends the command."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _batches(lines: Iterator[str]) -> Iterator[str]:

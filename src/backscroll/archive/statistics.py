@@ -1,6 +1,7 @@
 """What sessions add up to, added up by the database."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -120,16 +121,22 @@ class Statistics:
         return map(Done._make, rows)
 
     def spent(
-        self, changes: Sequence[datetime], *, by_session: bool = False, by_quarter: bool = False
+        self,
+        steps: Sequence[int],
+        changes: Sequence[datetime],
+        *,
+        by_session: bool = False,
+        by_quarter: bool = False,
     ) -> Iterator[Spent]:
         """What responses took, each where it was first made; with session and quarter where asked for.
 
-        ``changes`` are moments at which prices changed.
+        ``steps`` are sizes of prompts, of `PROMPT_SIZES`, and ``changes`` moments, that prices tell apart.
         """
+        step = " + ".join(f"(s.size > {PROMPT_SIZES.index(size)})" for size in steps) or "0"
         session, quarter = "c.session" if by_session else "null", "s.quarter" if by_quarter else "null"
         period = " + ".join(f"(s.quarter >= {_quarter(at)})" for at in changes) or "0"
         rows = self._db.execute(
-            f"select {session}, {quarter}, s.model, s.speed, s.size,"  # noqa: S608
+            f"select {session}, {quarter}, s.model, s.speed, {step},"  # noqa: S608
             f" iif(s.quarter = {UNDATED}, null, {period}), {_TOKENS}"
             " from temp.counted c cross join spending s on s.account = c.account"
             f" where 1{self._within('s.quarter')} group by 1, 2, 3, 4, 5, 6"
@@ -139,7 +146,7 @@ class Statistics:
             kind = Kind(
                 words[model],
                 words[speed],
-                PROMPT_SIZES[size - 1] + 1 if size else 0,
+                steps[size - 1] + 1 if size else 0,
                 None if change is None else changes[change - 1] if change else _LONG_AGO,
             )
             yield Spent(number, at if at != UNDATED else None, kind, tuple(counts), cost, is_at_least)
@@ -158,14 +165,18 @@ class Statistics:
 
     def _parts(self, column: str, which: str) -> Iterator[Part]:
         within = self._within(f"coalesce(m.at / {QUARTER}, {UNDATED})")
-        rows = self._db.execute(
-            f"select (select text from word where number = m.{column}), c.session, count(*),"  # noqa: S608
-            f" sum(m.role = {FIXED['tool']}),"
-            f" sum(m.role = {FIXED['tool']} and coalesce(m.status, 0) = {FIXED['failed']})"
-            " from temp.counted c cross join message m on m.account = c.account"
-            f" where {_SAID} and {which}{within} group by m.{column}, c.session"
+        # Counting in Python is faster than having the database sort so many rows to group them.
+        counts = Counter(
+            self._db.execute(
+                f"select m.{column}, c.session, m.role = {FIXED['tool']},"  # noqa: S608
+                f" coalesce(m.status, 0) = {FIXED['failed']}"
+                " from temp.counted c cross join message m on m.account = c.account"
+                f" where {_SAID} and {which}{within}"
+            )
         )
-        yield from (Part(*row) for row in rows)
+        words = _Names(self._db)
+        for (word, session, is_call, is_failure), many in counts.items():
+            yield Part(words[word or 0], session, many, many * is_call, many * (is_call and is_failure))
         if column == "tool":
             yield from self._edits(within)
 

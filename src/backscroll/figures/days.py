@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 
 __all__ = ["QUARTER_SECONDS", "local", "namer", "zone_name"]
 
@@ -14,6 +14,7 @@ def local(quarter: int, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(quarter * QUARTER_SECONDS, UTC).astimezone(zone)
 
 
+@lru_cache(maxsize=8)
 def namer(span: str, zone: tzinfo | None) -> Callable[[int | None], str | None]:
     """How the day, week or month of a quarter is called: 2026-11-16, 2026-W47, 2026-11."""
     pattern = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}[span]

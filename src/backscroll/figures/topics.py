@@ -20,16 +20,12 @@ def topics_of(texts: Iterable[str], limit: int) -> list[tuple[str, int]]:
     """
     words: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
+    empty = _empty_words()
     for text in texts:
-        said = [word.lower() for word in _WORD.findall(text)]
-        words.update({word for word in said if _is_meaningful(word)})
-        pairs.update(
-            {
-                f"{one} {other}"
-                for one, other in pairwise(said)
-                if _is_meaningful(one) and _is_meaningful(other) and one != other
-            }
-        )
+        # What says nothing still keeps the words around it from being a pair.
+        said = [word if len(word) > 2 and word not in empty else "" for word in _WORD.findall(text.lower())]
+        words.update({word for word in said if word})
+        pairs.update({f"{one} {other}" for one, other in pairwise(said) if one and other and one != other})
     ranked = sorted((words + pairs).items(), key=lambda item: (-item[1], " " not in item[0], item[0]))
     told: list[tuple[str, int]] = []
     within: Counter[str] = Counter()
@@ -45,10 +41,6 @@ def topics_of(texts: Iterable[str], limit: int) -> list[tuple[str, int]]:
         for part in parts if len(parts) == 2 else ():
             within[part] = max(within[part], count)
     return told
-
-
-def _is_meaningful(word: str) -> bool:
-    return len(word) > 2 and word not in _empty_words()
 
 
 @cache

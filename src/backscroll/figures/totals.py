@@ -36,7 +36,9 @@ def add_up(
         total.do(one)
         if is_span or is_place:
             rows[key(one.session, one.quarter)].do(one)
-    for spent in counted.spent(prices.changes, by_session=is_place or by == "model", by_quarter=is_span):
+    for spent in counted.spent(
+        prices.steps, prices.changes, by_session=is_place or by == "model", by_quarter=is_span
+    ):
         total.spending.add(spent)
         if by is None or by == "tool":
             continue

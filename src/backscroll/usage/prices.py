@@ -52,6 +52,11 @@ class PriceTable:
         return self.find(model, None, None) is not None
 
     @property
+    def steps(self) -> tuple[int, ...]:
+        """The prompt sizes above which some model costs more."""
+        return tuple(sorted({one.long_over for one in self.every() if one.long_over is not None}))
+
+    @property
     def changes(self) -> tuple[datetime, ...]:
         """The moments at which the price of some model changed."""
         return tuple(sorted({_moment(one.since) for one in self.every() if one.since is not None}))

@@ -37,13 +37,13 @@ def page_of(
     max_chars: int,
     from_char: int,
     roles: Collection[str],
+    everything: bool = False,
 ) -> Page:
-    """As many messages of these roles as were asked for and fit, those of abandoned branches left out."""
+    """As many messages of these roles as were asked for and fit; of abandoned branches only on request."""
     items: list[dict[str, Any]] = []
     room = _ROOM
     wide = max_chars if count == 1 else max_chars // _SHARE
-    chosen = _chosen(call, summary, start, roles)
-    for position, message in chosen:
+    for position, message in _chosen(call, summary, start, roles, everything):
         clean = call.message(message, summary.ref, position)
         item = _item(clean, position, max_chars=max_chars, wide=wide, from_char=from_char)
         size = len(msgspec.json.encode(item))
@@ -55,11 +55,11 @@ def page_of(
 
 
 def _chosen(
-    call: Call, summary: SessionSummary, start: int, roles: Collection[str]
+    call: Call, summary: SessionSummary, start: int, roles: Collection[str], everything: bool
 ) -> Iterator[tuple[int, Message]]:
     for position, message in enumerate(call.history.messages_of(summary, start), start=start):
         call.step(position - start, summary.message_count)
-        if message.role in roles and message.is_active:
+        if message.role in roles and (message.is_active or everything):
             yield position, message
 
 

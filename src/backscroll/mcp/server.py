@@ -1,7 +1,7 @@
 """The server: what a client may ask for, handed to the crew."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 import msgspec
@@ -13,10 +13,15 @@ from backscroll import __version__
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.mcp.answers import NOTICE, Answer, schema_of, spare
+from backscroll.mcp.call import Call
+from backscroll.mcp.completions import complete
 from backscroll.mcp.crew import Crew
 from backscroll.mcp.failures import INVALID, Failure, failure_of
+from backscroll.mcp.prompts import PROMPTS, told_prompts
+from backscroll.mcp.resources import TEMPLATES, listed, read
 from backscroll.mcp.tools import TOOLS, Tool
 from backscroll.mcp.upkeep import Upkeep
+from backscroll.render.inert import inert
 
 __all__ = ["Desk", "told_tools"]
 
@@ -29,6 +34,7 @@ _INSTRUCTIONS = (
 _READING = "History is still being read; there may soon be more."
 
 Context = ServerRequestContext[Any]
+T = TypeVar("T")
 
 
 class Desk:
@@ -44,6 +50,12 @@ class Desk:
             instructions=_INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
         )
         # Spans for a telemetry exporter; nothing here is exported.
         self.server.middleware.clear()
@@ -73,6 +85,57 @@ class Desk:
         except (BackscrollError, OSError) as error:
             return _failed(failure_of(error), error)
         return self._told(answer)
+
+    async def _list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = params.cursor if params is not None else None
+        found, following = await self._asked(lambda call: listed(call, cursor))
+        return types.ListResourcesResult(resources=[*found], next_cursor=following)
+
+    async def _list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
+
+    async def _read_resource(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        text = await self._asked(lambda call: read(call, params.uri))
+        contents = types.TextResourceContents(uri=params.uri, text=inert(text), mime_type="text/markdown")
+        return types.ReadResourceResult(contents=[contents])
+
+    async def _list_prompts(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=told_prompts())
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        prompt = PROMPTS.get(params.name)
+        if prompt is None:
+            raise MCPError(
+                INVALID.code, f"there is no prompt {params.name!r}; there are {', '.join(PROMPTS)}"
+            )
+        asked = params.arguments or {}
+        missing = [name for name, _, is_needed in prompt.arguments if is_needed and not asked.get(name)]
+        if missing:
+            raise MCPError(INVALID.code, f"the prompt {prompt.name} needs {', '.join(missing)}")
+        text = await self._asked(lambda call: prompt.write(call, asked))
+        said = types.PromptMessage(role="user", content=types.TextContent(text=inert(text)))
+        return types.GetPromptResult(description=prompt.description, messages=[said])
+
+    async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        values = await self._asked(lambda call: complete(call, params.argument.name, params.argument.value))
+        return types.CompleteResult(completion=types.Completion(values=values))
+
+    async def _asked(self, do: Callable[[Call], T]) -> T:
+        """What the crew answers; what went wrong is an error of the protocol, with its type."""
+        try:
+            return await self.crew.run(do)
+        except (BackscrollError, OSError) as error:
+            failure = failure_of(error)
+            told = failure.document(error)
+            raise MCPError(failure.code, f"{told['message']}. {told['next']}", told) from error
 
     def _told(self, answer: Answer) -> types.CallToolResult:
         lines = [NOTICE, "", answer.text, *([_READING] if self.upkeep.is_reading else [])]

@@ -18,6 +18,7 @@ QUESTIONS = (
     "refresh",
     "commands",
     "reading",
+    "screen",
     "words",
     "exact",
     "questions",

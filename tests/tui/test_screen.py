@@ -95,7 +95,7 @@ def test_n_goes_from_match_to_match_and_back(synced: Path) -> None:
         transcript = seat.app.transcript
         await seat.sees("found for 'clocks'")
         await seat.press("j", "enter")
-        await seat.until(lambda: len(seat.app._places) == 3, "three places")
+        await seat.until(lambda: len(seat.app._places or ()) == 3, "three places")
         await seat.until(lambda: transcript.is_complete and transcript._target is None, "arrived")
         first = transcript.cursor
         seen = {first}

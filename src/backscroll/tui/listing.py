@@ -160,7 +160,7 @@ class Listing(Reading):
             self.close_line()
             if self.read_summary is not None and event.value.strip():
                 self.read(self.read_summary.ref, words=event.value.strip())
-                self.set_timer(_PAUSE, lambda: self.transcript.step(1, ()))
+                self.action_next(1)
             self.transcript.focus()
             return
         self.sessions.focus()

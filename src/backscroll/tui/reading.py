@@ -15,6 +15,7 @@ from backscroll.tui.transcript import Transcript
 
 __all__ = ["Reading"]
 
+_PATIENCE = 0.25  # seconds after which all places of what is looked for are wanted
 _GONE = "This session is no longer in the archive."
 
 
@@ -24,7 +25,8 @@ class Reading(Frame):
     read_summary: SessionSummary | None = None  # of what is shown
     _reading = 0  # counts what was begun to be read, so that what comes late is known
     _asked: tuple[str, str] = ("", "")  # a ref, and what is looked for in it
-    _places: tuple[Place, ...] = ()  # where it was found
+    _places: tuple[Place, ...] | None = ()  # where it was found; None while that is not known
+    _queued_step = 0  # to be gone once it is
     _preview: Timer | None = None
 
     def read(
@@ -100,7 +102,8 @@ class Reading(Frame):
     def _find_places(self, ref: str, words: str) -> None:
         if self._asked == (ref, words):
             return
-        self._asked, self._places = (ref, words), ()
+        self._asked, self._queued_step = (ref, words), 0
+        self._places = None if words else ()
         if not words:
             return
 
@@ -108,14 +111,25 @@ class Reading(Frame):
             if self._asked == (ref, words):
                 self._places = tuple(places)
                 self.tell_state()
+                if self._queued_step:
+                    self.action_next(self._queued_step)
 
-        self.ask("search", lambda history: history.find_in_session(history.find(ref), words), found)
+        def work(history: History) -> list[Place]:
+            is_asked = self._asked == (ref, words)
+            return history.find_in_session(history.find(ref), words) if is_asked else []
+
+        # Whoever is still typing should not wait for it.
+        self.set_timer(_PATIENCE, lambda: self.ask("find", work, found))
 
     def action_next(self, step: int) -> None:
         """Go to the next place where something was found, or to the one before."""
         if not self._asked[1]:
             self.say("Nothing is looked for. / searches everything, f in a transcript what is said there.")
             return
+        if self._places is None:
+            self._queued_step = step
+            return
+        self._queued_step = 0
         if self.transcript.step(step, self._places):
             return
         self.say("There is no other match in this session." if self._places else "Nothing was found here.")

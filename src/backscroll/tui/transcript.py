@@ -143,13 +143,12 @@ class Transcript(ScrollView, can_focus=True):
         if marked:
             self._stand(min(marked) if step > 0 else max(marked), is_centred=True)
             return True
-        numbers = {layout.find(place) for place in places} if places else set(range(len(layout.blocks)))
+        numbers = {layout.find(place) for place in places}
         wanted = [number for number in numbers if number is not None and (number - here) * step > 0]
-        for number in sorted(wanted, reverse=step < 0):
-            if places or self._marked_lines(number):
-                self.go_to(layout.blocks[number].place)
-                return True
-        return False
+        if not wanted:
+            return False
+        self.go_to(layout.blocks[min(wanted) if step > 0 else max(wanted)].place)
+        return True
 
     def _marked_lines(self, number: int) -> list[int]:
         top = self.layout_.top_of(number) - self.layout_.gap(number)

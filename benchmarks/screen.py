@@ -1,0 +1,101 @@
+"""What a person waits for in the terminal UI."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from backscroll.history import History
+from backscroll.tui.app import Backscroll
+from benchmarks.figures import Figure
+from benchmarks.measure import Took, share
+from benchmarks.stage import BACKSCROLL, Stage
+
+__all__ = ["figures"]
+
+_RUNS = 7
+_SIZE = (45, 160)  # rows and columns
+_SEEN = b" messages"  # stands in the first entry of the list
+_TYPED = ("return", "parser", "timeout error", "why is the test")
+
+
+def figures(stage: Stage) -> Iterator[Figure]:
+    """Opening is measured from the start of the process, everything else on a screen that nobody sees."""
+    stage.ready()
+    places = ["--home", str(stage.home), "--root", f"claude-code={stage.root}"]
+    took = min((_opened([*BACKSCROLL, *places, "tui"]) for _ in range(_RUNS)), key=lambda one: one.wall)
+    yield _figure("tui-opens", "backscroll tui, until the list is there", took.wall, took.processor, 500)
+    searched, read = asyncio.run(_sat(lambda: History(home=stage.home)))
+    yield _figure("tui-search", "a letter typed into its search, nine in ten", share(searched, 0.9), None, 50)
+    yield _figure("tui-read", "its longest session, until a screen is full", read, None, 200)
+
+
+def _figure(key: str, what: str, seconds: float, processor: float | None, wanted: float) -> Figure:
+    return Figure(key=key, what=what, value=seconds * 1000, unit="ms", wanted=wanted, processor=processor)
+
+
+def _opened(command: list[str]) -> Took:
+    """Until the list is on the screen; the processor's time is that of the process until then."""
+    began = time.perf_counter()
+    process, screen = pty.fork()
+    if process == 0:
+        os.execvp(command[0], command)
+    fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", *_SIZE, 0, 0))
+    seen = b""
+    while _SEEN not in seen:
+        seen += os.read(screen, 65536)
+    wall = time.perf_counter() - began
+    ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    processor = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    os.write(screen, b"q")
+    _drain(screen)
+    os.waitpid(process, 0)
+    return Took(wall, processor)
+
+
+def _drain(screen: int) -> None:
+    """Read what comes until the other side is closed."""
+    try:
+        while select.select([screen], [], [], 10)[0] and os.read(screen, 65536):
+            pass
+    except OSError:
+        return
+
+
+async def _sat(open_history: Callable[[], History]) -> tuple[list[float], float]:
+    """How long each letter took to show what it finds, and the longest session to show its beginning."""
+    app = Backscroll(open_history, welcome=lambda _: (), syncs=False)
+    rows, columns = _SIZE
+    async with app.run_test(size=(columns, rows)) as pilot:
+        await _until(lambda: app.is_listed)
+        await pilot.pause(0.5)
+        searched = [await _searched(app, words[:end]) for words in _TYPED for end in range(2, len(words) + 1)]
+        longest = max(app.shelf.every, key=lambda one: one.message_count)
+        await pilot.pause(0.5)
+        app.read_summary = None  # it may be the one that is shown
+        began = time.perf_counter()
+        app.read(longest.ref)
+        await _until(lambda: app.read_summary is not None and app.read_summary.ref == longest.ref)
+        return searched, time.perf_counter() - began
+
+
+async def _searched(app: Backscroll, words: str) -> float:
+    before = app.found
+    began = time.perf_counter()
+    app.words = words
+    app.search()
+    await _until(lambda: app.found is not before)
+    took = time.perf_counter() - began
+    await asyncio.sleep(0.1)  # as long as nobody types faster
+    return took
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await asyncio.sleep(0.001)

@@ -1,22 +1,18 @@
-"""What was done in each quarter of an hour: counted when a session is told, so that years add up at once.
-
-A quarter of an hour is the largest span that lies within one day in every time zone.
-"""
+"""What was done in each quarter of an hour: counted when a session is told, so that years add up at once."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
 
 from backscroll.archive.figures import not_before
 from backscroll.archive.words import FIXED
+from backscroll.archive.work import QUARTER, UNDATED, write_work
 
-__all__ = ["NOT_REPEATED", "PAUSE", "QUARTER", "UNDATED", "write_activity"]
+__all__ = ["PAUSE", "write_activity"]
 
-QUARTER = 900_000  # milliseconds
 PAUSE = 300_000  # milliseconds without a message after which nobody was at work
-UNDATED = -1  # the quarter of what has no time
 
 # A forked subagent's file begins with the response that started it, under a new id; it counts in the session.
-NOT_REPEATED = (
+_NOT_REPEATED = (
     "not exists (select 1 from message o join account p on p.number = o.account"
     " where o.call = m.call and not p.is_agent)"
     " and m.record not in (select r.record from response r where r.account = m.account and r.is_copy = 1)"
@@ -39,22 +35,18 @@ _TIMES = (
 )
 _EDITS = (
     "insert into activity (account, quarter, added, removed, decided, accepted)"
-    " select e.account, coalesce(m.at / {QUARTER}, {UNDATED}),"
-    " sum(iif(coalesce(m.status, 0) = {completed}, e.added, 0)),"
-    " sum(iif(coalesce(m.status, 0) = {completed}, e.removed, 0)),"
-    " sum(m.decision is not null), sum(coalesce(m.decision, 0) = {accepted})"
-    " from edit e cross join message m on m.account = e.account and m.position = e.position"
-    " where e.account = ? and m.is_active and m.copied_from is null{{anew}} group by 1, 2"
+    " select account, quarter, sum(added), sum(removed), sum(decided), sum(accepted) from work"
+    " where account = ? group by quarter having sum(added + removed + decided)"
     " on conflict (account, quarter) do update set added = excluded.added, removed = excluded.removed,"
     " decided = excluded.decided, accepted = excluded.accepted"
-).format_map(_FIXED)
+)
 
 
 def write_activity(db: sqlite3.Connection, accounts: Sequence[int]) -> None:
     """Count anew what was done in the accounts of a session; what another session did first counts there."""
     for account, anew in not_before(accounts):
         (is_agent,) = db.execute("select is_agent from account where number = ?", [account]).fetchone()
-        anew += f" and {NOT_REPEATED}" if is_agent else ""
+        anew += f" and {_NOT_REPEATED}" if is_agent else ""
         db.execute("delete from activity where account = ?", [account])
         db.execute(_MESSAGES.format(anew=anew), [account])
         active = _active(at for (at,) in db.execute(_TIMES.format(anew=anew), [account]))
@@ -62,7 +54,8 @@ def write_activity(db: sqlite3.Connection, accounts: Sequence[int]) -> None:
             "update activity set active = ? where account = ? and quarter = ?",
             [(spent, account, quarter) for quarter, spent in active.items()],
         )
-        db.execute(_EDITS.format(anew=anew), [account])
+        write_work(db, account, anew)
+        db.execute(_EDITS, [account])
 
 
 def _active(times: Iterable[int]) -> dict[int, int]:

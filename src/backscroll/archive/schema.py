@@ -8,6 +8,7 @@ from backscroll.archive.schema_lean import LEAN
 from backscroll.archive.schema_notes import NOTES
 from backscroll.archive.schema_rows import KEPT_ROWS
 from backscroll.archive.schema_spending import SPENDING
+from backscroll.archive.schema_work import WORK
 
 __all__ = ["MIGRATIONS", "WINDOWS"]
 
@@ -321,4 +322,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("what people add to sessions", NOTES),
     ("what was done in each quarter of an hour", ACTIVITY),
     ("what was spent in each quarter of an hour", SPENDING),
+    ("what tools and models did in each quarter of an hour", WORK),
 )

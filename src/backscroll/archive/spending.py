@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from backscroll.archive.activity import QUARTER, UNDATED
+from backscroll.archive.work import QUARTER, UNDATED
 from backscroll.model.statistics import PROMPT_SIZES
 
 __all__ = ["write_spending"]

@@ -1,17 +1,16 @@
 """What sessions add up to, added up by the database."""
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backscroll.archive.activity import NOT_REPEATED, QUARTER, UNDATED
 from backscroll.archive.counted import CountedSession, count_accounts
 from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter
 from backscroll.archive.usage_records import usage_records
 from backscroll.archive.words import FIXED
+from backscroll.archive.work import QUARTER, UNDATED
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
 __all__ = ["Done", "EditedFile", "Kind", "Part", "Spent", "Statistics"]
@@ -21,12 +20,6 @@ _TOKENS = (
     " sum(s.cache_read), sum(s.cost), max(s.is_at_least)"
 )
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-# Files of one session may both hold a message, and it counts once; hardly any session has several.
-_SAID = (
-    "m.is_active and m.copied_from is null and (c.team is null or not exists (select 1 from message e"  # noqa: S608
-    " join temp.counted d on d.account = e.account and d.team = c.team and d.account < c.account"
-    f" where e.record = m.record)) and (c.is_own or {NOT_REPEATED})"
-)
 
 
 class Done(NamedTuple):
@@ -74,10 +67,10 @@ class Part(NamedTuple):
     messages: int
     calls: int
     failures: int
-    added: int = 0
-    removed: int = 0
-    decided: int = 0
-    accepted: int = 0
+    added: int
+    removed: int
+    decided: int
+    accepted: int
 
 
 class EditedFile(NamedTuple):
@@ -157,41 +150,21 @@ class Statistics:
 
     def by_tool(self) -> Iterator[Part]:
         """What each tool did, by session."""
-        return self._parts("tool", f"m.role = {FIXED['tool']}")
+        return self._parts("tool", "w.calls or w.added or w.removed or w.decided")
 
     def by_model(self) -> Iterator[Part]:
         """What each model said and did, by session."""
-        return self._parts("model", f"m.role <> {FIXED['system']} and m.model is not null")
+        return self._parts("model", "w.model <> 0")
 
     def _parts(self, column: str, which: str) -> Iterator[Part]:
-        within = self._within(f"coalesce(m.at / {QUARTER}, {UNDATED})")
-        # Counting in Python is faster than having the database sort so many rows to group them.
-        counts = Counter(
-            self._db.execute(
-                f"select m.{column}, c.session, m.role = {FIXED['tool']},"  # noqa: S608
-                f" coalesce(m.status, 0) = {FIXED['failed']}"
-                " from temp.counted c cross join message m on m.account = c.account"
-                f" where {_SAID} and {which}{within}"
-            )
+        rows = self._db.execute(
+            f"select w.{column}, c.session, sum(w.messages), sum(w.calls), sum(w.failures), sum(w.added),"  # noqa: S608
+            " sum(w.removed), sum(iif(c.is_own, w.decided, 0)), sum(iif(c.is_own, w.accepted, 0))"
+            " from temp.counted c cross join work w on w.account = c.account"
+            f" where ({which}){self._within('w.quarter')} group by 1, 2"
         )
         words = _Names(self._db)
-        for (word, session, is_call, is_failure), many in counts.items():
-            yield Part(words[word or 0], session, many, many * is_call, many * (is_call and is_failure))
-        if column == "tool":
-            yield from self._edits(within)
-
-    def _edits(self, within: str) -> Iterator[Part]:
-        completed, accepted = FIXED["completed"], FIXED["accepted"]
-        rows = self._db.execute(
-            "select (select text from word where number = m.tool), c.session, 0, 0, 0,"  # noqa: S608
-            f" sum(iif(m.status = {completed}, e.added, 0)), sum(iif(m.status = {completed}, e.removed, 0)),"
-            " sum(c.is_own and m.decision is not null),"
-            f" sum(c.is_own and coalesce(m.decision, 0) = {accepted})"
-            " from temp.counted c cross join edit e on e.account = c.account"
-            " cross join message m on m.account = e.account and m.position = e.position"
-            f" where {_SAID}{within} group by m.tool, c.session"
-        )
-        return (Part(*row) for row in rows)
+        return (Part(words[word], *counts) for word, *counts in rows)
 
     def edited_files(self, limit: int) -> list[EditedFile]:
         """The files that were edited most often."""
@@ -200,7 +173,10 @@ class Statistics:
             "select e.path, count(*) as edits, sum(e.added), sum(e.removed)"  # noqa: S608
             " from temp.counted c cross join edit e on e.account = c.account"
             " cross join message m on m.account = e.account and m.position = e.position"
-            f" where {_SAID} and m.status = {FIXED['completed']}{within}"
+            " where m.is_active and m.copied_from is null and (c.team is null or not exists (select 1"
+            "  from message o join temp.counted d on d.account = o.account and d.team = c.team"
+            "  and d.account < c.account where o.record = m.record))"
+            f" and m.status = {FIXED['completed']}{within}"
             " group by e.path order by edits desc, sum(e.added + e.removed) desc, e.path limit ?",
             [limit],
         )

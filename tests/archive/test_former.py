@@ -198,3 +198,29 @@ def test_a_subagent_is_found_when_its_session_is_gone(kept: Kept) -> None:
     kept.archive.forget(stub)
     kept.sync()
     assert kept.summaries() == []
+
+
+def test_one_more_prompt_in_the_log_bears_on_no_other_session(kept: Kept) -> None:
+    paths = [
+        Transcript(seed=seed).user(f"question {seed}").assistant("yes").write(kept.root) for seed in range(5)
+    ]
+    log = ""
+    for number, path in enumerate(paths):
+        typed(kept.root, path.stem, f"question {number}")
+        log += (kept.root / "history.jsonl").read_text("utf-8")
+    (kept.root / "history.jsonl").write_text(log, "utf-8")
+    kept.sync()
+    before = kept.told()
+    kept.archive.mark_indexed(kept.archive.unindexed(100))
+    typed(kept.root, paths[2].stem, "and another one")
+    more = (kept.root / "history.jsonl").read_text("utf-8")
+    (kept.root / "history.jsonl").write_text(log + more, "utf-8")
+    assert kept.sync().sessions == 1
+    assert kept.archive.unindexed(100) == []
+    assert kept.told() == before
+    with paths[2].open("a", encoding="utf-8") as file:
+        last = json.loads(paths[2].read_text("utf-8").splitlines()[-1])
+        last |= {"uuid": "10000000-0000-4000-8000-000000000009", "parentUuid": last["uuid"]}
+        file.write(json.dumps(last) + "\n")
+    kept.sync()
+    assert [lack.first for lack in kept.archive.unindexed(100)] == [2]

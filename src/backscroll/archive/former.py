@@ -7,6 +7,7 @@ from backscroll.archive.bases import release_accounts
 from backscroll.archive.derive import Session
 from backscroll.archive.reading import messages_in
 from backscroll.archive.rows import write_vanished
+from backscroll.archive.units import SET_ASIDE
 from backscroll.model import Message
 
 __all__ = ["settle_former"]
@@ -21,6 +22,7 @@ def settle_former(db: sqlite3.Connection, unit: int) -> int:
     vanished from it and were kept.
     """
     kept = 0
+    _keep_unchanged(db, unit)
     former = db.execute(
         "select number, platform, id, parent_id, store from account where unit = ? and is_former", [unit]
     ).fetchall()
@@ -41,12 +43,50 @@ def settle_former(db: sqlite3.Connection, unit: int) -> int:
             write_vanished(db, Session(platform, id_))
             continue
         kept += left
-        db.execute("update account set is_settled = 0 where number = ?", [account])
+        db.execute("update account set is_settled = 0, is_former = 1 where number = ?", [account])
         if new is not None:
             db.execute("update message set is_active = 0 where account = ?", [account])
             db.execute("delete from response where account = ?", [account])
             db.execute("delete from edit where account = ?", [account])
     return kept
+
+
+def _keep_unchanged(db: sqlite3.Connection, unit: int) -> None:
+    """Let accounts that are told as they were stay what they are, so that nothing is derived from them anew.
+
+    A file that tells of all sessions, such as a log of prompts, seldom says something new of more than one.
+    """
+    pairs = db.execute(
+        "select f.number, n.number, u.is_gone from account f"
+        " join account n on n.unit = f.unit and n.id = f.id and not n.is_former"
+        " and (n.parent_id, n.store, n.messages, n.opening, n.closing) is"
+        " (f.parent_id, f.store, f.messages, f.opening, f.closing)"
+        " join unit u on u.number = f.unit where f.unit = :unit and f.is_former = :aside"
+        " and not exists (select 1 from naming where unit = :unit)"
+        " and not exists (select 1 from link where unit = :unit)",
+        {"unit": unit, "aside": SET_ASIDE},
+    ).fetchall()
+    for former, new, was_gone in pairs:
+        if not _are_alike(db, former, new):
+            continue
+        db.execute("delete from account where number = ?", [new])
+        db.execute(
+            "update account set is_former = 0, is_settled = is_settled and not ? where number = ?",
+            [was_gone, former],
+        )
+
+
+def _are_alike(db: sqlite3.Connection, one: int, other: int) -> bool:
+    """Whether two accounts have the same messages; those that lean on others are taken to differ."""
+    return not any(
+        db.execute(
+            f"select 1 from (select position, body from {table} where account = :a"  # noqa: S608 - names are ours
+            f" except select position, body from {table} where account = :b) limit 1",
+            pair,
+        ).fetchone()
+        for table in ("chunk", "amendment")
+        for pair in ({"a": one, "b": other}, {"a": other, "b": one})
+    )
 
 
 def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from backscroll.archive.derive import Session
+from backscroll.model import STORES
 
 __all__ = ["Lack", "clear", "found_by", "lacks", "listen", "note_changes", "note_everything"]
 
@@ -19,7 +20,8 @@ _NOTE = (
     " on conflict (number) do update set first = min(first, excluded.first), noted = noted + 1"
 )
 _CHANGED = (
-    "select a.id, c.compared, r.position from account a left join changed c on c.account = a.number"
+    "select a.id, a.store, a.messages, c.compared, r.position"
+    " from account a left join changed c on c.account = a.number"
     " left join recopied r on r.account = a.number where a.platform = :platform and "
 )
 
@@ -41,6 +43,20 @@ class _Found(NamedTuple):
     workspace_hash: str | None
     workspace_name: str | None
     git_branch: str | None
+
+
+class _Change(NamedTuple):
+    """An account, and from which positions on something in it is not as it was."""
+
+    store: str
+    messages: int
+    compared: int | None
+    recopied: int | None
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """As `accounts` ranks them, as far as it tells one store from another."""
+        return not self.messages, STORES.index(self.store)
 
 
 FoundBy = dict[int, _Found]  # by number
@@ -116,18 +132,22 @@ def note_changes(db: sqlite3.Connection, session: Session, before: FoundBy) -> N
 def _firsts(db: sqlite3.Connection, session: Session) -> dict[_Group, int | None]:
     """The first position of each group of accounts that is not as it was; None when all are."""
     key = {"id": session.id, "platform": session.platform}
-    groups: dict[_Group, list[int | None]] = {None: []}
+    groups: dict[_Group, list[_Change]] = {None: []}
     own = "a.id = :id and (not a.is_agent or coalesce(a.parent_id, a.found_parent) is null)"
-    for _, *positions in db.execute(_CHANGED + own, key):
-        groups[None].append(_least(positions))
+    for _, *change in db.execute(_CHANGED + own, key):
+        groups[None].append(_Change(*change))
     agents = "coalesce(a.parent_id, a.found_parent) = :id and a.is_agent = 1"
-    for id_, *positions in db.execute(_CHANGED + agents, key):
-        groups.setdefault(id_, []).append(_least(positions))
+    for id_, *change in db.execute(_CHANGED + agents, key):
+        groups.setdefault(id_, []).append(_Change(*change))
+    return {group: _first(changes) for group, changes in groups.items()}
+
+
+def _first(changes: list[_Change]) -> int | None:
+    """Where the messages begin that are new; those of a store that they are not taken from do not matter."""
+    best = min((one.rank for one in changes), default=None)
+    firsts = [_least((one.compared, one.recopied)) for one in changes if one.rank[1] == (best and best[1])]
     # Positions are those of an account only where there is no other to be put together with it.
-    return {
-        group: _least(firsts) if len(firsts) == 1 else _least([one and 0 for one in firsts])
-        for group, firsts in groups.items()
-    }
+    return _least(firsts) if len(firsts) == 1 else _least([one and 0 for one in firsts])
 
 
 def _least(positions: Iterable[int | None]) -> int | None:

@@ -13,6 +13,7 @@ from backscroll.archive.bodies import compress, decompress
 from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
+    "SET_ASIDE",
     "Known",
     "beginning_of",
     "current_units",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 _FEW = 500  # paths that are asked for one by one
+# What an account that was told last is marked with until it is compared with the new one, unless its unit
+# says something of other sessions as well.
+SET_ASIDE = 2
 _DIGEST = 16  # bytes
 _TORN = "(unreadable)"  # what a line that is cut off is counted as
 
@@ -133,7 +137,12 @@ def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None
 
 def set_aside(db: sqlite3.Connection, number: int) -> None:
     """Before a unit is told anew: what it told stays as a former state until it is known what is missing."""
-    db.execute("update account set is_former = 1 where unit = ?", [number])
+    db.execute(
+        "update account set is_former = iif(exists (select 1 from naming where unit = :unit)"
+        "  or exists (select 1 from link where unit = :unit), 1, :aside)"
+        " where unit = :unit and not is_former",
+        {"unit": number, "aside": SET_ASIDE},
+    )
     for table in ("naming", "link", "problem"):
         db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
 

@@ -15,6 +15,9 @@ _ASKED = (
     ("list-only", ("list", "--no-sync", "--json"), 100),
     ("search-command", ("search", COMMON, "--json"), 250),
     ("search-only", ("search", "--no-sync", COMMON, "--json"), 120),
+    ("stats-only", ("stats", "--no-sync", "--json"), 1000),
+    ("stats-by-day", ("stats", "--no-sync", "--by", "day", "--json"), 1000),
+    ("stats-by-tool", ("stats", "--no-sync", "--by", "tool", "--json"), 1000),
 )
 
 

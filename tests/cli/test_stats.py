@@ -169,6 +169,13 @@ def test_options_that_do_not_go_together_are_wrong_usage(
     assert said in ran.err
 
 
+def test_somebody_without_a_history_is_told_where_was_looked(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    assert shell.run().out.startswith("No history was found.")
+    assert shell.run("--no-sync").out.startswith("The archive is empty.")
+    assert shell.json()["total"]["sessions"] == 0
+
+
 def test_a_price_table_that_cannot_be_understood_is_wrong_usage(shell: Shell) -> None:
     shell.run()
     (shell.home / "config.toml").write_text('prices = "mine.toml"\n', encoding="utf-8")

@@ -11,6 +11,7 @@ from backscroll.archive import Filter
 from backscroll.cli.app import Setup
 from backscroll.cli.options import Day, as_filter, bring_up_to_date, message_filters, reading
 from backscroll.cli.screen import Colour, Screen, coloured, screen
+from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
 from backscroll.model.statistics import By, Explanation, Report
 from backscroll.model.year import Year
@@ -29,6 +30,7 @@ __all__ = ["command"]
 
 _BY = ["day", "week", "month", "source", "workspace", "model", "tool"]
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
+_EMPTY = "The archive is empty. backscroll sync reads what there is."
 _WIDTH = 100  # where there is no terminal
 
 
@@ -85,7 +87,11 @@ def command(
         elif explain is not None:
             _explain(_explained(history, explain, wanted, zone), out, zone, as_json=as_json)
         else:
-            _report(history.stats(wanted, by=by, zone=zone), out, zone, as_json=as_json, as_csv=as_csv)
+            report = history.stats(wanted, by=by, zone=zone)
+            if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
+                out.write([_EMPTY] if no_sync else welcome_lines(history))
+                return
+            _report(report, out, zone, as_json=as_json, as_csv=as_csv)
 
 
 def _explained(history: History, what: str, wanted: Filter, zone: tzinfo | None) -> Explanation:

@@ -20,10 +20,11 @@ from backscroll.archive.accounts import (
 from backscroll.archive.activity import write_activity
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
-from backscroll.archive.figures import Figures
+from backscroll.archive.figures import Figures, not_before
 from backscroll.archive.spending import write_spending
 from backscroll.archive.unindexed import found_by, note_changes
 from backscroll.archive.windows import note_window
+from backscroll.archive.words import FIXED
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.readers.times import iso
 
@@ -244,7 +245,7 @@ def _write_agents(
             "started_at": iso(closing.created_at or figures.first_at),
             "updated_at": iso(closing.updated_at or figures.last_at),
             "title": closing.title or values["description"],
-            "message_count": group[0].messages,
+            "message_count": _count(db, told_by(group)),
             "completeness": closing.completeness,
             "visibility": closing.visibility,
             "is_gone": is_gone(told_by(group)),
@@ -260,7 +261,7 @@ def _write_agents(
             values |= {
                 "started_at": iso(agent.started_at),
                 "title": agent.description,
-                "message_count": _count_inlined(db, told, agent.agent_id),
+                "message_count": _count(db, told, agent.agent_id),
                 "visibility": "hidden" if agent.is_hidden else "listed",
             }
             _insert_agent(db, session, agent.agent_id, told[0].source, values)
@@ -291,14 +292,15 @@ def _insert_agent(
     _replace(db, "subagent", {"number": number} | key | values)
 
 
-def _count_inlined(db: sqlite3.Connection, told: list[Account], agent_id: str) -> int:
+def _count(db: sqlite3.Connection, accounts: list[Account], inlined: str | None = None) -> int:
+    """How many messages accounts have that are shown and no system's; or, of these, an inlined subagent."""
+    query = "select count(*) from message m where account = :account and is_active and role <> :system"
+    if inlined is not None:
+        query += " and agent_id = (select number from word where text = :agent)"
+    values = {"system": FIXED["system"], "agent": inlined}
     return sum(
-        db.execute(
-            "select count(*) from message where account = ? and is_active"
-            " and agent_id = (select number from word where text = ?)",
-            [account.number, agent_id],
-        ).fetchone()[0]
-        for account in told
+        db.execute(query + anew, values | {"account": account}).fetchone()[0]
+        for account, anew in not_before([one.number for one in accounts])
     )
 
 

@@ -33,12 +33,10 @@ _EMPTY = (
 
 def note_window(db: sqlite3.Connection, session: Session) -> None:
     """Note that the window of a session is to be told anew; before and after the session is."""
-    if session.platform != "cursor":
-        return
     db.execute("create temp table if not exists touched_window (id text primary key)")
     db.execute(
         "insert or ignore into touched_window select session_id from conversations"
-        " where external_id = ? and platform = ?",
+        " where external_id = ? and platform = ? and session_id is not null",
         [session.id, session.platform],
     )
 

@@ -123,6 +123,7 @@ METHODS = {
     "extract": ["ref", "folder"],
     "find_secrets": ["summaries", "kinds", "progress"],
     "find": ["ref", "wanted"],
+    "find_in_session": ["summary", "query"],
     "find_message": ["summary", "name"],
     "live_sessions": [],
     "message_at": ["summary", "position"],

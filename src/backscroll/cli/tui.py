@@ -1,5 +1,6 @@
 """``backscroll tui``: the terminal UI."""
 
+import os
 import sys
 
 import click
@@ -10,6 +11,8 @@ from backscroll.errors import UsageError
 from backscroll.sources import NAMES
 
 __all__ = ["command"]
+
+_PATIENCE = 1.0  # seconds that somebody who quits waits for a sync
 
 
 @click.command("tui")
@@ -50,4 +53,10 @@ def command(
         syncs=not no_sync,
     )
     screen.run()
+    if not screen.has_ended(_PATIENCE):
+        click.echo(
+            "A sync was left unfinished: what it had read is whole, and the next one goes on.", err=True
+        )
+        # Its thread would be waited for. Whenever it is killed, it leaves an archive that is whole.
+        os._exit(screen.return_code or 0)
     sys.exit(screen.return_code or 0)

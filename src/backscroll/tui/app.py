@@ -74,7 +74,7 @@ class Backscroll(Keeping):
         super().__init__(open_history, welcome)
         self.narrowing = narrowing or Narrowing()
         self.words = words
-        self._syncs = syncs
+        self.syncs = syncs
         self._first_theme = theme
 
     def compose(self) -> ComposeResult:
@@ -95,7 +95,7 @@ class Backscroll(Keeping):
         self.first_list()
         if self.words:
             self.search()
-        if self._syncs:
+        if self.syncs:
             self.set_timer(_REST, self.start_sync)
 
     # --- back and forth -----------------------------------------------------------------------------------

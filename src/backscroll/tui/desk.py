@@ -29,10 +29,11 @@ class Desk:
         """Have something done, after all that was asked for before."""
         return self._thread.submit(self._do, work)
 
-    def close(self) -> None:
+    def close(self) -> Future[None]:
         """Close the archive, after all that was asked for."""
-        self._thread.submit(self._close)
+        closed = self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
+        return closed
 
     def _do(self, work: Callable[[History], T]) -> T:
         if self._history is None:

@@ -1,7 +1,7 @@
 """What everything on the screen stands on: desks that work beside it, and how their answers come back."""
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import cached_property
 from threading import Event
 from typing import Any, TypeVar
@@ -45,6 +45,7 @@ class Frame(App[None]):
         super().__init__()
         self._open_history = open_history
         self._desks: dict[str, Desk] = {}
+        self._ends: list[Future[None]] = []
         self.closing = Event()
 
     def ask(self, desk: str, work: Callable[[History], T], then: Callable[[T], None]) -> None:
@@ -82,8 +83,11 @@ class Frame(App[None]):
 
     def on_unmount(self) -> None:
         self.closing.set()
-        for desk in self._desks.values():
-            desk.close()
+        self._ends = [desk.close() for desk in self._desks.values()]
+
+    def has_ended(self, seconds: float) -> bool:
+        """Whether all that was begun beside the screen has ended, waiting for it so long."""
+        return not wait(self._ends, timeout=seconds).not_done
 
     @cached_property
     def sessions(self) -> SessionList:

@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,26 +22,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Keeping"]
 
+_SYNCING = "syncing"
+_QUIET = "ignore:resource_tracker:UserWarning"
 _BEAT = 0.1  # seconds between two looks at how far a sync has come
+_GLANCE = 3.0  # seconds between two looks at what it has read
 
 
 class Keeping(Listing):
     """An app that does things with the session that is chosen."""
 
+    syncs = True  # whether what changed is read
     sync_state = ""  # how far a sync has come, or how it ended
     is_watching = False  # what was there is read, and what comes is
     _last_beat = 0.0
+    _last_list = 0.0
 
     # --- up to date ---------------------------------------------------------------------------------------
 
     def start_sync(self) -> None:
         """Read what changed, and then go on reading what changes, for as long as the screen is there."""
-        self._state("syncing …")
+        self._last_list = time.monotonic()
+        self._state(_SYNCING)
         self.ask("sync", self._sync, lambda _: None)
 
     def _sync(self, history: History) -> None:
         if self.closing.is_set():
             return
+        _prepare_workers()
         report = history.sync(self._step, wait=False)
         ended = "another process is syncing" if report is None else ""
         self.tell(lambda: self._synced(ended))
@@ -55,8 +64,19 @@ class Keeping(Listing):
         now = time.monotonic()
         if now - self._last_beat > _BEAT:
             self._last_beat = now
-            share = f"syncing {100 * done // total} %" if total else "syncing …"
-            self.tell(lambda: self._state(share))
+            share = f"{_SYNCING} {100 * done // total} %" if total else _SYNCING
+            self.tell(lambda: self._progressed(share))
+
+    def _progressed(self, share: str) -> None:
+        """A first sync takes a while: what was read so far is shown meanwhile."""
+        self._state(share)
+        if time.monotonic() - self._last_list > _GLANCE:
+            self._last_list = time.monotonic()
+            self.relist()
+
+    @property
+    def is_syncing(self) -> bool:
+        return self.syncs and not self.is_watching
 
     def _synced(self, ended: str) -> None:
         self.is_watching = True
@@ -190,3 +210,14 @@ class Keeping(Listing):
         self.show_list()
         if self.read_summary is not None and self.read_summary.ref == summary.ref:
             self.refresh_read()
+
+
+def _prepare_workers() -> None:
+    """Let a sync start processes. They need the error stream's number, which the screen's own has not."""
+    from multiprocessing import resource_tracker
+
+    with redirect_stderr(sys.__stderr__):
+        # When somebody quits, a sync is left where it is; that is no news.
+        sys.warnoptions.append(_QUIET)
+        resource_tracker.ensure_running()
+        sys.warnoptions.remove(_QUIET)

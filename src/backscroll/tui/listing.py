@@ -1,6 +1,7 @@
 """The list: all sessions or what a search finds, narrowed while somebody types."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -27,6 +28,7 @@ _MORE = 50  # and then, when somebody comes to the end of them
 _PAUSE = 0.06  # seconds without a key after which is searched
 _PREVIEW = 0.08  # seconds that a session is chosen before it is read
 _UNFINISHED = re.compile(r"(?:^|\s)[^\W_]{2,}$")
+_FIRST = ("What the tools have left is read for the first time.", "", "What was read appears here.")
 _LABELS = {"search": "Search", "filter": "Filter", "find": "Find here"}
 
 
@@ -53,6 +55,11 @@ class Listing(Reading):
         self._searching = 0
         self._pause: Timer | None = None
 
+    @property
+    @abstractmethod
+    def is_syncing(self) -> bool:
+        """Whether what changed is being read."""
+
     # --- the list -----------------------------------------------------------------------------------------
 
     def first_list(self) -> None:
@@ -71,7 +78,7 @@ class Listing(Reading):
             summaries, welcome = answer
             self.is_listed = True
             self.shelf.fill(summaries)
-            self.welcome = welcome
+            self.welcome = _FIRST if self.is_syncing else welcome
             self.show_list()
 
         def work(history: History) -> tuple[list[SessionSummary], list[str]]:

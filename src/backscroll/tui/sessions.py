@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from backscroll.tui.entries import Entry
 from backscroll.tui.tones import tones_of
-from backscroll.tui.wrapping import fitted
+from backscroll.tui.wrapping import fitted, wrap
 
 __all__ = ["SessionList"]
 
@@ -164,8 +164,9 @@ class SessionList(ScrollView, can_focus=True):
         width, base = self.size.width, self.rich_style
         place, part = divmod(y + self.scroll_offset.y, self._height)
         if self._make is None or place >= len(self._refs):
-            notice = self._notice[y] if not self._refs and y < len(self._notice) else ""
-            segments = [Segment(f" {fitted(notice, width - 1)}", self._style("note"))] if notice else []
+            notice = self._notice_lines(width - 2)
+            text = f" {notice[y]}" if not self._refs and y < len(notice) else ""
+            segments = [Segment(text, self._style("note"))] if text else []
             return Strip(Segment.apply_style(Strip(segments).adjust_cell_length(width), base), width)
         if place + 1 == len(self._refs) and not self._is_ending:
             self._is_ending = True
@@ -176,6 +177,9 @@ class SessionList(ScrollView, can_focus=True):
         if is_chosen:
             strip = strip.apply_style(self._style("chosen"))
         return Strip(Segment.apply_style(strip, base), width)
+
+    def _notice_lines(self, width: int) -> list[str]:
+        return [line[start:end] for line in self._notice for start, end in wrap(line, max(width, 1))]
 
     def _line(self, entry: Entry, part: int, width: int) -> list[Segment]:
         if part == 0:

@@ -222,3 +222,14 @@ def test_a_session_ends_when_it_has_been_quiet(kept: Kept) -> None:
     db.commit()
     kept.sync()
     assert db.execute("select ended_at from conversations").fetchone() == ("2026-01-01T00:00:00.000Z",)
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=repr)
+def test_what_is_shown_of_sessions_and_subagents_is_what_is_counted(history: History, tmp_path: Path) -> None:
+    kept = Kept(history.source_name, history.write(tmp_path / "root"), tmp_path / "home")
+    kept.sync()
+    for summary in kept.summaries():
+        shown = [m for m in kept.archive.messages_of(summary) if m.is_active and m.role != "system"]
+        if summary.parent_ref is None:
+            shown = [m for m in shown if m.agent_id in (None, summary.id)]
+        assert (summary.ref, summary.message_count) == (summary.ref, len(shown))

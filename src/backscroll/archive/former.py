@@ -29,9 +29,10 @@ def settle_former(db: sqlite3.Connection, unit: int) -> int:
     for account, platform, id_, parent, store in former:
         # A session may turn out to be a subagent once it is known who started it.
         told = db.execute(
-            "select number, store = ? and messages > 0 from account where unit = ? and id = ?"
-            " and not is_former order by 2 desc, parent_id is ? desc, number",
-            [store, unit, id_, parent],
+            "select number, store = ? and messages > 0 from account indexed by account_id"
+            " where unit = ? and id = ? and platform = ? and not is_former"
+            " order by 2 desc, parent_id is ? desc, number",
+            [store, unit, id_, platform, parent],
         ).fetchone()
         new = told if told is not None and told[1] else None
         if new is not None:
@@ -58,7 +59,8 @@ def _keep_unchanged(db: sqlite3.Connection, unit: int) -> None:
     """
     pairs = db.execute(
         "select f.number, n.number, u.is_gone from account f"
-        " join account n on n.unit = f.unit and n.id = f.id and not n.is_former"
+        " join account n indexed by account_id on n.id = f.id and n.platform = f.platform"
+        " and n.unit = f.unit and not n.is_former"
         " and (n.parent_id, n.store, n.messages, n.opening, n.closing) is"
         " (f.parent_id, f.store, f.messages, f.opening, f.closing)"
         " join unit u on u.number = f.unit where f.unit = :unit and f.is_former = :aside"

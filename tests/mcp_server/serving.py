@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,10 +65,13 @@ def environment(home: Path, roots: Mapping[str, str | Path]) -> dict[str, str]:
 
 
 @contextmanager
-def over_stdio(environ: Mapping[str, str], *arguments: str, errors: Path | None = None) -> Iterator[Asking]:
+def over_stdio(
+    environ: Mapping[str, str], *arguments: str, command: Sequence[str] = (COMMAND, "mcp")
+) -> Iterator[Asking]:
     """A server started as clients start it."""
-    server = StdioServerParameters(command=COMMAND, args=["mcp", *arguments], env=dict(environ))
-    with (errors or Path(os.devnull)).open("w") as log, start_blocking_portal() as portal:
+    program, *others = command
+    server = StdioServerParameters(command=program, args=[*others, *arguments], env=dict(environ))
+    with Path(os.devnull).open("w") as log, start_blocking_portal() as portal:
         client = Client(stdio_client(server, errlog=log))
         with portal.wrap_async_context_manager(client):
             yield Asking(portal, client)

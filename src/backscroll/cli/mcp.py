@@ -1,8 +1,15 @@
 """``backscroll mcp``: let assistants use the history."""
 
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
 from backscroll.cli.app import Setup
+from backscroll.config import this_machine
+from backscroll.mcp.clients import CLIENTS, Change, entry_of, installation, removal
 
 __all__ = ["command"]
 
@@ -53,3 +60,70 @@ def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
         click.echo(f"The token is in {path}; it is sent as Authorization: Bearer. Ctrl-C stops.", err=True)
 
     serve(setup.history, port=port, token=token_in(path), is_redacted=is_redacted, started=started)
+
+
+_client = click.argument("client", type=click.Choice(list(CLIENTS)))
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@command.command("install")
+@_client
+@_yes
+@click.option("--print", "only_print", is_flag=True, help="Print what to add, and change nothing.")
+@click.pass_obj
+def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
+    """Have a client start the server: adds it to the client's settings.
+
+    Shows the change and asks; keeps the file as it was beside it. Other entries and comments stay as they
+    are. The archive and roots that were named by --home and --root are passed on.
+
+    Example:
+
+        backscroll mcp install cursor
+    """
+    line = _command_line(setup)
+    if only_print:
+        click.echo(json.dumps({"mcpServers": {"backscroll": entry_of(CLIENTS[client], line)}}, indent=2))
+        return
+    change = installation(CLIENTS[client], this_machine(), line)
+    if not change.is_needed:
+        click.echo(f"{change.path} has it already; nothing was changed.")
+        return
+    _make(change, yes, f"Add it to {CLIENTS[client].title}?")
+    click.echo(f"Start {CLIENTS[client].title} anew, and it has the history.")
+
+
+@command.command("uninstall")
+@_client
+@_yes
+def uninstall(client: str, yes: bool) -> None:
+    """Take the server out of a client's settings again.
+
+    Example:
+
+        backscroll mcp uninstall cursor
+    """
+    change = removal(CLIENTS[client], this_machine())
+    if not change.is_needed:
+        click.echo(f"{change.path} does not have it; nothing was changed.")
+        return
+    _make(change, yes, f"Take it out of {CLIENTS[client].title}?")
+
+
+def _make(change: Change, yes: bool, question: str) -> None:
+    for line in change.diff():
+        click.echo(line)
+    if not yes and not click.confirm(question):
+        raise click.Abort
+    kept = change.make()
+    click.echo(f"Wrote {change.path}." + (f" As it was before: {kept}" if kept is not None else ""))
+
+
+def _command_line(setup: Setup) -> Sequence[str]:
+    """What starts this very program; a client may not know where commands are looked for."""
+    program = Path(sys.argv[0]).absolute()
+    named = [path for path in (program, program.with_name(f"{program.name}.exe")) if path.is_file()]
+    start = [str(named[0])] if named else [sys.executable, "-c", "from backscroll.cli import main; main()"]
+    home = ["--home", str(setup.home.absolute())] if setup.home is not None else []
+    roots = [word for root in setup.roots for word in ("--root", root)]
+    return [*start, *home, *roots, "mcp"]

@@ -142,3 +142,14 @@ def test_several_sources_are_added_up_and_told_apart(tmp_path: Path) -> None:
     assert rows["cursor"].sessions == 2
     assert only.uncounted_sessions == 1
     assert sum(map(total_of, report.rows)) == total_of(report.total)
+
+
+def test_the_same_path_on_two_machines_is_two_workspaces(tmp_path: Path) -> None:
+    ide = cursor.Home(tmp_path / "cursor")
+    ide.composer([cursor.user("here?"), cursor.assistant("yes")], workspace=cursor.local("/srv/app"))
+    ide.composer([cursor.user("there?"), cursor.assistant("no")], workspace=cursor.ssh("box", "/srv/app"))
+    ide.write()
+    with History(roots=[NamedRoot("cursor", tmp_path / "cursor")], home=tmp_path / "home") as history:
+        history.sync()
+        rows = history.stats(by="workspace").rows
+    assert sorted(row.key or "" for row in rows) == ["/srv/app", "ssh-remote+box:/srv/app"]

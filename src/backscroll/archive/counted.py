@@ -9,6 +9,11 @@ from backscroll.model import STORES
 
 __all__ = ["CountedSession", "count_accounts"]
 
+# A path on another machine is told with the host; few sessions have one, so that metadata is rarely parsed.
+_PLACE = (
+    "iif(instr(metadata, 'workspace_authority'),"
+    " json_extract(metadata, '$.workspace_authority') || ':' || workspace_path, workspace_path)"
+)
 _ACCOUNTS = (
     "select id, platform, coalesce(parent_id, found_parent), is_agent, number, store, messages"
     " from account where length(closing)"
@@ -21,7 +26,7 @@ class CountedSession(NamedTuple):
     number: int
     ref: str
     source: str
-    workspace_path: str | None
+    workspace_path: str | None  # on another machine, with the host before it
     title: str | None
     preview: str | None
     has_tokens: bool  # somebody counted them
@@ -54,7 +59,7 @@ def count_accounts(
         passing += " and external_id = :only and platform = :platform"
         values |= {"only": only.id, "platform": only.platform}
     rows = db.execute(
-        "select number, external_id, platform, source, workspace_path, title, first_message_preview,"  # noqa: S608
+        f"select number, external_id, platform, source, {_PLACE}, title, first_message_preview,"  # noqa: S608
         f" total_tokens is not null from conversations where {passing}",
         values,
     )

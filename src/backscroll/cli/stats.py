@@ -9,6 +9,7 @@ import click
 
 from backscroll.archive import Filter
 from backscroll.cli.app import Setup
+from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import Day, as_filter, bring_up_to_date, message_filters, reading
 from backscroll.cli.screen import Colour, Screen, coloured, screen
 from backscroll.cli.welcome import welcome_lines
@@ -36,7 +37,12 @@ _WIDTH = 100  # where there is no terminal
 
 @click.command("stats")
 @click.option("--by", type=click.Choice(_BY), help="A row for each, in place of the sum of everything.")
-@click.option("--explain", metavar="REF|DAY", help="Every usage record of a session or a day, and the sum.")
+@click.option(
+    "--explain",
+    metavar="REF|DAY",
+    shell_complete=complete_refs,
+    help="Every usage record of a session or a day, and the sum.",
+)
 @click.option("--year", type=click.IntRange(1970, 9998), help="A year in review, on one page.")
 @click.option(
     "--format",

@@ -101,6 +101,8 @@ def test_a_session_that_lies_in_two_folders_counts_once(kept: Kept) -> None:
         for name in ("message_count", "interaction_count", "total_tokens", "total_changes"):
             assert getattr(twice[ref], name) == getattr(one, name), (ref, name)
     tools = "select tool_sequence, acceptance_decisions from conversations"
+    files = kept.archive.write_originals(path.stem, kept.root.parent / "back")
+    assert [file.read_bytes() for file in files if file.name == path.name] == [path.read_bytes()] * 2
     (sequence, decisions) = kept.archive._db.execute(tools).fetchone()
     assert len(json.loads(sequence)) == 2
     assert len(json.loads(decisions)) <= 1
@@ -187,6 +189,7 @@ def test_a_subagent_is_found_when_its_session_is_gone(kept: Kept) -> None:
     stub = left[None]
     assert (stub.id, stub.message_count, stub.completeness) == (path.stem, 0, "lossy")
     assert (stub.workspace_path, stub.is_gone) == ("/home/zoe/ferry", True)
+    assert stub.title == left[stub.ref].title
     assert said(kept.messages(left[stub.ref].id))[0] == ("look at the quay", True)
     path.write_bytes(whole)
     kept.sync()
@@ -224,3 +227,14 @@ def test_one_more_prompt_in_the_log_bears_on_no_other_session(kept: Kept) -> Non
         file.write(json.dumps(last) + "\n")
     kept.sync()
     assert [lack.first for lack in kept.archive.unindexed(100)] == [2]
+
+
+def test_what_another_account_completes_says_how_it_is_known(kept: Kept) -> None:
+    path = Transcript().user("where is the quay?").write(kept.root)
+    typed(kept.root, path.stem, "where is the quay?")
+    line = json.loads(path.read_text("utf-8").splitlines()[0])
+    del line["timestamp"]
+    path.write_text(json.dumps(line) + "\n", "utf-8")
+    kept.sync()
+    query = "select started_at, metadata ->> 'started_at_source' from conversations"
+    assert kept.archive._db.execute(query).fetchone() == ("2025-10-09T08:53:20.000Z", "stored")

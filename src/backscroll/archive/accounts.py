@@ -12,6 +12,7 @@ from backscroll.model import STORES, Closing
 
 __all__ = ["Account", "accounts_of", "agents_of", "completed", "is_gone", "left_behind", "told_by"]
 
+_TITLE = 100  # characters
 _QUERY = (
     "select a.number, a.source, a.store, a.id, a.closing, a.messages, a.preview, u.modified_at, u.is_gone,"
     " a.is_former, u.path, a.is_agent"
@@ -100,21 +101,30 @@ def completed(accounts: Sequence[Account]) -> Closing:
     best = accounts[0].closing
     filled: dict[str, Any] = {}
     for name in ("title", "workspace", "created_at", "updated_at", "git_branch", "version"):
-        if getattr(best, name) is None:
-            found = (getattr(account.closing, name) for account in accounts[1:])
-            filled[name] = next((value for value in found if value is not None), None)
+        if _says(best, name):
+            continue
+        known = next((one.closing for one in accounts if _says(one.closing, name)), None)
+        if known is not None:
+            source = f"{name}_source"  # how it is known
+            filled |= {each: getattr(known, each) for each in (name, source) if hasattr(known, each)}
     return msgspec.structs.replace(best, **filled)
+
+
+def _says(closing: Closing, name: str) -> bool:
+    """Whether something is known from what a unit says; the time of its file is only better than nothing."""
+    return getattr(closing, name) is not None and not (
+        name == "created_at" and closing.created_at_source == "file"
+    )
 
 
 def left_behind(agents: Iterable[Sequence[Account]]) -> Closing:
     """What the subagents of a session tell of it, when nothing else is left of it."""
-    told = sorted(
-        (completed(group) for group in agents), key=lambda one: (one.created_at is None, one.created_at)
-    )
+    groups = sorted(agents, key=lambda group: (str(completed(group).created_at or "~"), group[0].id))
+    told = [completed(group) for group in groups]
     created = [one.created_at for one in told if one.created_at is not None]
     updated = [one.updated_at for one in told if one.updated_at is not None]
     return Closing(
-        title=next((one.title for one in told if one.title), None),
+        title=next(filter(None, map(_called, groups)), None),
         title_source="subagent",
         workspace=next((one.workspace for one in told if one.workspace is not None), None),
         created_at=min(created, default=None),
@@ -126,3 +136,10 @@ def left_behind(agents: Iterable[Sequence[Account]]) -> Closing:
         reasons=("only its subagents are left",),
         visibility="listed" if any(one.visibility == "listed" for one in told) else "hidden",
     )
+
+
+def _called(group: Sequence[Account]) -> str | None:
+    """What a subagent is called: its title, what it was described as, or how its task begins."""
+    closing = completed(group)
+    described = (agent.description for agent in closing.agents if agent.agent_id == group[0].id)
+    return closing.title or next(described, None) or " ".join((group[0].preview or "").split())[:_TITLE]

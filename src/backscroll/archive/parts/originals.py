@@ -30,9 +30,12 @@ class Originals(Opened):
             [session_id, session_id],
         ).fetchall()
         folder.mkdir(parents=True, exist_ok=True)
-        written = []
+        written: list[Path] = []
         for number, path in rows:
             target = folder / Path(path).name
+            if target in written:  # a session that lies in several folders
+                target = folder / Path(path).parent.name / target.name
+                target.parent.mkdir(exist_ok=True)
             raw.written_back(self._db, number, target)
             written.append(target)
         return written

@@ -118,7 +118,7 @@ def test_a_session_that_vanished_meanwhile_is_said_and_leaves_the_list(tmp_path:
             history.forget_session(other)
         await seat.press("j")
         await seat.sees("This session is no longer in the archive.")
-        await seat.sees("Backscroll · 1 sessions")
+        await seat.sees("Backscroll · 1 session ")
 
     sit(home, script, roots=roots)
 

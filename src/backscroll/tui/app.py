@@ -183,7 +183,7 @@ class Backscroll(Keeping):
             number = f"{shown:,} of {every:,}{more}" if shown != every else f"{every:,}{more}"
             words = f"“{self.narrowing.words.strip()}”" if self.narrowing.words.strip() else ""
             order = self.order if self.order != "newest" else ""
-            parts = [f"{number} sessions", words, narrowed, order]
+            parts = [f"{number} {'session' if number == '1' else 'sessions'}", words, narrowed, order]
         return " · ".join(part for part in ("Backscroll", *parts) if part)
 
     def _how_far(self) -> str:
@@ -193,7 +193,8 @@ class Backscroll(Keeping):
         if not transcript.is_complete:
             return f"reading … {len(transcript.layout_.blocks):,}"
         height = max(transcript.layout_.height - 1, 1)
-        matches = f"{len(self._places):,} matches · " if self._places else ""
+        number = len(self._places or ())
+        matches = "1 match · " if number == 1 else f"{number:,} matches · " if number else ""
         return f"{matches}{100 * min(transcript.cursor, height) // height} %"
 
 

@@ -170,13 +170,17 @@ class SessionList(ScrollView, can_focus=True):
             return Strip(Segment.apply_style(Strip(segments).adjust_cell_length(width), base), width)
         if place + 1 == len(self._refs) and not self._is_ending:
             self._is_ending = True
-            self.post_message(self.Ending())
+            # Not from here: what is told while the screen paints ends at the screen.
+            self.call_later(self._tell_ending)
         is_chosen = place == self.chosen
         mark = Segment("▌" if is_chosen else " ", self._style("bar"))
         strip = Strip([mark, *self._line(self._make(place), part, width - 2)]).adjust_cell_length(width)
         if is_chosen:
             strip = strip.apply_style(self._style("chosen"))
         return Strip(Segment.apply_style(strip, base), width)
+
+    def _tell_ending(self) -> None:
+        self.post_message(self.Ending())
 
     def _notice_lines(self, width: int) -> list[str]:
         return [line[start:end] for line in self._notice for start, end in wrap(line, max(width, 1))]

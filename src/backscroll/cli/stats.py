@@ -134,7 +134,7 @@ def _review(year: Year, out: Screen, form: str, *, as_json: bool) -> None:
     elif form == "md":
         out.write(year_markdown(year))
     else:
-        out.page(year_lines(year, ink=Ink(is_coloured=out.is_coloured)))
+        out.page(year_lines(year, ink=Ink(is_coloured=out.is_coloured), width=out.width or _WIDTH))
 
 
 def _check(

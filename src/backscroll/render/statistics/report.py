@@ -10,7 +10,7 @@ from backscroll.render.inert import one_line
 from backscroll.render.statistics.amounts import cost, duration, money, percent
 from backscroll.render.statistics.charts import bar, sparkline
 from backscroll.render.terminal.amounts import short
-from backscroll.render.terminal.columns import cells, padded
+from backscroll.render.terminal.columns import cells, padded, wrapped
 from backscroll.render.terminal.ink import Ink
 
 __all__ = ["report_lines", "token_words"]
@@ -44,7 +44,7 @@ def report_lines(report: Report, *, ink: Ink, width: int, zone: tzinfo | None = 
     notes = list(_notes(report))
     if notes:
         yield ""
-        yield from (ink("dim", note) for note in notes)
+        yield from (ink("dim", line) for note in notes for line in wrapped(note, width))
 
 
 def _heading(report: Report, zone: tzinfo | None) -> str:

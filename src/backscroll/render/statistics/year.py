@@ -10,7 +10,7 @@ from backscroll.render.quoting import code_span, plain
 from backscroll.render.statistics.amounts import cost, duration
 from backscroll.render.statistics.charts import bar
 from backscroll.render.terminal.amounts import short
-from backscroll.render.terminal.columns import padded
+from backscroll.render.terminal.columns import cells, padded, wrapped
 from backscroll.render.terminal.ink import Ink
 
 __all__ = ["year_lines", "year_markdown"]
@@ -31,34 +31,36 @@ _MONTHS = (
 )
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _BAR = 30
-_NAME = 40
+_NAME = 32
 
 
-def year_lines(year: Year, *, ink: Ink) -> Iterator[str]:
-    """The page in a terminal."""
+def year_lines(year: Year, *, ink: Ink, width: int) -> Iterator[str]:
+    """The page in a terminal of so many columns."""
+    bars = _Bars(ink, min(_BAR, max(width - _NAME - 20, 8)))
     yield ink("strong", f"{year.year} in review")
     yield ""
-    yield from _facts(year)
+    for fact in _facts(year):
+        yield from wrapped(fact, width)
     if not year.active_days:
         return
     months = [row.messages or 0 for row in year.months]
-    yield from _bars("Months", _MONTHS, months, ink, [cost(row) for row in year.months])
-    yield from _bars("Weekdays", _WEEKDAYS, year.weekdays, ink)
-    yield from _bars("Hours", [f"{hour:02}" for hour in range(24)], year.hours, ink)
+    yield from bars("Months, by messages", _MONTHS, months, [cost(row) for row in year.months])
+    yield from bars("Weekdays, by messages", _WEEKDAYS, year.weekdays)
+    yield from bars("Hours, by messages", [f"{hour:02}" for hour in range(24)], year.hours)
     projects = [row.messages or 0 for row in year.projects]
     names = [_end(row.key or "") for row in year.projects]
-    yield from _bars("Projects", names, projects, ink, [cost(row) for row in year.projects])
+    yield from bars("Projects, by messages", names, projects, [cost(row) for row in year.projects])
     files = [_end(one.path) for one in year.files]
     lines = [f"+{short(one.added)} -{short(one.removed)}" for one in year.files]
-    yield from _bars("Files, by edits", files, [one.edits for one in year.files], ink, lines)
-    yield from _favourites("Tools, by calls", year.tools, ink)
-    yield from _favourites("Models, by messages", year.models, ink)
+    yield from bars("Files, by edits", files, [one.edits for one in year.files], lines)
+    yield from bars.favourites("Tools, by calls", year.tools)
+    yield from bars.favourites("Models, by messages", year.models)
     if year.topics:
         yield ""
         yield ink("title", "Topics")
-        yield ", ".join(f"{one_line(one.name, 60)} {one.count:,}" for one in year.topics)
+        yield from wrapped(", ".join(f"{one_line(one.name, 60)} {one.count:,}" for one in year.topics), width)
     yield ""
-    yield ink("dim", f"Days and hours are those of {year.zone}; bars are messages unless said otherwise.")
+    yield ink("dim", f"Days and hours are those of {year.zone}.")
 
 
 def _facts(year: Year) -> Iterator[str]:
@@ -91,25 +93,31 @@ def _end(path: str) -> str:
     return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"
 
 
-def _favourites(title: str, some: Sequence[Favourite], ink: Ink) -> Iterator[str]:
-    names = [one_line(one.name, _NAME) for one in some]
-    return _bars(title, names, [one.count for one in some], ink)
+class _Bars:
+    """Charts with bars of at most so many columns."""
 
+    def __init__(self, ink: Ink, length: int) -> None:
+        self._ink = ink
+        self._length = length
 
-def _bars(
-    title: str, names: Sequence[str], values: Sequence[int], ink: Ink, beside: Sequence[str] = ()
-) -> Iterator[str]:
-    """A chart; rows of nothing before the first and after the last are left out."""
-    if not any(values):
-        return
-    yield ""
-    yield ink("title", title)
-    width = max(map(len, names))
-    digits = max(len(f"{value:,}") for value in values)
-    for place, (name, value) in enumerate(zip(names, values, strict=True)):
-        chart = padded(bar(value, max(values), _BAR), _BAR)
-        told = f"  {beside[place]}" if beside and beside[place] else ""
-        yield f"  {padded(name, width)}  {value:>{digits},}  {ink('place', chart)}{told}".rstrip()
+    def __call__(
+        self, title: str, names: Sequence[str], values: Sequence[int], beside: Sequence[str] = ()
+    ) -> Iterator[str]:
+        """A bar for each name, which stands for messages unless the title says otherwise."""
+        if not any(values):
+            return
+        yield ""
+        yield self._ink("title", title)
+        width = max(map(cells, names))
+        digits = max(len(f"{value:,}") for value in values)
+        for place, (name, value) in enumerate(zip(names, values, strict=True)):
+            chart = bar(value, max(values), self._length)
+            told = beside[place] if beside else ""
+            chart = f"{padded(chart, self._length)}  " if told else chart
+            yield f"  {padded(name, width)}  {value:>{digits},}  {self._ink('place', chart)}{told}".rstrip()
+
+    def favourites(self, title: str, some: Sequence[Favourite]) -> Iterator[str]:
+        return self(title, [one_line(one.name, _NAME) for one in some], [one.count for one in some])
 
 
 def year_markdown(year: Year) -> Iterator[str]:

@@ -23,6 +23,8 @@ QUESTIONS = (
     "exact",
     "questions",
     "recall",
+    "economy",
+    "assistant",
     "export",
     "append",
     "editor",

@@ -98,7 +98,7 @@ _EXAMPLES: dict[str, list[tuple[str, str, int]]] = {
         ("", 'backscroll note 018da33b "struck out, not hidden: that is what passengers asked for"', 100),
         ("", "backscroll search struck out passengers --limit 1", 100),
     ],
-    "recall": [("", "backscroll recall did we ever try asyncio for the poller --tokens 500", 100)],
+    "recall": [("", "backscroll recall did we ever try asyncio for the poller --tokens 300", 100)],
     "rename": [("", 'backscroll rename 018da33b "Cancelled departures on the board"', 100)],
     "star": [("", "backscroll star 018da33b", 100), ("", "backscroll list --starred", 100)],
     "tag": [("", "backscroll tag 018da33b board later", 100), ("", "backscroll list --tag board", 100)],

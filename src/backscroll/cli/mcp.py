@@ -13,6 +13,8 @@ from backscroll.mcp.clients import CLIENTS, Change, entry_of, installation, remo
 
 __all__ = ["command"]
 
+_SDK = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
+
 
 @click.group("mcp", invoke_without_command=True)
 @click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, on this machine only.")
@@ -41,7 +43,7 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
             return
         from backscroll.mcp.stdio import serve
     except ImportError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+        if error.name is None or error.name.partition(".")[0] not in _SDK:
             raise
         raise click.ClickException(
             "The server is an extra of its own; install it with: pip install 'backscroll[mcp]'"

@@ -41,7 +41,6 @@ class Answer(Struct, frozen=True):
 class MessageItem(Struct, frozen=True, kw_only=True):
     """A message; what is missing is unknown or does not apply."""
 
-    id: str
     position: int
     role: Role
     kind: str | None

@@ -16,7 +16,7 @@ __all__ = ["Page", "page_lines", "page_of"]
 _ROOM = 60_000  # characters that a page may hold, whatever was asked
 _SHARE = 4  # tool calls get this part of what words get
 _KEPT = (
-    "id", "position", "role", "kind", "content", "timestamp", "model", "agent_id", "is_active", "tool_name",
+    "position", "role", "kind", "content", "timestamp", "model", "agent_id", "is_active", "tool_name",
     "tool_params", "tool_result", "status", "decision", "attachments", "copied_from",
 )  # fmt: skip
 

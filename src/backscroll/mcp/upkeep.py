@@ -1,6 +1,7 @@
 """The archive kept up to date behind the answers, which never wait for it."""
 
 import sys
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -10,6 +11,7 @@ from backscroll.history import History
 __all__ = ["Upkeep"]
 
 _BREATH = 0.4  # seconds in which the first answers are given undisturbed
+_LONG = 2.0  # seconds that a first sync takes when there is something to say about it
 _AGAIN = 30.0  # seconds after which what did not work is tried again
 
 
@@ -20,10 +22,15 @@ class Upkeep:
         self._make = make
         self._stop = Event()
         self._thread = Thread(target=self._run, daemon=True)
-        self.is_reading = False  # whether there may be more than the archive holds yet
+        self._began: float | None = None  # when the first sync began, until it has ended
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether there is so much to read that there may soon be more than the archive holds."""
+        return self._began is not None and time.monotonic() - self._began > _LONG
 
     def start(self) -> None:
-        self.is_reading = True
+        self._began = time.monotonic()
         self._thread.start()
 
     def close(self) -> None:
@@ -37,10 +44,10 @@ class Upkeep:
             try:
                 with self._make() as history:
                     history.sync(wait=False)
-                    self.is_reading = False
+                    self._began = None
                     for _ in history.watch(self._stop):
                         pass
             except (BackscrollError, OSError) as error:
-                self.is_reading = False
+                self._began = None
                 sys.stderr.write(f"backscroll mcp: {error}\n")
             wait = _AGAIN

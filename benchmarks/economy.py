@@ -1,0 +1,111 @@
+"""What it costs a model to answer a question from the history, in tokens of tool results.
+
+A model that asks as the tools' descriptions say: recall first; when the answer is not in
+that, the talk of the sessions that recall named, best first. A result counts as text or as
+a document, whichever is longer, since clients pass on one of them. Tokens are estimated:
+four ASCII characters each, any other character by itself.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from mcp import Client
+from msgspec import Struct
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.mcp.server import Desk
+from backscroll.render.tokens import tokens_of
+from benchmarks.figures import Figure
+from benchmarks.stage import Stage
+
+__all__ = ["Asked", "asked", "figures"]
+
+_QUESTIONS = Path(__file__).parent.parent / "tests" / "demo" / "questions.json"
+_ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
+_WANTED = 1500  # tokens
+# Where the words to look for stand in a tool's output only, and an assistant has said the same in its own.
+_IN_OTHER_WORDS = {
+    "Keep it with valid_until": "a correction closes rows and adds new ones, nothing is ever deleted"
+}
+
+
+class Asked(Struct, frozen=True):
+    """A question, what answering it took, and whether the answer was found."""
+
+    question: str
+    calls: int
+    tokens: int
+    is_answered: bool
+
+
+def figures(stage: Stage) -> Iterator[Figure]:
+    """The dearest question and the middle one, and how many were answered."""
+    every = asked()
+    costs = sorted(one.tokens for one in every)
+    answered = sum(one.is_answered for one in every)
+    for key, what, value, wanted in (
+        ("economy most", f"tokens of results for the dearest of {len(every)} questions", costs[-1], _WANTED),
+        ("economy middle", "tokens of results for the middle one", costs[len(costs) // 2], None),
+    ):
+        yield Figure(key=key, what=what, value=value, unit="tokens", wanted=wanted)
+    yield Figure(
+        key="economy answered",
+        what=f"of {len(every)} questions those whose answer was in the results",
+        value=answered,
+        unit="",
+        wanted=len(every),
+        more_is_better=True,
+    )
+
+
+def asked() -> list[Asked]:
+    """Every question of the demo, asked through the tools."""
+    questions = json.loads(_QUESTIONS.read_text(encoding="utf-8"))["questions"]
+    with tempfile.TemporaryDirectory(prefix="backscroll-economy-") as folder:
+        demo = Path(folder) / "demo"
+        roots = [NamedRoot(source, demo / path) for source, path in _ROOTS.items()]
+
+        def make() -> History:
+            return History(roots=roots, home=Path(folder) / "home")
+
+        with make() as history:
+            history.write_demo(demo)
+            history.sync()
+        desk = Desk(make)
+        try:
+            return anyio.run(_ask, desk, questions)
+        finally:
+            desk.crew.close()
+
+
+async def _ask(desk: Desk, questions: list[dict[str, Any]]) -> list[Asked]:
+    async with Client(desk.server) as client:
+        return [await _answer(client, one["question"], one["evidence"]) for one in questions]
+
+
+async def _answer(client: Client, question: str, evidence: str) -> Asked:
+    tokens, calls = 0, 0
+    asking: list[tuple[str, dict[str, Any]]] = [("recall", {"task": question})]
+    for tool, arguments in asking:
+        result = await client.call_tool(tool, arguments)
+        text = "".join(getattr(part, "text", "") for part in result.content)
+        document = msgspec.json.encode(result.structured_content).decode()
+        tokens += max(tokens_of(text), tokens_of(document))
+        calls += 1
+        if evidence in text or _IN_OTHER_WORDS.get(evidence, evidence) in text:
+            return Asked(question, calls, tokens, True)
+        if tool == "recall":
+            found = [one["session_ref"] for one in result.structured_content["data"][:3]]
+            asking += [("get_session", {"ref": ref, "roles": ["user", "assistant"]}) for ref in found]
+    return Asked(question, calls, tokens, False)
+
+
+if __name__ == "__main__":
+    for one in asked():
+        print(f"{one.tokens:>6} {one.calls} {'yes' if one.is_answered else 'no ':<4} {one.question}")

@@ -63,7 +63,7 @@ def _total_lines(report: Report, ink: Ink) -> Iterator[str]:
     yield _fact("Prompts", f"{total.prompts or 0:,}")
     helped = f", and {total.subagent_messages:,} by subagents" if total.subagent_messages else ""
     yield _fact("Messages", f"{total.messages or 0:,}{helped}")
-    yield _fact("Active time", duration(total.active_seconds or 0))
+    yield _fact("Active time", duration(total.active_seconds) if total.active_seconds else "not known")
     if total.tokens is None:
         yield _fact("Tokens", "nobody counted them")
     else:
@@ -111,7 +111,7 @@ def _fact(label: str, told: str) -> str:
 def _table_lines(report: Report, ink: Ink, width: int) -> Iterator[str]:
     rows = [*report.rows, report.total] if len(report.rows) > 1 else list(report.rows)
     names = [_name(row, report) for row in report.rows] + ["together"] * (len(report.rows) > 1)
-    columns = [_Column(name, [told(row) for row in rows]) for name, told in _columns(report)]
+    columns = [_Column(name, [told(row) for row in rows]) for name, told in _columns()]
     columns = [column for column in columns if any(column.cells[: len(report.rows)])]
     dropped = list(_DROPPED)
     key = min(max(map(cells, names), default=0), _KEY)
@@ -142,23 +142,20 @@ def _size(row: Sums) -> int:
     return row.messages if row.messages is not None else row.tool_calls or 0
 
 
-def _columns(report: Report) -> list[tuple[str, Callable[[Sums], str]]]:
+def _columns() -> list[tuple[str, Callable[[Sums], str]]]:
+    """Every column; one that is empty in all rows is left out."""
     return [
         ("sessions", lambda row: f"{row.sessions:,}"),
-        ("prompts", lambda row: _count(row.prompts) if report.by != "model" else ""),
-        ("messages", lambda row: _count(row.messages) if report.by != "tool" else ""),
-        ("active", lambda row: duration(row.active_seconds) if _is_told(row.active_seconds, report) else ""),
-        ("tokens", lambda row: short(row.tokens.total) if row.tokens and report.by != "tool" else ""),
-        ("cost", lambda row: cost(row) if report.by != "tool" else ""),
-        ("lines", lambda row: _lines(row) if report.by != "model" else ""),
+        ("prompts", lambda row: _count(row.prompts)),
+        ("messages", lambda row: _count(row.messages)),
+        ("active", lambda row: duration(row.active_seconds) if row.active_seconds else ""),
+        ("tokens", lambda row: short(row.tokens.total) if row.tokens is not None else ""),
+        ("cost", cost),
+        ("lines", _lines),
         ("accepted", lambda row: percent(row.acceptance_rate) if row.acceptance_rate is not None else ""),
         ("calls", lambda row: _count(row.tool_calls)),
         ("failed", lambda row: f"{row.tool_failures:,}" if row.tool_failures else ""),
     ]
-
-
-def _is_told(seconds: float | None, report: Report) -> bool:
-    return seconds is not None and report.by not in ("tool", "model")
 
 
 def _count(number: int | None) -> str:

@@ -93,6 +93,8 @@ def _are_alike(db: sqlite3.Connection, one: int, other: int) -> bool:
 
 def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
     """Take from a former account the rows of the messages that the new one tells, at most with more text."""
+    start = _alike_until(db, account, new)
+    db.execute("delete from message where account = ? and position < ?", [account, start])
     rows = db.execute(
         "select position, record from message where account = ? and record in"
         " (select record from message where account = ?)",
@@ -102,9 +104,9 @@ def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
     stands_in = "select 1 from message join word on number = kind where account = ? and text in (?, ?)"
     if not records and not db.execute(stands_in, [account, *_STAND_INS]).fetchone():
         return
-    told = {hash(text) for message in messages_in(db, new) for text in _texts(message)}
+    told = {hash(text) for message in messages_in(db, new, start) for text in _texts(message)}
     gone = []
-    for place, message in enumerate(messages_in(db, account)):
+    for place, message in enumerate(messages_in(db, account, start), start=start):
         missed = [text for text in _texts(message) if hash(text) not in told]
         if message.kind in _STAND_INS:
             is_gone = place in records or not missed
@@ -113,6 +115,21 @@ def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
         if is_gone:
             gone.append((account, place))
     db.executemany("delete from message where account = ? and position = ?", gone)
+
+
+def _alike_until(db: sqlite3.Connection, account: int, new: int) -> int:
+    """Up to where two accounts have the same pieces, so that most of what only grew is not looked at."""
+    if db.execute("select 1 from amendment where account in (?, ?)", [account, new]).fetchone():
+        return 0
+    (first,) = db.execute(
+        "select min(f.position) from chunk f left join chunk n on n.account = ? and n.position = f.position"
+        " and n.body = f.body where f.account = ? and n.position is null",
+        [new, account],
+    ).fetchone()
+    if first is not None:
+        return int(first)
+    (messages,) = db.execute("select messages from account where number = ?", [account]).fetchone()
+    return int(messages)
 
 
 def _texts(message: Message) -> Iterator[str]:

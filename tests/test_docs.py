@@ -36,7 +36,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ABSOLUTE = re.compile(r"(?<![\w.…~%*<>\\/:-])/(\w+)/")
+ABSOLUTE = re.compile(r"(?<![\w.…~%*<>}\\/:-])/(\w+)/")
 NOBODYS = {"tmp", "home", "mnt", "name", "api"}  # what absolute paths on a page may begin with
 
 DEMO = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}

@@ -40,8 +40,8 @@ progress.
 
 ERRORS = """\
 A tool that cannot answer says so in a result with `isError`, whose document is `error` with `type`,
-`message`, `next` and what it is about; resources and prompts answer with an error of the protocol that has the same as
-its data."""
+`message`, `next` and what it is about; resources and prompts answer with an error of the protocol that has
+the same as its data."""
 
 
 def _kind(schema: dict[str, Any]) -> str:
@@ -123,7 +123,9 @@ def test_the_page_is_what_the_server_tells(update_golden: bool) -> None:
 
 def test_the_exchange_that_the_guide_shows_is_what_the_tools_answer(asking: Asking) -> None:
     text = (PAGE.parent.parent / "guide" / "use-from-an-assistant.md").read_text(encoding="utf-8")
-    shown = re.findall(r'^```json\n(\{"tool".*)\n```\n\n```text\n(.*?)\n```$', text, re.MULTILINE | re.DOTALL)
+    shown = re.findall(
+        r'^```json\n(\{"tool"[^\n]*)\n```\n\n```text\n(.*?)\n```$', text, re.MULTILINE | re.DOTALL
+    )
     assert len(shown) == 2
     for call, said in shown:
         asked = json.loads(call)

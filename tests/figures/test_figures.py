@@ -1,8 +1,9 @@
 """What figures mean: active time, spans, what has no price, and why a usage record does not count."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -67,6 +68,19 @@ def test_a_day_is_one_of_the_zone_that_is_asked_for(history: History, root: Path
     assert days(timezone(timedelta(hours=5, minutes=45))) == [("2026-10-04", 2)]
     assert [row.key for row in history.stats(by="week", zone=UTC).rows] == ["2026-W40"]
     assert [row.key for row in history.stats(by="month", zone=UTC).rows] == ["2026-10"]
+
+
+def test_a_day_on_which_the_clocks_change_is_told_whole(history: History, root: Path) -> None:
+    zone = ZoneInfo("Europe/Berlin")  # on this day 25 hours long
+    session = Transcript(ONE)
+    for hour, minute in ((21, 45), (22, 15), (22, 45)):
+        session.assistant("so", timestamp=f"2026-10-25T{hour}:{minute}:00.000Z")
+    session.write(root)
+    history.sync()
+    days = {row.key: row.responses for row in history.stats(by="day", zone=zone).rows}
+    assert days == {"2026-10-25": 3}
+    assert len(history.explain_day(date(2026, 10, 25), zone=zone).records) == 3
+    assert not history.explain_day(date(2026, 10, 26), zone=zone).records
 
 
 def test_within_a_span_only_what_happened_then_counts(history: History, root: Path) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import get_args
@@ -100,13 +100,9 @@ def test_every_usage_record_is_explained_and_those_that_count_add_up(told: list[
         assert told_records == raw.lines_with_usage
         whole = history.stats().total
         days = [row.key for row in history.stats(by="day", zone=UTC).rows if row.key]
-        by_day = [history.explain_day(_midnight(day), zone=UTC) for day in days]
+        by_day = [history.explain_day(date.fromisoformat(day), zone=UTC) for day in days]
         assert sum(one.tokens.total for one in by_day) == total_of(whole)
         assert sum(one.usd or 0 for one in by_day) == pytest.approx(whole.cost_usd or 0)
-
-
-def _midnight(day: str) -> datetime:
-    return datetime.fromisoformat(day).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

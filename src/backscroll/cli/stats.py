@@ -104,7 +104,7 @@ def _explained(history: History, what: str, wanted: Filter, zone: tzinfo | None)
     if not _DAY.fullmatch(what):
         return history.explain_session(what, zone=zone)
     day = Day().convert(what, None, click.get_current_context())
-    return history.explain_day(day, wanted, zone=zone)
+    return history.explain_day(day.astimezone(zone).date(), wanted, zone=zone)
 
 
 def _report(report: Report, out: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool) -> None:

@@ -1,17 +1,17 @@
 """Days, weeks and months of somebody's time zone."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from functools import cache, lru_cache
 
-__all__ = ["QUARTER_SECONDS", "local", "namer", "zone_name"]
+__all__ = ["local", "midnight", "namer", "zone_name"]
 
-QUARTER_SECONDS = 900
+_QUARTER = 900  # seconds
 
 
 def local(quarter: int, zone: tzinfo | None) -> datetime:
     """When a quarter of an hour, counted from 1970, began; in this machine's time without a zone."""
-    return datetime.fromtimestamp(quarter * QUARTER_SECONDS, UTC).astimezone(zone)
+    return datetime.fromtimestamp(quarter * _QUARTER, UTC).astimezone(zone)
 
 
 @lru_cache(maxsize=8)
@@ -24,6 +24,12 @@ def namer(span: str, zone: tzinfo | None) -> Callable[[int | None], str | None]:
         return local(quarter, zone).strftime(pattern) if quarter is not None else None
 
     return named
+
+
+def midnight(day: date, zone: tzinfo | None) -> datetime:
+    """When a day begins in the zone, or on this machine; days are not always 24 hours long."""
+    begins = datetime.combine(day, time())
+    return begins.astimezone() if zone is None else begins.replace(tzinfo=zone)
 
 
 def zone_name(zone: tzinfo | None) -> str:

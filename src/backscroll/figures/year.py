@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, timedelta, tzinfo
 
 from msgspec.structs import replace
 
 from backscroll.archive import Archive, Filter
 from backscroll.archive.statistics import Done, Part, Statistics
-from backscroll.figures.days import local, zone_name
+from backscroll.figures.days import local, midnight, zone_name
 from backscroll.figures.topics import topics_of
 from backscroll.figures.totals import add_up
 from backscroll.model.statistics import Sums
@@ -24,7 +24,7 @@ def review(
     archive: Archive, wanted: Filter, year: int, prices: PriceTable, *, zone: tzinfo | None = None
 ) -> Year:
     """What happened within a year, in days of the zone or of this machine."""
-    since, until = _begin(year, zone), _begin(year + 1, zone)
+    since, until = midnight(date(year, 1, 1), zone), midnight(date(year + 1, 1, 1), zone)
     counted = archive.statistics(replace(wanted, since=since, until=until))
     by_month = add_up(counted, prices, by="month", zone=zone, since=since, until=until)
     by_place = add_up(counted, prices, by="workspace", zone=zone, since=since, until=until)
@@ -58,12 +58,6 @@ def review(
         topics=_topics(counted, {one.session for one in done}),
         prices_checked=prices.checked,
     )
-
-
-def _begin(year: int, zone: tzinfo | None) -> datetime:
-    if zone is None:
-        return datetime(year, 1, 1).astimezone()  # the machine's own midnight
-    return datetime(year, 1, 1, tzinfo=zone)
 
 
 def _longest_streak(days: Sequence[date]) -> Streak | None:

@@ -1,6 +1,6 @@
 """What sessions add up to: counts, tokens, costs, a year in review."""
 
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, timedelta, tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -56,18 +56,18 @@ class Counting(Sessions):
         return explain(counted, self.prices, summary.ref, zone=zone)
 
     def explain_day(
-        self, day: datetime, wanted: "Filter | None" = None, *, zone: tzinfo | None = None
+        self, day: date, wanted: "Filter | None" = None, *, zone: tzinfo | None = None
     ) -> "Explanation":
-        """The same of the day that begins at this moment, over the sessions that pass."""
+        """The same of a day of the zone, or of this machine, over the sessions that pass."""
         from msgspec.structs import replace
 
         from backscroll.archive import Filter
+        from backscroll.figures.days import midnight
         from backscroll.figures.explaining import explain
 
-        noon = day + timedelta(hours=36)  # of the day after, whose beginning is not always 24 hours later
-        until = noon.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        counted = self._archive.statistics(replace(wanted or Filter(), since=day, until=until))
-        return explain(counted, self.prices, day.astimezone(zone).strftime("%Y-%m-%d"), zone=zone)
+        since, until = (midnight(one, zone) for one in (day, day + timedelta(days=1)))
+        counted = self._archive.statistics(replace(wanted or Filter(), since=since, until=until))
+        return explain(counted, self.prices, day.isoformat(), zone=zone)
 
     def year_in_review(
         self, year: int, wanted: "Filter | None" = None, *, zone: tzinfo | None = None

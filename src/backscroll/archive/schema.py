@@ -311,6 +311,11 @@ create index link_unit on link(unit);
 create index problem_unit on problem(unit);
 """
 
+# What is known is compared with what is there at every refresh, without going through all that is kept of it.
+_CURRENT = """
+create index unit_current on unit(source, root, path, key, fingerprint, is_retried, is_gone);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),
@@ -323,4 +328,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("what was done in each quarter of an hour", ACTIVITY),
     ("what was spent in each quarter of an hour", SPENDING),
     ("what tools and models did in each quarter of an hour", WORK),
+    ("units as they are compared", _CURRENT),
 )

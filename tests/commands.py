@@ -22,7 +22,7 @@ _CUT = "…"
 # What another day, another machine or a longer path makes different: ages, sizes, durations, tokens.
 _VARIES = re.compile(
     r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )"
-    r"|[\d,]+(?= tokens)|\d[\d.]*[kM](?= tokens|  )"
+    r"|(?<=at least )[\d,]+|[\d,]+(?= tokens)|\d[\d.]*[kM](?= tokens|  )"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
     r"|(?:counted|duplicate) +[\d, ]+|[\d, ]+× \$.*|^ +[\d,]+ +\$ +[\d.]+$|<?\$[\d,]+\.\d+"
     r"|[\d,]+(?= (?:given|answered|written|read))| +[\d.]+[kMG](?= )|(?<=_usd\": )[\d.]+"

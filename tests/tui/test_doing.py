@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.testing.claude_code import Transcript
+from backscroll.testing.claude_code import Transcript, calls
 from tests.tui.screen import Seat, sit
 
 SESSION = "5e551011-0000-4000-8000-0000000000a1"
@@ -136,6 +136,40 @@ def test_what_is_said_meanwhile_appears_and_the_place_is_kept(tmp_path: Path) ->
         assert seat.app.sessions.ref == chosen
         write(roots[0].path, SESSION, "Why is the ferry late?", "And tomorrow?")
         await seat.sees("Answer to: And tomorrow?")
+
+    sit(home, script, roots=roots, syncs=True)
+
+
+def test_what_was_unfolded_stays_so_while_the_session_goes_on(tmp_path: Path) -> None:
+    root, home = tmp_path / "claude", tmp_path / "home"
+    roots = [NamedRoot("claude-code", root)]
+
+    def held(*more: str) -> None:
+        session = Transcript(SESSION, seed=1, cwd="/home/zoe/ferry")
+        session.user("Look at the log")
+        session.run(calls.bash("tail log.txt", "the quay is closed\nthe ferry waits"), text="Looking.")
+        for prompt in more:
+            session.user(prompt)
+            session.assistant(f"Answer to: {prompt}")
+        session.write(root)
+
+    held()
+    with History(home=home, roots=roots) as history:
+        history.sync()
+
+    async def script(seat: Seat) -> None:
+        await seat.sees("▸ Bash  tail log.txt")
+        await seat.press("tab")
+        while (block := seat.app.transcript.current) is None or block.kind != "call":
+            await seat.press("down")
+        await seat.press("enter")
+        await seat.sees("┆ the ferry waits")
+        await seat.press("home")
+        await seat.until(lambda: seat.app.is_watching, "watching")
+        held("And tomorrow?")
+        await seat.sees("Answer to: And tomorrow?")
+        await seat.sees("┆ the ferry waits")
+        assert seat.app.transcript.cursor == 0
 
     sit(home, script, roots=roots, syncs=True)
 

@@ -270,8 +270,8 @@ def test_more_is_found_when_somebody_comes_to_the_end(synced: Path) -> None:
 def test_a_subagent_is_folded_where_it_was_started(synced: Path) -> None:
     async def script(seat: Seat) -> None:
         await seat.sees("I want a page about my year")
-        with_agents = [summary.ref for summary in seat.app.shelf.every if summary.agent_ids]
-        seat.app.read(with_agents[0])
+        every = seat.app.shelf.every
+        seat.app.sessions.choose(next(n for n, summary in enumerate(every) if summary.agent_ids))
         transcript = seat.app.transcript
         await seat.until(lambda: seat.app.read_summary is not None, "begun")
         await seat.until(
@@ -285,6 +285,7 @@ def test_a_subagent_is_folded_where_it_was_started(synced: Path) -> None:
         assert layout.blocks[number - 1].kind == "call"
         assert layout.is_hidden(number + 1)
         transcript.focus()
+        await seat.until(lambda: transcript.has_focus, "in the transcript")
         transcript._stand(layout.top_of(number))
         await seat.press("enter")
         assert not layout.is_hidden(number + 1)

@@ -90,7 +90,7 @@ class Keeping(Listing):
             self.show_list()
         shown = self.read_summary
         if shown is not None and shown.ref in (summary.ref, summary.parent_ref):
-            self.refresh_read()
+            self.refresh_read_soon()
 
     def _state(self, text: str) -> None:
         self.sync_state = text

@@ -1,5 +1,6 @@
 """The session that is read: brought piece by piece, kept up to date, searched."""
 
+import time
 from abc import abstractmethod
 
 from textual import on
@@ -16,6 +17,8 @@ from backscroll.tui.transcript import Transcript
 __all__ = ["Reading"]
 
 _PATIENCE = 0.25  # seconds after which all places of what is looked for are wanted
+_OFTEN = 0.2  # seconds at least between two looks at a session that is being held
+_EASE = 4  # times as long as it takes to read it
 _GONE = "This session is no longer in the archive."
 
 
@@ -28,6 +31,8 @@ class Reading(Frame):
     _places: tuple[Place, ...] | None = ()  # where it was found; None while that is not known
     _queued_step = 0  # to be gone once it is
     _preview: Timer | None = None
+    _refreshing: Timer | None = None
+    _took = 0.0  # seconds that the last session took to be read
 
     def read(
         self, ref: str, *, target: Place | None = None, words: str = "", keeps_place: bool = False
@@ -42,6 +47,7 @@ class Reading(Frame):
         self._reading += 1
         number = self._reading
         is_begun = False
+        began = time.monotonic()
 
         def take(summary: SessionSummary, blocks: list[Block]) -> bool:
             self.tell(lambda: show(summary, blocks))
@@ -72,6 +78,7 @@ class Reading(Frame):
 
         def done(summary: SessionSummary | None) -> None:
             if summary is not None and self._reading == number:
+                self._took = time.monotonic() - began
                 self.transcript.end()
                 self.tell_state()
 
@@ -81,6 +88,15 @@ class Reading(Frame):
         """Read the session that is shown anew, the place in it kept."""
         if self.read_summary is not None:
             self.read(self.read_summary.ref, words=self._asked[1], keeps_place=True)
+
+    def refresh_read_soon(self) -> None:
+        """The same for a session that is being held, not more often than it can be read at ease."""
+        if self._refreshing is None:
+            self._refreshing = self.set_timer(max(_OFTEN, self._took * _EASE), self._refresh_now)
+
+    def _refresh_now(self) -> None:
+        self._refreshing = None
+        self.refresh_read()
 
     def _vanished(self, ref: str, number: int) -> None:
         if self._reading != number:

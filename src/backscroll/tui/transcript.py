@@ -63,43 +63,67 @@ class Transcript(ScrollView, can_focus=True):
         self.is_complete = True
         self._target: Place | None = None  # to be gone to once it was read
         self._is_end_wanted = False
+        self._coming: Layout | None = None  # the same session, while it is read anew
         self._anchor: tuple[tuple[Place, int], int] | None = None  # of a transcript that is read anew
         self._painter_: Painter | None = None  # for the theme and the query of the moment
 
     # --- what is shown ------------------------------------------------------------------------------------
 
     def begin(self, *, target: Place | None = None, keeps_place: bool = False) -> None:
-        """Make room for a session; with its place kept, for the same one read anew."""
+        """Make room for a session; with its place kept, for the same one read anew.
+
+        What is shown stays until what is read anew has come to the same place.
+        """
         old = self.layout_
+        self.is_complete = False
+        self._target = target
+        self._is_end_wanted = keeps_place and bool(old.blocks) and self.cursor >= old.height - 1
         anchor = old.anchor(self.cursor) if keeps_place else None
         self._anchor = (anchor, self.cursor - self.scroll_offset.y) if anchor is not None else None
-        self.layout_ = Layout(self._columns)
+        self._coming = Layout(self._columns)
         if keeps_place:
-            self.layout_.opened = {
-                place for place in old.opened if "call" not in old.is_open_by_default or place[1] < 0
-            }
-            self.layout_.is_open_by_default = old.is_open_by_default
-        self.is_complete = False
-        self._target, self._is_end_wanted = target, False
-        if not keeps_place:
-            self.cursor = 0
-            self.scroll_to(0, 0, animate=False)
+            self._coming.opened = old.opened
+            self._coming.is_open_by_default = old.is_open_by_default
+            return
+        self.cursor = 0
+        self._take_over()
+        self.scroll_to(0, 0, animate=False)
 
     def add(self, blocks: list[Block]) -> None:
         """Show more of the session."""
-        self.layout_.add(blocks)
+        if self._coming is not None:
+            self._coming.add(blocks)
+            if self._anchor is not None and self._coming.line_of(self._anchor[0]) is None:
+                return
+            self._take_over()
+        else:
+            self.layout_.add(blocks)
         self._resized()
         self._arrive()
         self.refresh()
 
     def end(self) -> None:
         """All of it is there."""
+        self._take_over()
         self.is_complete = True
         if self._is_end_wanted:
             self.action_edge(1)
         self._arrive()
         self._anchor = self._target = None
-        self.refresh()
+        self._stand(self.cursor)
+        for place in self.layout_.opened:
+            number = self.layout_.find(place)
+            if number is not None and self.layout_.blocks[number].body is None:
+                self.post_message(self.Wanted(self.layout_.blocks[number].place))
+
+    def _take_over(self) -> None:
+        """Show what was read anew in the place of what was shown."""
+        if self._coming is None:
+            return
+        is_as_wide = self._coming.width == self._columns
+        self.layout_ = self._coming if is_as_wide else self._coming.at(self._columns)
+        self._coming = None
+        self._resized()
 
     def tell(self, block: Block) -> None:
         """Show a block in the place of a session."""
@@ -166,8 +190,9 @@ class Transcript(ScrollView, can_focus=True):
         """Go to where somebody wanted to be, if that was read by now."""
         if self._anchor is not None and (line := self.layout_.line_of(self._anchor[0])) is not None:
             offset, self._anchor = self._anchor[1], None
-            self.scroll_to(y=line - offset, animate=False, force=True)
-            self.cursor = line
+            if not self._is_end_wanted:
+                self.scroll_to(y=line - offset, animate=False, force=True)
+                self.cursor = line
         if self._target is None:
             return
         number = self.layout_.find(self._target)
@@ -286,6 +311,7 @@ class Transcript(ScrollView, can_focus=True):
         self._stand(self.layout_.top_of(number))
 
     def action_fold_all(self) -> None:
+        self.layout_.opened = {place for place in self.layout_.opened if place[1] < 0}  # only subagents
         self.layout_.is_open_by_default ^= {"call", "thinking"}
         self.post_message(self.Refolded())
 

@@ -21,11 +21,11 @@ _MOST = 500  # choices that are shown; typing narrows them
 KEYS = (
     ("Everywhere", (
         ("/", "search everything that was said"),
-        ("f", "filter the list by title, workspace, branch, tag, model or id"),
+        ("f", "filter the list by title, workspace, branch, tag or model"),
         ("w  S  *", "only one workspace, only one source, only starred"),
         ("o", "another order: newest, oldest, longest, tokens, title"),
         ("Tab", "from the list to the transcript and back"),
-        ("Esc", "one step back: out of the transcript, the search, the filters"),
+        ("Esc", "one step back: from transcript, search and filters"),
         ("D", "light or dark"),
         ("?  q", "this page; quit"),
     )),

@@ -11,7 +11,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from backscroll import errors
-from backscroll.errors import BackscrollError, DatabaseLockedError
+from backscroll.archive import connection
+from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
 from backscroll.mcp.crew import Crew
@@ -77,9 +78,32 @@ def test_every_error_has_a_type_of_its_own_and_a_next_step(name: str) -> None:
     assert failure.type != "internal"
 
 
-def test_a_locked_database_is_called_so() -> None:
+def test_a_locked_database_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure_of(DatabaseLockedError("held", "x.db")).type == "locked"
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.2)
+    with History(home=tmp_path) as history:
+        history.list_sessions()
+    other = sqlite3.connect(tmp_path / "archive.db", isolation_level=None)
+    try:
+        other.execute("pragma locking_mode = exclusive")
+        other.execute("begin exclusive")
+        with pytest.raises(ArchiveError) as caught, History(home=tmp_path) as history:
+            history.list_sessions()
+    finally:
+        other.close()
+    failure = failure_of(caught.value)
+    assert failure.type == "locked"
+    assert "call again in a few seconds" in failure.next
     assert failure_of(ValueError("?")).type == "internal"
+
+
+def test_a_password_that_has_a_name_elsewhere_is_replaced_where_it_has_none(tmp_path: Path) -> None:
+    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    one.user("Try hunter2Xq9vT7 on the lighthouse").assistant("Done.")
+    one.user("Good: password = hunter2Xq9vT7").assistant("Noted.").write(tmp_path / "claude")
+    with over_stdio(environment(tmp_path / "home", {"claude-code": tmp_path / "claude"})) as asking:
+        _read(asking)
+        assert "hunter2Xq9vT7" not in asking.text("get_session", ref="1", count=1)
 
 
 def test_while_another_process_writes_the_archive_everything_is_answered(

@@ -3,6 +3,8 @@
 import json
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +212,13 @@ def test_a_link_to_the_settings_stays_a_link(tmp_path: Path) -> None:
     installation(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"]).make()
     assert (tmp_path / ".claude.json").is_symlink()
     assert "backscroll" in (tmp_path / "dotfiles" / "claude.json").read_text()
+
+
+def test_settings_are_changed_without_loading_the_server() -> None:
+    heavy = {"mcp", "pydantic", "anyio", "sqlite3"}
+    code = f"import backscroll.cli.mcp, sys; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_what_was_installed_can_be_started(environ: dict[str, str], tmp_path: Path) -> None:

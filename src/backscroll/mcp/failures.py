@@ -51,7 +51,14 @@ _KINDS: dict[type[BaseException], Failure] = {
 
 def failure_of(error: BaseException) -> Failure:
     """What kind of error it is; of one that nobody expected, what can be said."""
+    if isinstance(error, errors.ArchiveError) and _is_held(error.__cause__):
+        return _KINDS[errors.DatabaseLockedError]
     for kind in type(error).__mro__:
         if kind in _KINDS:
             return _KINDS[kind]
     return Failure("internal", -32603, "Call again; if it stays so, run: backscroll doctor")
+
+
+def _is_held(cause: BaseException | None) -> bool:
+    """Whether another process held the archive's file for too long."""
+    return str(getattr(cause, "sqlite_errorname", "")).startswith("SQLITE_BUSY")

@@ -40,6 +40,7 @@ def page_of(
     everything: bool = False,
 ) -> Page:
     """As many messages of these roles as were asked for and fit; of abandoned branches only on request."""
+    call.learn(summary)
     items: list[dict[str, Any]] = []
     room = _ROOM
     wide = max_chars if count == 1 else max_chars // _SHARE

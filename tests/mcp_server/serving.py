@@ -66,12 +66,15 @@ def environment(home: Path, roots: Mapping[str, str | Path]) -> dict[str, str]:
 
 @contextmanager
 def over_stdio(
-    environ: Mapping[str, str], *arguments: str, command: Sequence[str] = (COMMAND, "mcp")
+    environ: Mapping[str, str],
+    *arguments: str,
+    command: Sequence[str] = (COMMAND, "mcp"),
+    mode: str = "auto",
 ) -> Iterator[Asking]:
-    """A server started as clients start it."""
+    """A server started as clients start it; in mode ``legacy`` as those do that know no newer protocol."""
     program, *others = command
     server = StdioServerParameters(command=program, args=[*others, *arguments], env=dict(environ))
     with Path(os.devnull).open("w") as log, start_blocking_portal() as portal:
-        client = Client(stdio_client(server, errlog=log))
+        client = Client(stdio_client(server, errlog=log), mode=mode)
         with portal.wrap_async_context_manager(client):
             yield Asking(portal, client)

@@ -13,7 +13,7 @@ from backscroll.history import History
 from backscroll.mcp.answers import NOTICE
 from backscroll.mcp.server import told_tools
 from backscroll.mcp.tools import TOOLS
-from tests.mcp_server.serving import Asking
+from tests.mcp_server.serving import Asking, over_stdio
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "mcp" / "tools.json"
 
@@ -144,6 +144,17 @@ def test_recall_stays_within_its_budget(asking: Asking) -> None:
     for budget in (300, 900):
         told = asking.document("recall", task="why is the import slow", token_budget=budget)
         assert len(msgspec.json.encode(told["data"])) / 4 <= budget
+
+
+def test_clients_of_the_older_protocol_are_answered_alike(asking: Asking, environ: dict[str, str]) -> None:
+    with over_stdio(environ, mode="legacy") as older:
+        assert older.run(lambda client: client.list_tools()).tools
+        for tool, arguments in (one for one in CALLS if one[1]):
+            here, there = asking.document(tool, **arguments), older.document(tool, **arguments)
+            assert {**here, "took_ms": 0} == {**there, "took_ms": 0}
+        assert older.error("get_session", ref="zzz")["type"] == "session_not_found"
+        assert older.run(lambda client: client.list_resources()).resources
+        assert older.run(lambda client: client.get_prompt("handoff", {"ref": "f77d1fed"})).messages
 
 
 def test_fifty_calls_at_once_are_all_answered(asking: Asking) -> None:

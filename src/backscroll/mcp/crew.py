@@ -4,7 +4,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TypeVar
 
 import anyio
@@ -47,7 +47,8 @@ class Crew:
         self._is_redacted = is_redacted
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[Thread] = []
-        self._idle = 0
+        self._open = 0  # jobs that are waiting or being done
+        self._counting = Lock()
 
     def close(self) -> None:
         """Let the threads end with what they are doing; whoever still waits is not waited for."""
@@ -58,7 +59,10 @@ class Crew:
 
     async def run(self, do: Callable[[Call], T], report: Report | None = None) -> T:
         """What ``do`` gives, done in a thread. When this is cancelled, so is the call."""
-        if not self._idle and len(self._threads) < _THREADS:
+        with self._counting:
+            self._open += 1
+            is_short_handed = len(self._threads) < min(self._open, _THREADS)
+        if is_short_handed:
             thread = Thread(target=self._work, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -81,13 +85,13 @@ class Crew:
     def _work(self) -> None:
         history = self._make()
         while True:
-            self._idle += 1
             job = self._jobs.get()
-            self._idle -= 1
             if job is None:
                 return
             if not job.stop.is_set():
                 self._answer(history, job)
+            with self._counting:
+                self._open -= 1
             with suppress(RuntimeError):  # the loop that waited may be gone
                 anyio.from_thread.run_sync(job.done.set, token=job.token)
 

@@ -78,6 +78,14 @@ class _Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, told) for name, (_, told) in sorted(_COMMANDS.items())])
@@ -105,6 +113,7 @@ def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:
 
 def run() -> None:
     """Run the command; what goes wrong is said in a sentence, on standard error."""
+    _open_streams()
     try:
         app(standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -123,11 +132,18 @@ def run() -> None:
     except BackscrollError as error:
         click.echo(str(error), err=True)
         sys.exit(1)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"{where}{error.strerror or error}", err=True)
         sys.exit(1)
+
+
+def _open_streams() -> None:
+    """Let what goes to a closed stream go nowhere, and not into a file that was opened under its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    # Python has None for a stream that was closed when it began.
+    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8")
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")

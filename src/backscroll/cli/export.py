@@ -67,7 +67,7 @@ def command(
 
         backscroll export --all --workspace tideline --format html -o tideline
     """
-    refs, kinds = _kinds(refs, redact)
+    refs, kinds = _kinds(refs, redact, every=every)
     if bool(refs) == every:
         raise click.UsageError("name the sessions to export, or give --all")
     redaction = Redaction(kinds) if kinds else None
@@ -85,14 +85,14 @@ def command(
         _tell(redaction)
 
 
-def _kinds(refs: tuple[str, ...], redact: str | None) -> tuple[tuple[str, ...], list[Kinds]]:
+def _kinds(refs: tuple[str, ...], redact: str | None, *, every: bool) -> tuple[tuple[str, ...], list[Kinds]]:
     """What is to be replaced. What follows a bare --redact is a ref, unless it names kinds."""
     if redact is None:
         return refs, []
     names = redact.split(",")
     if all(name in KINDS for name in names):
         return refs, ["secrets", *(kind for kind in KINDS if kind in names and kind != "secrets")]
-    if any(name in KINDS for name in names):
+    if every or not redact or any(name in KINDS for name in names):
         wrong = next(name for name in names if name not in KINDS)
         raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(KINDS)}")
     return (redact, *refs), ["secrets"]
@@ -141,6 +141,8 @@ def _many(
 ) -> None:
     if output is None:
         raise click.UsageError("several sessions need a folder to go to: -o PATH")
+    if output.is_file():
+        raise click.UsageError(f"{output} is a file; several sessions need a folder to go to")
     if not summaries:
         click.echo("No session fits; nothing was written.", err=True)
         return

@@ -12,8 +12,6 @@ from backscroll.history import History
 
 __all__ = ["command"]
 
-_EMPTY = "The archive is empty. backscroll sync reads what there is."
-
 
 @click.command("list")
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
@@ -39,7 +37,7 @@ def command(
             bring_up_to_date(history)
         page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
-        welcome = _welcome(history) if is_empty and not no_sync else [_EMPTY]
+        welcome = _welcome(history, no_sync=no_sync) if is_empty else []
         live = history.live_sessions()
     if as_json:
         from backscroll.render.documents import encoded, page_document  # what is not asked for is not loaded
@@ -61,7 +59,7 @@ def command(
         out.page(column_lines(page, width=out.width, ink=ink, live=live))
 
 
-def _welcome(history: History) -> list[str]:
+def _welcome(history: History, *, no_sync: bool) -> list[str]:
     from backscroll.cli.welcome import welcome_lines
 
-    return list(welcome_lines(history))
+    return list(welcome_lines(history, no_sync=no_sync))

@@ -17,18 +17,18 @@ __all__ = ["command"]
 
 @click.command("open")
 @click.argument("ref", shell_complete=complete_refs)
-@click.argument("position", type=int, required=False)
+@click.argument("message", required=False)
 @click.option("--print", "only_print", is_flag=True, help="Print what would be run, and run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and run nothing.")
 @click.option("--no-sync", is_flag=True, help="Go by what the archive holds, unrefreshed.")
 @click.pass_obj
 def command(
-    setup: Setup, ref: str, position: int | None, only_print: bool, as_json: bool, no_sync: bool
+    setup: Setup, ref: str, message: str | None, only_print: bool, as_json: bool, no_sync: bool
 ) -> None:
-    """Open a session's workspace, or the file that the message at POSITION changed or looked at.
+    """Open a session's workspace, or the file that a message changed or looked at.
 
-    Positions are those of show --json and of search, from 0. The editor is that of VISUAL or EDITOR, else one
-    that is installed, else the system's choice.
+    MESSAGE is a #number as show has it, or an id. The editor is that of VISUAL or EDITOR, else one that is
+    installed, else the system's choice.
 
     Example:
 
@@ -37,6 +37,7 @@ def command(
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
+        position = None if message is None else history.find_message(history.find(ref), message)
         found = history.opening(ref, position)
     if as_json:
         sys.stdout.buffer.write(encoded(command_document(found)))

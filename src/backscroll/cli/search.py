@@ -1,6 +1,5 @@
 """``backscroll search``: find the sessions where something was said."""
 
-import os
 import sys
 from typing import Any
 
@@ -9,6 +8,8 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_conditions, bring_up_to_date, message_filters, reading
 from backscroll.cli.progress import Bar
+from backscroll.cli.screen import coloured, screen
+from backscroll.cli.welcome import welcome_lines
 from backscroll.render.documents import encoded, search_document
 from backscroll.render.text import match_lines
 
@@ -22,11 +23,18 @@ _WIDE = 300  # columns, where no terminal says how many there are
 @click.argument("words", nargs=-1, required=True)
 @click.option("--exact", is_flag=True, help="The words are a substring, punctuation included.")
 @click.option("--regex", is_flag=True, help="The words are a regular expression.")
-@click.option("--by", type=click.Choice(["session", "message"]), default="session", show_default=True)
+@click.option(
+    "--by",
+    type=click.Choice(["session", "message"]),
+    default="session",
+    show_default=True,
+    help="The best of each session, or each message for itself.",
+)
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
 @click.option("--offset", default=0, show_default=True, help="How many to pass over.")
 @click.option("--context", default=2, show_default=True, help="Lines to show around a match.")
 @message_filters
+@coloured
 @reading
 @click.pass_obj
 def command(
@@ -39,6 +47,7 @@ def command(
     limit: int,
     offset: int,
     context: int,
+    color: Any,
     as_json: bool,
     no_sync: bool,
     **options: Any,
@@ -72,19 +81,21 @@ def command(
                 until=options["until"],
                 progress=bar.step,
             )
+        is_empty = not found.data and not history.list_sessions(limit=1).data
+        welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
         if history.is_index_behind():
             click.echo("Not every session is in the index yet; backscroll sync completes it.", err=True)
     if as_json:
         sys.stdout.buffer.write(encoded(search_document(found)))
         return
+    if is_empty:
+        click.echo("\n".join(welcome))
+        return
     if not found.data:
         click.echo("Nothing was found.")
     if found.is_relaxed and found.data:
         click.echo("No message has all of these words; these have the most.", err=True)
-    is_terminal = sys.stdout.isatty()
-    width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else _WIDE
-    is_coloured = is_terminal and not os.environ.get("NO_COLOR")
-    for line in match_lines(found, is_coloured=is_coloured, width=width or _WIDE):
-        click.echo(line, color=is_coloured)
+    out = screen(color)
+    out.write(match_lines(found, is_coloured=out.is_coloured, width=out.width or _WIDE))
     if found.is_cut_short:
         click.echo("Time ran out before all was looked at; a longer pattern is found faster.", err=True)

@@ -57,8 +57,15 @@ def command(
     if as_json:
         sys.stdout.buffer.write(encoded(secrets_document(found)))
         return
+    if not summaries:
+        click.echo("No session fits.")
+        return
     if not found:
-        click.echo(f"No secret was found in {len(summaries):,} sessions.")
+        number = len(summaries)
+        agents = sum(summary.parent_ref is not None for summary in summaries)
+        sessions = f"{number - agents:,} {'session' if number - agents == 1 else 'sessions'}"
+        beside = f" and {agents:,} {'subagent' if agents == 1 else 'subagents'}" if agents else ""
+        click.echo(f"No secret was found in {sessions}{beside}.")
         return
     for one in found:
         times = "once" if one.count == 1 else f"{one.count:,} times"

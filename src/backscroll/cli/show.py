@@ -44,7 +44,7 @@ class Roles(click.ParamType[frozenset[str]]):
             return value
         from backscroll.model import Role
 
-        names = frozenset(filter(None, value.split(",")))
+        names = frozenset(value.split(","))
         if unknown := sorted(names - set(get_args(Role))):
             self.fail(f"{unknown[0]!r} is no role; the roles are {', '.join(get_args(Role))}", param, ctx)
         return names

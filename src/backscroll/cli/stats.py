@@ -31,7 +31,6 @@ __all__ = ["command"]
 
 _BY = ["day", "week", "month", "source", "workspace", "model", "tool"]
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
-_EMPTY = "The archive is empty. backscroll sync reads what there is."
 _WIDTH = 100  # where there is no terminal
 
 
@@ -95,7 +94,7 @@ def command(
         else:
             report = history.stats(wanted, by=by, zone=zone)
             if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
-                out.write([_EMPTY] if no_sync else welcome_lines(history))
+                out.write(welcome_lines(history, no_sync=no_sync))
                 return
             _report(report, out, zone, as_json=as_json, as_csv=as_csv)
 

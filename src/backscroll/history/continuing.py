@@ -51,9 +51,10 @@ class Continuing(Sessions):
                 raise DataNotFoundError(f"of {summary.ref} no workspace is known", "")
             argv, path = folder_command(workspace, self._machine), workspace
         else:
-            message = next(self._archive.messages_of(summary, position), None) if position >= 0 else None
-            if message is None:
+            _, number = self._archive.extent(summary)
+            if not 0 <= position < number:
                 raise UsageError(f"{summary.ref} has no message {position}; they are counted from 0")
+            message = next(self._archive.messages_of(summary, position))
             place = place_of(message, paths_of(message), workspace)
             if place is None:
                 raise DataNotFoundError(f"message {position} of {summary.ref} is about no file", "")

@@ -59,8 +59,9 @@ class Noting(Sessions):
         """Write a note anew, or delete it without a text. Raises `UsageError` when it has no such number."""
         summary = self._own(ref)
         text = None if text is None else _worded(text, "a note")
-        if not self._archive.edit_note(_key(summary), number, text):
-            known = ", ".join(str(note.number) for note in summary.notes)
+        numbers = [note.number for note in summary.notes]
+        if number not in numbers or not self._archive.edit_note(_key(summary), number, text):
+            known = ", ".join(map(str, numbers))
             raise UsageError(
                 f"{summary.ref} has no note {number}; it has {known}"
                 if known

@@ -70,10 +70,11 @@ class Reading(Sessions):
         return next(self._archive.talk_of(summary, position), None)
 
     def find_message(self, summary: SessionSummary, name: str) -> int:
-        """The position of a message: its position as digits, its id, or a beginning of that.
+        """The position of a message: its position as digits (``7``, ``#7``), its id, or a beginning of that.
 
         Raises `UsageError` when the session has no such message, or several.
         """
+        name = name.removeprefix("#")
         if name.isascii() and name.isdigit() and len(name) < 8:
             _, number = self._archive.extent(summary)
             if int(name) < number:

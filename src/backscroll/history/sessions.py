@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Sessions"]
 
 _LARGEST_PAGE = 1000
+_LAST_OFFSET = 2**63 - 1  # what SQLite can count to
 
 
 def _check_page(limit: int, offset: int) -> None:
@@ -28,6 +29,8 @@ def _check_page(limit: int, offset: int) -> None:
         raise UsageError(f"a page holds 1 to {_LARGEST_PAGE} sessions, not {limit}")
     if offset < 0:
         raise UsageError(f"a page cannot begin before the first session: {offset}")
+    if offset > _LAST_OFFSET:
+        raise UsageError(f"no list is so long that a page of it begins at {offset}")
 
 
 class Sessions(Opened):

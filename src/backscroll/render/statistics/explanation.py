@@ -25,12 +25,13 @@ _HEAD = f"{'':19}  {'':16}  {'given':>9} {'answered':>9} {'cache 5m':>9} {'cache
 def explanation_lines(told: Explanation, *, ink: Ink, zone: tzinfo | None = None) -> Iterator[str]:
     """Every usage record with what became of it, and how the cost of those that count adds up."""
     fates = Counter(record.fate for record in told.records)
-    parts = ", ".join(f"{count:,} {fate}" for fate, count in fates.most_common())
+    parts = ", ".join(f"{fate} {count:,}" for fate, count in fates.most_common())
     yield ink("strong", f"How the tokens of {one_line(told.what, 300)} add up")
     if not told.records:
         yield "There is no usage record: nobody counted them."
         return
-    yield f"{len(told.records):,} usage records: {parts}"
+    records = "record" if len(told.records) == 1 else "records"
+    yield f"{len(told.records):,} usage {records}: {parts}"
     for (ref, agent), group in groupby(told.records, key=lambda one: (one.session_ref, one.agent_id)):
         yield ""
         yield ink("title", one_line(f"{ref} · subagent {agent}" if agent else ref, 300))

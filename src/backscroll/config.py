@@ -63,10 +63,12 @@ def settings(home: Path, machine: Machine) -> Settings:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return Settings()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         if not os.access(home, os.X_OK):
             return Settings()  # what cannot be looked into is said where the archive is opened
-        raise UsageError(f"{path} cannot be read: {error}") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not TOML: it is not UTF-8") from error
     import tomllib  # only those who have a file need it
 
     try:

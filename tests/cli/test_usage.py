@@ -7,6 +7,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, calls
 from tests.cli.running import COMMAND, Ran, backscroll
+from tests.cli.terminal import in_terminal
 
 ID = "7e551011-0000-4000-8000-0000000000cc"
 HUGE = "9" * 30
@@ -76,6 +77,12 @@ def test_a_message_is_named_as_it_is_shown(shell: Shell) -> None:
         shell.run("show", ID, "--message", number).out == shell.run("show", ID, "--message", number[1:]).out
     )
     assert "is about no file" in shell.run("open", ID, number).err
+
+
+def test_a_terminal_that_can_only_print_is_not_drawn_on(shell: Shell) -> None:
+    assert "TERM=dumb" in in_terminal(*shell.options, "tui", TERM="dumb")
+    assert "\x1b" not in in_terminal(*shell.options, "search", "look", TERM="dumb")
+    assert "\x1b" in in_terminal(*shell.options, "search", "look")
 
 
 @pytest.mark.parametrize("command", ["list", "stats", "search"])

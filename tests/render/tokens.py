@@ -46,6 +46,13 @@ TOKENS: dict[str, list[tuple[str, str]]] = {
     "Twilio key": [("{}", "SK" + made(32, _HEX))],
     "DigitalOcean token": [("{}", "dop" + "_v1_" + made(64, _HEX))],
     "Hugging Face token": [("{}", "hf" + "_" + made(34))],
+    "Notion token": [("{}", "ntn" + "_" + made(46)), ("{}", "secret" + "_" + made(43))],
+    "Cursor key": [
+        ("CURSOR_API_KEY={}", "key" + "_" + made(64, _HEX)),
+        ("{}", "crsr" + "_" + made(64, _HEX)),
+    ],
+    "Netlify token": [("{}", "nfp" + "_" + made(36))],
+    "Fly token": [("FlyV1 {}", "fm2" + "_" + made(80))],
     "Databricks token": [("{}", "dapi" + made(32, _HEX))],
     "Telegram bot token": [("{}", made(9, "123456789") + ":AA" + made(33))],
     "Vault token": [("{}", "hvs" + "." + made(30))],

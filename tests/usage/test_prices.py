@@ -193,3 +193,12 @@ def test_a_table_that_cannot_be_understood_says_why(text: str, said: str, tmp_pa
 def test_a_table_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         with_own(tmp_path / "prices.toml")
+
+
+def test_a_table_that_cannot_be_read_says_why_in_words(tmp_path: Path) -> None:
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    for name, said in (("missing.toml", "cannot be read: No such file"), ("bytes.toml", "not UTF-8")):
+        with pytest.raises(UsageError, match=said) as told:
+            with_own(tmp_path / name)
+        assert "Errno" not in str(told.value)
+        assert "codec" not in str(told.value)

@@ -40,6 +40,10 @@ def command(
         ) from error
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The terminal UI needs a terminal; backscroll list and backscroll search print")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError(
+            "This terminal says that it can only print (TERM=dumb); backscroll list and backscroll search do"
+        )
     from backscroll.tui.app import Backscroll
     from backscroll.tui.shelf import Narrowing
 

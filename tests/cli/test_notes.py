@@ -73,10 +73,16 @@ def test_a_tag_taken_away_finds_nothing_any_more(shell: Shell) -> None:
     assert shell.found("flaky") == []
 
 
-def test_what_is_no_tag_is_said(shell: Shell) -> None:
-    ran = shell.run("tag", ONE, "two words")
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [("two words", "one word"), ("bad\x1b[31m", "cannot be seen"), ("x" * 101, "at most 100")],
+)
+def test_what_is_no_tag_is_said(shell: Shell, tag: str, said: str) -> None:
+    ran = shell.run("tag", ONE, tag)
     assert ran.code == 2
-    assert "one word" in ran.err
+    assert said in ran.err
+    assert "\x1b" not in ran.err
+    assert shell.session(ONE)["tags"] == []
 
 
 def test_a_star_can_be_set_and_taken(shell: Shell) -> None:

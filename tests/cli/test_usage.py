@@ -62,6 +62,13 @@ def test_nonsense_is_wrong_usage_and_said_in_a_sentence(shell: Shell, arguments:
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize("before", [["show"], ["list", "--tag"], ["list", "--branch"], ["note", ID]])
+def test_bytes_that_are_no_text_are_said(shell: Shell, before: list[str]) -> None:
+    ran = shell.run(*before, "a\udcffb")
+    assert (ran.code, ran.out) == (2, "")
+    assert "'a\\udcffb' is not UTF-8" in ran.err
+
+
 def test_a_file_is_no_folder_for_several_sessions(shell: Shell) -> None:
     file = shell.folder / "taken.md"
     file.write_text("mine", encoding="utf-8")

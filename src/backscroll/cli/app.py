@@ -132,6 +132,15 @@ def run() -> None:
     except BackscrollError as error:
         click.echo(str(error), err=True)
         sys.exit(1)
+    except UnicodeEncodeError:
+        # Only a path may be any bytes; Python keeps those that are no UTF-8 as halves of characters.
+        spoiled = next(
+            (word for word in sys.argv if any("\ud800" <= sign <= "\udfff" for sign in word)), None
+        )
+        if spoiled is None:
+            raise
+        click.echo(f"{spoiled!r} is not UTF-8, and cannot be looked for or kept", err=True)
+        sys.exit(2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"{where}{error.strerror or error}", err=True)

@@ -9,6 +9,7 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
+from backscroll.model import SessionSummary
 from backscroll.render.documents import encoded, secrets_document
 from backscroll.render.inert import inert
 from backscroll.render.secrets import Kinds
@@ -61,11 +62,7 @@ def command(
         click.echo("No session fits.")
         return
     if not found:
-        number = len(summaries)
-        agents = sum(summary.parent_ref is not None for summary in summaries)
-        sessions = f"{number - agents:,} {'session' if number - agents == 1 else 'sessions'}"
-        beside = f" and {agents:,} {'subagent' if agents == 1 else 'subagents'}" if agents else ""
-        click.echo(f"No secret was found in {sessions}{beside}.")
+        click.echo(f"No secret was found in {_counted(summaries)}.")
         return
     for one in found:
         times = "once" if one.count == 1 else f"{one.count:,} times"
@@ -75,3 +72,9 @@ def command(
             click.echo(inert(f"    {place.ref}  {where}"))
         if len(one.places) > _PLACES:
             click.echo(f"    … and {len(one.places) - _PLACES:,} more places")
+
+
+def _counted(summaries: list[SessionSummary]) -> str:
+    agents = sum(summary.parent_ref is not None for summary in summaries)
+    numbers = {"session": len(summaries) - agents, "subagent": agents}
+    return " and ".join(f"{n:,} {word}{'' if n == 1 else 's'}" for word, n in numbers.items() if n)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Noting"]
 
+_LONGEST_TAG = 100
+
 
 def _key(summary: SessionSummary) -> "Noted":
     from backscroll.archive import Session as Noted
@@ -22,9 +24,14 @@ def _key(summary: SessionSummary) -> "Noted":
 
 
 def _tag(text: str) -> str:
+    """A tag as it is kept: what is shown of it is all of it, so that typing that finds it."""
     name = text.strip().lstrip("#").lower()
     if not name or any(map(str.isspace, name)) or "*" in name:
         raise UsageError(f"{text!r} is no tag; a tag is one word without *")
+    if not name.isprintable():
+        raise UsageError(f"{text!r} is no tag; there are signs in it that cannot be seen")
+    if len(name) > _LONGEST_TAG:
+        raise UsageError(f"a tag has at most {_LONGEST_TAG} characters, not {len(name):,}")
     return name
 
 

@@ -123,6 +123,12 @@ def test_only_some_roles_are_shown(shell: Shell) -> None:
     assert "'robot' is no role" in wrong.err
 
 
+def test_nothing_to_show_is_said(shell: Shell) -> None:
+    assert shell.show("--only", "system").endswith("\n\nNo message to show.\n")
+    assert shell.show("--turn", "0").endswith("\n\nNo message to show.\n")
+    assert "No message" not in shell.show("--only", "error")
+
+
 def test_reading_begins_at_a_message_which_is_unfolded(shell: Shell) -> None:
     messages = json.loads(shell.run("show", ID, "--json").out)["messages"]
     tool = next(message for message in messages if message["tool_name"] == "Bash")

@@ -19,9 +19,16 @@ __all__ = ["show_messages", "show_records"]
 
 
 def show_messages(summary: SessionSummary, events: Iterable[Event], view: View, out: Screen) -> None:
-    """The session as it is read."""
-    head = chain(head_lines(summary, view), added_lines(summary))
-    out.page(chain(head, transcript_lines(summary, events, view)))
+    """The session as it is read; when nothing of it is, that is said."""
+
+    def lines() -> Iterator[str]:
+        yield from head_lines(summary, view)
+        yield from added_lines(summary)
+        told = transcript_lines(summary, events, view)
+        first = next(told, None)
+        yield from ("", "No message to show.") if first is None else chain((first,), told)
+
+    out.page(lines())
 
 
 def show_records(

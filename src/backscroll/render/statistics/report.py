@@ -185,7 +185,7 @@ def _notes(report: Report) -> Iterator[str]:
         yield f"Without a known price, and in no cost: {named}."
     if report.uncounted_sessions and report.by != "tool":
         many = f"{report.uncounted_sessions:,} session{'s' * (report.uncounted_sessions != 1)}"
-        yield f"Of {many} the tool did not say how many tokens were used; their cost is in no sum."
+        yield f"Of {many} the tool did not say how many tokens were used; what they cost is in no sum."
     if report.total.is_at_least and report.by not in (None, "tool"):
         yield "Some responses were counted before they had ended: it is at least so many tokens."
     if report.undated_messages and report.by in ("day", "week", "month"):

@@ -12,9 +12,9 @@ from backscroll.sources.base import Source
 
 MODEL = {
     "STORES", "UNKNOWN_WORKSPACE", "Agent", "Answer", "Attachment", "Closing", "Completeness", "Decision",
-    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Note", "Opening", "Origin", "PaginatedResult",
-    "Pagination", "Problem", "Reading", "Retention", "Role", "SearchMatch", "SearchResult", "Session",
-    "SessionSummary", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall",
+    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Note", "Opening", "Origin",
+    "PaginatedResult", "Pagination", "Problem", "Reading", "Retention", "Role", "SearchMatch", "SearchResult",
+    "Session", "SessionSummary", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall",
     "TrackedFile", "Unit", "Visibility", "Workspace", "answered", "fold", "is_same_response", "normalised",
     "with_answer", "without_call", "workspace_hash",
 }  # fmt: skip

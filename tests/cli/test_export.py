@@ -6,21 +6,10 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, calls
-from tests.cli.running import Ran, backscroll
+from tests.cli.running import Shell
 from tests.render.tokens import made
 
 TOKEN = "ghp" + "_" + made(36)
-
-
-class Shell:
-    """The command on one history."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def run(self, *arguments: str) -> Ran:
-        root = f"claude-code={self.folder / 'claude'}"
-        return backscroll("--home", self.folder / "home", "--root", root, *arguments)
 
 
 @pytest.fixture

@@ -14,17 +14,16 @@ from backscroll.render.ledger import ledger_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.stores import write_prompts, write_settings
-from tests.cli.running import Ran, backscroll
+from tests.cli.running import Shell, backscroll
 
 TUESDAY = datetime(2026, 11, 10, 9, tzinfo=UTC)
 
 
-class Shell:
+class Ledgers(Shell):
     """Three sessions of Claude Code, synced once."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "claude"
-        self.home = folder / "home"
+        super().__init__(folder)
         write_settings(self.root, cleanup_days=36500)
         self.files = [
             Transcript(seed=n, cwd="/home/zoe/quay")
@@ -35,9 +34,6 @@ class Shell:
             for n in range(3)
         ]
         self.run("sync")
-
-    def run(self, *arguments: str) -> Ran:
-        return backscroll("--home", self.home, "--root", f"claude-code={self.root}", *arguments)
 
     def ledger(self) -> dict[str, Any]:
         """What sync says, which is what doctor says, without the moment they were asked at."""
@@ -53,17 +49,17 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path) -> Ledgers:
+    return Ledgers(tmp_path)
 
 
-def test_when_nothing_happened_nothing_is_said(shell: Shell) -> None:
+def test_when_nothing_happened_nothing_is_said(shell: Ledgers) -> None:
     assert shell.counts() == (0, 0, 0)
     assert shell.run("sync").out == "3 units: nothing new.\n"
     assert "vanished" not in shell.run("archive", "status").out
 
 
-def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Shell) -> None:
+def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Ledgers) -> None:
     shell.files[0].unlink()
     shell.files[1].unlink()
     shell.run("list")
@@ -78,7 +74,7 @@ def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Sh
     }
 
 
-def test_sessions_are_counted_and_not_files(shell: Shell) -> None:
+def test_sessions_are_counted_and_not_files(shell: Ledgers) -> None:
     session = Transcript(seed=9).user("go")
     session.delegate("look", "done")
     path = session.write(shell.root)
@@ -92,7 +88,7 @@ def test_sessions_are_counted_and_not_files(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("how", ["cut", "rewritten"])
-def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shell: Shell, how: str) -> None:
+def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shell: Ledgers, how: str) -> None:
     lines = shell.files[0].read_bytes().splitlines(keepends=True)
     shell.files[0].write_bytes(b"".join(lines[:1] if how == "cut" else lines[1:]))
     assert "1 session was overwritten with an older state today, both kept." in shell.run("sync").out
@@ -101,7 +97,7 @@ def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shel
     assert {message["content"] for message in shown["messages"]} == {"one 0", "two", "three"}
 
 
-def test_a_file_that_grew_or_was_written_again_as_it_was_is_no_news(shell: Shell) -> None:
+def test_a_file_that_grew_or_was_written_again_as_it_was_is_no_news(shell: Ledgers) -> None:
     data = shell.files[0].read_bytes()
     shell.files[0].unlink()
     shell.files[0].write_bytes(data)
@@ -110,7 +106,7 @@ def test_a_file_that_grew_or_was_written_again_as_it_was_is_no_news(shell: Shell
     assert shell.counts() == (0, 0, 0)
 
 
-def test_what_vanished_and_is_there_again_came_back(shell: Shell) -> None:
+def test_what_vanished_and_is_there_again_came_back(shell: Ledgers) -> None:
     data = shell.files[0].read_bytes()
     shell.files[0].unlink()
     shell.run("sync")
@@ -119,7 +115,7 @@ def test_what_vanished_and_is_there_again_came_back(shell: Shell) -> None:
     assert shell.counts() == (0, 0, 1)
 
 
-def test_a_log_of_prompts_that_was_cut_says_nothing_of_sessions_it_still_names(shell: Shell) -> None:
+def test_a_log_of_prompts_that_was_cut_says_nothing_of_sessions_it_still_names(shell: Ledgers) -> None:
     prompts = [Prompt(f"word {n}", session_id=f"{n}0000000-0000-4000-8000-000000000000") for n in range(4)]
     path = write_prompts(shell.root, prompts)
     shell.run("sync")
@@ -127,7 +123,7 @@ def test_a_log_of_prompts_that_was_cut_says_nothing_of_sessions_it_still_names(s
     assert shell.counts()[1] == 1
 
 
-def test_what_happened_longer_than_a_week_ago_is_only_in_the_totals(shell: Shell) -> None:
+def test_what_happened_longer_than_a_week_ago_is_only_in_the_totals(shell: Ledgers) -> None:
     shell.files[0].unlink()
     shell.run("sync")
     with closing(sqlite3.connect(shell.home / "archive.db")) as db, db:

@@ -1,6 +1,5 @@
 """Tags, stars, notes and titles of one's own: kept in the archive, shown, and found."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,26 +7,14 @@ from typing import Any
 import pytest
 
 from backscroll.testing.claude_code import Transcript, resume
-from tests.cli.running import Ran, backscroll
+from tests.cli.running import Shell, backscroll
 
 ONE = "10000000-0000-4000-8000-000000000000"
 TWO = "20000000-0000-4000-8000-000000000000"
 
 
-class Shell:
-    """The command on one history."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.root = folder / "claude"
-
-    def run(self, *arguments: str) -> Ran:
-        return backscroll("--home", self.home, "--root", f"claude-code={self.root}", *arguments)
-
-    def json(self, *arguments: str) -> Any:
-        ran = self.run(*arguments, "--json")
-        assert ran.code == 0, ran.err
-        return json.loads(ran.out)
+class Noting(Shell):
+    """The command, asked about notes."""
 
     def session(self, id_: str) -> Any:
         (found,) = [one for one in self.json("list")["data"] if one["id"] == id_]
@@ -38,8 +25,8 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    shell = Shell(tmp_path)
+def shell(tmp_path: Path) -> Noting:
+    shell = Noting(tmp_path)
     for number, id_ in enumerate((ONE, TWO)):
         said = Transcript(id_, seed=number, cwd=f"/home/zoe/p{number}")
         said.user(f"question {number}").assistant("yes").write(shell.root)
@@ -47,13 +34,13 @@ def shell(tmp_path: Path) -> Shell:
     return shell
 
 
-def test_a_session_has_nothing_until_somebody_adds_it(shell: Shell) -> None:
+def test_a_session_has_nothing_until_somebody_adds_it(shell: Noting) -> None:
     told = shell.session(ONE)
     names = ("tags", "is_starred", "notes", "original_title")
     assert [told[name] for name in names] == [[], False, [], None]
 
 
-def test_a_session_is_listed_and_found_by_its_tags(shell: Shell) -> None:
+def test_a_session_is_listed_and_found_by_its_tags(shell: Noting) -> None:
     shell.run("tag", ONE, "#Flaky", "ci")
     shell.run("tag", TWO, "ci")
     assert shell.session(ONE)["tags"] == ["ci", "flaky"]
@@ -65,7 +52,7 @@ def test_a_session_is_listed_and_found_by_its_tags(shell: Shell) -> None:
     assert "#ci #flaky" in shell.run("list").out
 
 
-def test_a_tag_taken_away_finds_nothing_any_more(shell: Shell) -> None:
+def test_a_tag_taken_away_finds_nothing_any_more(shell: Noting) -> None:
     shell.run("tag", ONE, "flaky")
     shell.run("untag", ONE, "flaky", "never-given")
     assert shell.session(ONE)["tags"] == []
@@ -77,7 +64,7 @@ def test_a_tag_taken_away_finds_nothing_any_more(shell: Shell) -> None:
     ("tag", "said"),
     [("two words", "one word"), ("bad\x1b[31m", "cannot be seen"), ("x" * 101, "at most 100")],
 )
-def test_what_is_no_tag_is_said(shell: Shell, tag: str, said: str) -> None:
+def test_what_is_no_tag_is_said(shell: Noting, tag: str, said: str) -> None:
     ran = shell.run("tag", ONE, tag)
     assert ran.code == 2
     assert said in ran.err
@@ -85,7 +72,7 @@ def test_what_is_no_tag_is_said(shell: Shell, tag: str, said: str) -> None:
     assert shell.session(ONE)["tags"] == []
 
 
-def test_a_star_can_be_set_and_taken(shell: Shell) -> None:
+def test_a_star_can_be_set_and_taken(shell: Noting) -> None:
     assert shell.run("star", ONE).out.startswith("★ question 0")
     assert [one["id"] for one in shell.json("list", "--starred")["data"]] == [ONE]
     assert shell.run("show", ONE).out.startswith("★ question 0")
@@ -95,7 +82,7 @@ def test_a_star_can_be_set_and_taken(shell: Shell) -> None:
     assert shell.json("list", "--starred")["data"] == []
 
 
-def test_a_session_is_found_by_the_words_of_its_notes(shell: Shell) -> None:
+def test_a_session_is_found_by_the_words_of_its_notes(shell: Noting) -> None:
     shell.run("note", ONE, "the heron is in the second half")
     shell.run("note", ONE, "so is the egret")
     (match,) = shell.json("search", "heron")["data"]
@@ -106,7 +93,7 @@ def test_a_session_is_found_by_the_words_of_its_notes(shell: Shell) -> None:
     assert shell.found("--regex", "egr.t$") == [ONE]
 
 
-def test_a_note_is_no_message(shell: Shell) -> None:
+def test_a_note_is_no_message(shell: Noting) -> None:
     shell.run("note", ONE, "heron")
     assert shell.found("role:user", "heron") == []
     counted = {
@@ -115,7 +102,7 @@ def test_a_note_is_no_message(shell: Shell) -> None:
     assert counted == {ONE: 2, TWO: 2}
 
 
-def test_a_note_can_be_edited_and_deleted(shell: Shell) -> None:
+def test_a_note_can_be_edited_and_deleted(shell: Noting) -> None:
     shell.run("note", ONE, "heron")
     shell.run("note", ONE, "egret")
     shell.run("note", ONE, "--edit", "1", "stork")
@@ -130,7 +117,7 @@ def test_a_note_can_be_edited_and_deleted(shell: Shell) -> None:
     assert (ran.code, ran.err.strip()) == (2, f"claude-code:{ONE} has no note 7; it has 2")
 
 
-def test_a_new_title_is_shown_and_the_old_one_still_finds_it(shell: Shell) -> None:
+def test_a_new_title_is_shown_and_the_old_one_still_finds_it(shell: Noting) -> None:
     shell.run("rename", ONE, "The night  of the clocks")
     told = shell.session(ONE)
     assert (told["title"], told["original_title"]) == ("The night of the clocks", "question 0")
@@ -142,7 +129,7 @@ def test_a_new_title_is_shown_and_the_old_one_still_finds_it(shell: Shell) -> No
     assert shell.found("clocks") == []
 
 
-def test_what_was_added_outlives_growth_rebuilds_and_deletion_by_the_tool(shell: Shell) -> None:
+def test_what_was_added_outlives_growth_rebuilds_and_deletion_by_the_tool(shell: Noting) -> None:
     shell.run("tag", ONE, "flaky")
     shell.run("star", ONE)
     shell.run("note", ONE, "heron")
@@ -162,7 +149,7 @@ def test_what_was_added_outlives_growth_rebuilds_and_deletion_by_the_tool(shell:
     assert shell.found("heron") == [ONE]
 
 
-def test_what_was_added_goes_when_the_session_is_forgotten(shell: Shell) -> None:
+def test_what_was_added_goes_when_the_session_is_forgotten(shell: Noting) -> None:
     shell.run("tag", ONE, "flaky")
     shell.run("star", ONE)
     shell.run("note", ONE, "a heron named Ludmilla")
@@ -173,20 +160,20 @@ def test_what_was_added_goes_when_the_session_is_forgotten(shell: Shell) -> None
         assert not file.is_file() or b"udmilla" not in file.read_bytes(), file
 
 
-def test_the_tools_own_files_stay_as_they_are(shell: Shell) -> None:
+def test_the_tools_own_files_stay_as_they_are(shell: Noting) -> None:
     before = {path: path.read_bytes() for path in shell.root.rglob("*.jsonl")}
     for line in (("tag", ONE, "x"), ("star", ONE), ("note", ONE, "x"), ("rename", ONE, "x")):
         assert shell.run(*line).code == 0
     assert {path: path.read_bytes() for path in shell.root.rglob("*.jsonl")} == before
 
 
-def test_secrets_in_notes_are_redacted_with_the_rest(shell: Shell) -> None:
+def test_secrets_in_notes_are_redacted_with_the_rest(shell: Noting) -> None:
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
     shell.run("note", ONE, f"the key was {token}")
     assert token not in shell.run("export", ONE, "--format", "json", "--redact").out
 
 
-def test_hostile_words_are_shown_inert(shell: Shell) -> None:
+def test_hostile_words_are_shown_inert(shell: Noting) -> None:
     shell.run("note", ONE, "red \x1b[31m alert\x07")
     shell.run("rename", ONE, "title \x1b]0;owned\x07")
     shown = shell.run("list").out + shell.run("show", ONE).out + shell.run("search", "alert").out
@@ -194,7 +181,7 @@ def test_hostile_words_are_shown_inert(shell: Shell) -> None:
     assert "\x07" not in shown
 
 
-def test_nothing_is_noted_of_a_subagent(shell: Shell) -> None:
+def test_nothing_is_noted_of_a_subagent(shell: Noting) -> None:
     said = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes")
     said.delegate("Look around", "Two ferries.").write(shell.root)
     (agent,) = [one for one in shell.json("list", "--subagents")["data"] if one["parent_ref"]]
@@ -205,7 +192,7 @@ def test_nothing_is_noted_of_a_subagent(shell: Shell) -> None:
     assert shell.session(ONE)["tags"] == []
 
 
-def test_tags_are_offered_while_somebody_types(shell: Shell) -> None:
+def test_tags_are_offered_while_somebody_types(shell: Noting) -> None:
     shell.run("tag", ONE, "flaky", "ferry")
     ran = backscroll(
         _BACKSCROLL_COMPLETE="bash_complete",
@@ -215,7 +202,7 @@ def test_tags_are_offered_while_somebody_types(shell: Shell) -> None:
     assert {line.partition(",")[2] for line in ran.out.splitlines()} == {"ferry", "flaky"}
 
 
-def test_a_session_that_only_repeats_another_is_found_by_its_notes(shell: Shell) -> None:
+def test_a_session_that_only_repeats_another_is_found_by_its_notes(shell: Noting) -> None:
     original = Transcript(ONE, seed=0, cwd="/home/zoe/p0").user("question 0").assistant("yes")
     copy = resume(original)
     copy.write(shell.root)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from backscroll.testing.claude_code import Transcript, calls, resume
-from tests.cli.running import backscroll
-from tests.cli.test_sessions import Shell
+from tests.cli.running import Shell, backscroll
 
 MATCH = {
     "session_ref", "session_id", "session_index", "source", "title", "workspace_name", "message_id",

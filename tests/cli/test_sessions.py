@@ -1,13 +1,11 @@
 """``list``, ``show``, ``sync`` and ``archive`` as a person and as a program sees them."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backscroll.testing.claude_code import Transcript, calls
-from tests.cli.running import Ran, backscroll
+from tests.cli.running import Shell
 
 SUMMARY = {
     "ref", "id", "index", "source", "platform", "title", "workspace_path", "workspace_name", "message_count",
@@ -20,22 +18,6 @@ MESSAGE = {
     "agent_id", "is_active", "tool_call_id", "tool_name", "tool_params", "tool_result", "status", "decision",
     "attachments", "cwd", "git_branch", "stop_reason", "is_sidechain", "copied_from", "usage", "origin",
 }  # fmt: skip
-
-
-class Shell:
-    """The command on one history."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "claude"
-        self.home = folder / "home"
-
-    def run(self, *arguments: str) -> Ran:
-        return backscroll("--home", self.home, "--root", f"claude-code={self.root}", *arguments)
-
-    def json(self, *arguments: str) -> Any:
-        ran = self.run(*arguments, "--json")
-        assert ran.code == 0, ran.err
-        return json.loads(ran.out)
 
 
 @pytest.fixture

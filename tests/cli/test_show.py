@@ -7,21 +7,17 @@ import pytest
 
 from backscroll.testing import demo
 from backscroll.testing.claude_code import Transcript, calls
-from tests.cli.running import Ran, backscroll
+from tests.cli.running import Ran, Shell, backscroll
 from tests.cli.terminal import in_terminal, uncoloured
 
 ID = "5e551011-0000-4000-8000-0000000000cc"
 
 
-class Shell:
-    """The command on one history."""
+class Reading(Shell):
+    """The command where it is always Greenwich time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "claude"
-        self.options = ("--home", folder / "home", "--root", f"claude-code={self.root}")
-
-    def run(self, *arguments: str, **environ: str) -> Ran:
-        return backscroll(*self.options, *arguments, **{"TZ": "UTC"} | environ)
+    def run(self, *arguments: str | Path, **environ: str) -> Ran:
+        return super().run(*arguments, **{"TZ": "UTC"} | environ)
 
     def show(self, *arguments: str, **environ: str) -> str:
         ran = self.run("show", ID, *arguments, **environ)
@@ -30,9 +26,9 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(tmp_path: Path) -> Reading:
     """A session of three turns: one that was taken back and said anew, and one with a subagent."""
-    shell = Shell(tmp_path)
+    shell = Reading(tmp_path)
     session = Transcript(ID, seed=11, cwd="/home/zoe/ferry")
     session.user("first prompt").run(calls.bash("ls", "a.py\nb.py"), thinking="a thought", text="Looking.")
     answered = session.leaf
@@ -50,7 +46,7 @@ def words(text: str) -> set[str]:
     return {word for word in known if f"\n{word}\n" in text}
 
 
-def test_a_session_is_shown_turn_by_turn_without_what_was_abandoned(shell: Shell) -> None:
+def test_a_session_is_shown_turn_by_turn_without_what_was_abandoned(shell: Reading) -> None:
     text = shell.show()
     assert words(text) == {"first prompt", "second prompt", "third prompt"}
     assert [line.split(" · ")[0] for line in text.splitlines() if " · You · " in line] == [
@@ -62,7 +58,7 @@ def test_a_session_is_shown_turn_by_turn_without_what_was_abandoned(shell: Shell
     assert "⤷ subagent  Find it" in text
 
 
-def test_with_all_the_abandoned_is_there_and_marked_and_turns_keep_their_numbers(shell: Shell) -> None:
+def test_with_all_the_abandoned_is_there_and_marked_and_turns_keep_their_numbers(shell: Reading) -> None:
     text = shell.show("--all")
     assert words(text) == {"first prompt", "taken back", "second prompt", "third prompt"}
     assert "── You (abandoned) · " in text
@@ -85,7 +81,7 @@ def test_with_all_the_abandoned_is_there_and_marked_and_turns_keep_their_numbers
     ],
 )
 def test_turns_are_shown_alone_and_with_the_numbers_they_have(
-    shell: Shell, turns: str, prompts: set[str]
+    shell: Reading, turns: str, prompts: set[str]
 ) -> None:
     text = shell.show("--turn", turns)
     assert words(text) == prompts
@@ -94,24 +90,24 @@ def test_turns_are_shown_alone_and_with_the_numbers_they_have(
 
 
 @pytest.mark.parametrize("turns", ["4", "-4", "3-2", "x", "1-2-3"])
-def test_a_turn_that_is_not_there_is_said(shell: Shell, turns: str) -> None:
+def test_a_turn_that_is_not_there_is_said(shell: Reading, turns: str) -> None:
     ran = shell.run("show", ID, "--turn", turns)
     assert (ran.code, ran.out) == (2, "")
     assert "turn" in ran.err
 
 
-def test_a_turn_has_its_subagents_and_no_others(shell: Shell) -> None:
+def test_a_turn_has_its_subagents_and_no_others(shell: Reading) -> None:
     assert "⤷ subagent" in shell.show("--turn", "2")
     assert "⤷ subagent" not in shell.show("--turn", "1")
     assert "⤷ subagent" not in shell.show("--turn", "3")
 
 
-def test_subagents_say_what_they_said_when_asked(shell: Shell) -> None:
+def test_subagents_say_what_they_said_when_asked(shell: Reading) -> None:
     assert "  │ In the shed.\n" in shell.show("--agents")
     assert "  │ In the shed.\n" in shell.show("--full")
 
 
-def test_only_some_roles_are_shown(shell: Shell) -> None:
+def test_only_some_roles_are_shown(shell: Reading) -> None:
     text = shell.show("--only", "user,error")
     assert words(text) == {"first prompt", "second prompt", "third prompt"}
     assert "Overloaded" in text
@@ -123,13 +119,13 @@ def test_only_some_roles_are_shown(shell: Shell) -> None:
     assert "'robot' is no role" in wrong.err
 
 
-def test_nothing_to_show_is_said(shell: Shell) -> None:
+def test_nothing_to_show_is_said(shell: Reading) -> None:
     assert shell.show("--only", "system").endswith("\n\nNo message to show.\n")
     assert shell.show("--turn", "0").endswith("\n\nNo message to show.\n")
     assert "No message" not in shell.show("--only", "error")
 
 
-def test_reading_begins_at_a_message_which_is_unfolded(shell: Shell) -> None:
+def test_reading_begins_at_a_message_which_is_unfolded(shell: Reading) -> None:
     messages = json.loads(shell.run("show", ID, "--json").out)["messages"]
     tool = next(message for message in messages if message["tool_name"] == "Bash")
     for name in (str(tool["position"]), tool["id"], tool["id"][:13]):
@@ -139,20 +135,20 @@ def test_reading_begins_at_a_message_which_is_unfolded(shell: Shell) -> None:
         assert "third prompt" in text
 
 
-def test_an_abandoned_message_can_be_begun_at(shell: Shell) -> None:
+def test_an_abandoned_message_can_be_begun_at(shell: Reading) -> None:
     messages = json.loads(shell.run("show", ID, "--json").out)["messages"]
     abandoned = next(message for message in messages if message["content"] == "taken back")
     assert "── You (abandoned)" in shell.show("--message", abandoned["id"])
 
 
 @pytest.mark.parametrize("name", ["999", "nothing-like-it", ""])
-def test_a_message_that_is_not_there_is_said(shell: Shell, name: str) -> None:
+def test_a_message_that_is_not_there_is_said(shell: Reading, name: str) -> None:
     ran = shell.run("show", ID, "--message", name)
     assert (ran.code, ran.out) == (2, "")
     assert "has no message" in ran.err
 
 
-def test_records_are_the_lines_of_the_file_each_once(shell: Shell) -> None:
+def test_records_are_the_lines_of_the_file_each_once(shell: Reading) -> None:
     lines = next(shell.root.rglob(f"{ID}.jsonl")).read_text("utf-8").splitlines()
     records = shell.show("--raw").splitlines()
     assert len(records) == len(set(records))
@@ -162,13 +158,13 @@ def test_records_are_the_lines_of_the_file_each_once(shell: Shell) -> None:
     assert json.loads(last[0])["message"]["content"] == "third prompt"
 
 
-def test_records_are_there_when_the_file_is_not(shell: Shell) -> None:
+def test_records_are_there_when_the_file_is_not(shell: Reading) -> None:
     before = shell.show("--raw")
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.show("--raw") == before
 
 
-def test_a_record_of_a_rewritten_file_is_the_one_that_was_read(shell: Shell) -> None:
+def test_a_record_of_a_rewritten_file_is_the_one_that_was_read(shell: Reading) -> None:
     before = shell.show("--raw", "--all").splitlines()
     path = next(shell.root.rglob(f"{ID}.jsonl"))
     path.write_text("\n".join(path.read_text("utf-8").splitlines()[3:]) + "\n", "utf-8")
@@ -185,7 +181,7 @@ def test_rows_of_databases_are_records_too(tmp_path: Path, id_: str) -> None:
     assert all(isinstance(record, dict) for record in records)
 
 
-def test_json_is_not_mixed_with_what_is_for_readers(shell: Shell) -> None:
+def test_json_is_not_mixed_with_what_is_for_readers(shell: Reading) -> None:
     ran = shell.run("show", ID, "--json", "--turn", "1")
     assert (ran.code, ran.out) == (2, "")
 
@@ -193,7 +189,7 @@ def test_json_is_not_mixed_with_what_is_for_readers(shell: Shell) -> None:
 # --- in a terminal ------------------------------------------------------------------------------------------
 
 
-def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: Shell) -> None:
+def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: Reading) -> None:
     pager = "sh -c 'echo paged; cat'"
     tall = in_terminal(*shell.options, "show", ID, lines=200, pager=pager)
     assert "paged" not in tall
@@ -203,7 +199,7 @@ def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: Shel
     assert "third prompt" in low
 
 
-def test_a_pager_that_is_left_early_ends_it_quietly(shell: Shell) -> None:
+def test_a_pager_that_is_left_early_ends_it_quietly(shell: Reading) -> None:
     session = Transcript("5e551011-0000-4000-8000-0000000000dd", seed=3)
     for number in range(400):
         session.user(f"prompt {number} " + "word " * 200)
@@ -214,7 +210,7 @@ def test_a_pager_that_is_left_early_ends_it_quietly(shell: Shell) -> None:
     assert "Traceback" not in told
 
 
-def test_colours_are_for_terminals_and_for_those_who_ask(shell: Shell) -> None:
+def test_colours_are_for_terminals_and_for_those_who_ask(shell: Reading) -> None:
     assert "\x1b" not in shell.show()
     assert "\x1b" not in shell.show("--color", "never")
     assert "\x1b[" in shell.show("--color", "always")
@@ -226,7 +222,7 @@ def test_colours_are_for_terminals_and_for_those_who_ask(shell: Shell) -> None:
     assert uncoloured(shell.show("--color", "always")) == shell.show()
 
 
-def test_a_list_in_a_terminal_has_columns_that_fit(shell: Shell) -> None:
+def test_a_list_in_a_terminal_has_columns_that_fit(shell: Reading) -> None:
     shell.run("sync")  # on a busy machine its progress would be shown as well
     for columns in (40, 80, 200):
         told = uncoloured(in_terminal(*shell.options, "list", "--no-sync", columns=columns))
@@ -238,7 +234,7 @@ def test_a_list_in_a_terminal_has_columns_that_fit(shell: Shell) -> None:
         assert row.endswith("5e551011")
 
 
-def test_a_list_elsewhere_has_a_line_for_each_session(shell: Shell) -> None:
+def test_a_list_elsewhere_has_a_line_for_each_session(shell: Reading) -> None:
     [line] = shell.run("list").out.splitlines()
     index, at, id_, source, workspace, number, tokens, *title = line.split()
     assert (index, id_, source, workspace) == ("1", "5e551011", "claude-code", "ferry")
@@ -248,14 +244,14 @@ def test_a_list_elsewhere_has_a_line_for_each_session(shell: Shell) -> None:
     assert " ".join(title) == "first prompt"
 
 
-def test_a_session_that_is_gone_says_so_in_the_list(shell: Shell) -> None:
+def test_a_session_that_is_gone_says_so_in_the_list(shell: Reading) -> None:
     shell.run("sync")
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.run("list").out.rstrip().endswith("[gone]")
     assert "  gone  " in uncoloured(in_terminal(*shell.options, "list", columns=120))
 
 
-def test_candidates_for_a_ref_are_shown_inert(shell: Shell) -> None:
+def test_candidates_for_a_ref_are_shown_inert(shell: Reading) -> None:
     for last in "12":
         hostile = Transcript(f"77777777-0000-4000-8000-00000000000{last}", seed=int(last))
         hostile.user("\x1b]0;owned\x07\u202eevil").write(shell.root)

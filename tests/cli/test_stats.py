@@ -1,43 +1,29 @@
 """``backscroll stats``: the real command."""
 
 import csv
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backscroll.testing.claude_code import Transcript, calls
-from tests.cli.running import Ran, backscroll
+from tests.cli.running import Ran, Shell
 
 ONE = "10000000-0000-4000-8000-000000000000"
 TWO = "20000000-0000-4000-8000-000000000000"
 HOSTILE = "\x1b[2J\u202egpt|`<b>`"
 
 
-class Shell:
-    """The command on one history."""
+class Figuring(Shell):
+    """``backscroll stats`` where it is always Greenwich time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.root = folder / "claude"
-
-    def run(self, *arguments: str, **environ: str) -> Ran:
-        root = f"claude-code={self.root}"
-        return backscroll(
-            "--home", self.home, "--root", root, "stats", *arguments, **({"TZ": "UTC"} | environ)
-        )
-
-    def json(self, *arguments: str, **environ: str) -> Any:
-        ran = self.run(*arguments, "--json", **environ)
-        assert ran.code == 0, ran.err
-        return json.loads(ran.out)
+    def run(self, *arguments: str | Path, **environ: str) -> Ran:
+        return super().run("stats", *arguments, **{"TZ": "UTC"} | environ)
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    shell = Shell(tmp_path)
+def shell(tmp_path: Path) -> Figuring:
+    shell = Figuring(tmp_path)
     usage = {"input_tokens": 1_000_000, "output_tokens": 10_000}
     one = Transcript(ONE, cwd="/home/zoe/ferry").user("a")
     one.run(calls.bash("make").failed("no rule"), usage=usage, model="claude-opus-4-5")
@@ -47,7 +33,7 @@ def shell(tmp_path: Path) -> Shell:
     return shell
 
 
-def test_the_sum_of_everything_is_a_page_of_facts(shell: Shell) -> None:
+def test_the_sum_of_everything_is_a_page_of_facts(shell: Figuring) -> None:
     ran = shell.run()
     assert ran.code == 0
     assert ran.out.startswith("2 sessions\n")
@@ -60,7 +46,7 @@ def test_the_sum_of_everything_is_a_page_of_facts(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("by", ["day", "week", "month", "source", "workspace", "model", "tool"])
-def test_every_table_fits_and_says_the_same_as_json(by: str, shell: Shell) -> None:
+def test_every_table_fits_and_says_the_same_as_json(by: str, shell: Figuring) -> None:
     ran = shell.run("--by", by)
     assert ran.code == 0
     assert all(len(line) <= 100 for line in ran.out.splitlines() if "█" in line)
@@ -83,13 +69,13 @@ def test_every_table_fits_and_says_the_same_as_json(by: str, shell: Shell) -> No
     ],
     ids=" ".join,
 )
-def test_what_a_history_holds_cannot_reach_the_terminal(arguments: list[str], shell: Shell) -> None:
+def test_what_a_history_holds_cannot_reach_the_terminal(arguments: list[str], shell: Figuring) -> None:
     ran = shell.run(*arguments)
     assert ran.code == 0
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", ran.out)
 
 
-def test_csv_has_a_line_for_each_row_with_the_names_of_json(shell: Shell) -> None:
+def test_csv_has_a_line_for_each_row_with_the_names_of_json(shell: Figuring) -> None:
     rows = list(csv.DictReader(shell.run("--by", "workspace", "--csv").out.splitlines()))
     assert {row["workspace"]: row["total_tokens"] for row in rows} == {
         "/home/zoe/ferry": "1010000",
@@ -102,20 +88,20 @@ def test_csv_has_a_line_for_each_row_with_the_names_of_json(shell: Shell) -> Non
 
 
 def test_no_cell_of_csv_is_taken_for_a_formula(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    shell = Figuring(tmp_path)
     Transcript(ONE).user("a").assistant("b", model="=cmd|'/c calc'!A1").write(shell.root)
     rows = list(csv.DictReader(shell.run("--by", "model", "--csv").out.splitlines()))
     assert [row["model"] for row in rows] == ["'=cmd|'/c calc'!A1"]
 
 
-def test_filters_are_those_of_the_list(shell: Shell) -> None:
+def test_filters_are_those_of_the_list(shell: Figuring) -> None:
     assert shell.json("--workspace", "ferry")["total"]["sessions"] == 1
     assert shell.json("--model", "opus")["total"]["total_tokens"] == 1_010_000
     assert shell.run("--since", "2031-01-01").out == "No session fits.\n"
 
 
 def test_days_are_those_of_the_machine_or_of_utc(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    shell = Figuring(tmp_path)
     Transcript(ONE).user("a", timestamp="2026-10-03T22:30:00.000Z").write(shell.root)
 
     def days(*more: str) -> list[str]:
@@ -128,7 +114,7 @@ def test_days_are_those_of_the_machine_or_of_utc(tmp_path: Path) -> None:
     assert days("--until", "2026-10-03", "--utc") == ["2026-10-03"]
 
 
-def test_a_session_and_a_day_are_explained_down_to_the_cost(shell: Shell) -> None:
+def test_a_session_and_a_day_are_explained_down_to_the_cost(shell: Figuring) -> None:
     document = shell.json("--explain", ONE)
     assert document["total_tokens"] == 1_010_000
     assert document["cost_usd"] == 5.25
@@ -141,7 +127,7 @@ def test_a_session_and_a_day_are_explained_down_to_the_cost(shell: Shell) -> Non
     assert "1,010,000 tokens without a known price, in no cost" in told
 
 
-def test_a_year_is_told_as_text_markdown_and_json(shell: Shell) -> None:
+def test_a_year_is_told_as_text_markdown_and_json(shell: Figuring) -> None:
     year = shell.json("--by", "day")["data"][0]["key"][:4]
     assert shell.run("--year", year).out.startswith(f"{year} in review\n")
     page = shell.run("--year", year, "--format", "md").out
@@ -162,7 +148,7 @@ def test_a_year_is_told_as_text_markdown_and_json(shell: Shell) -> None:
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(
-    arguments: list[str], said: str, shell: Shell
+    arguments: list[str], said: str, shell: Figuring
 ) -> None:
     ran = shell.run(*arguments)
     assert (ran.code, ran.out) == (2, "")
@@ -170,13 +156,13 @@ def test_options_that_do_not_go_together_are_wrong_usage(
 
 
 def test_somebody_without_a_history_is_told_where_was_looked(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    shell = Figuring(tmp_path)
     assert shell.run().out.startswith("No history was found.")
     assert shell.run("--no-sync").out.startswith("The archive is empty.")
     assert shell.json()["total"]["sessions"] == 0
 
 
-def test_a_price_table_that_cannot_be_understood_is_wrong_usage(shell: Shell) -> None:
+def test_a_price_table_that_cannot_be_understood_is_wrong_usage(shell: Figuring) -> None:
     shell.run()
     (shell.home / "config.toml").write_text('prices = "mine.toml"\n', encoding="utf-8")
     ran = shell.run()

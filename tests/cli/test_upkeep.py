@@ -5,32 +5,18 @@ import os
 import pty
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backscroll.testing.claude_code import Transcript
-from tests.cli.running import COMMAND, Ran, backscroll
+from tests.cli.running import COMMAND, Shell
 
 ONE = "10000000-0000-4000-8000-000000000000"
 TWO = "20000000-0000-4000-8000-000000000000"
 
 
-class Shell:
-    """The command on one history."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = folder / "home"
-        self.root = folder / "claude"
-        self.options = ["--home", str(self.home), "--root", f"claude-code={self.root}"]
-
-    def run(self, *arguments: str) -> Ran:
-        return backscroll(*self.options, *arguments)
-
-    def json(self, *arguments: str) -> Any:
-        ran = self.run(*arguments, "--json")
-        assert ran.code == 0, ran.err
-        return json.loads(ran.out)
+class Keeping(Shell):
+    """The command, asked for what cannot be undone."""
 
     def ids(self) -> set[str]:
         return {one["id"] for one in self.json("list")["data"]}
@@ -52,8 +38,8 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    shell = Shell(tmp_path)
+def shell(tmp_path: Path) -> Keeping:
+    shell = Keeping(tmp_path)
     for number, id_ in enumerate((ONE, TWO)):
         Transcript(id_, seed=number, cwd=f"/home/zoe/p{number}").user(f"question {number}").assistant(
             "yes"
@@ -62,14 +48,14 @@ def shell(tmp_path: Path) -> Shell:
     return shell
 
 
-def test_without_a_terminal_nothing_is_forgotten_unless_it_is_said_twice(shell: Shell) -> None:
+def test_without_a_terminal_nothing_is_forgotten_unless_it_is_said_twice(shell: Keeping) -> None:
     ran = shell.run("archive", "forget", ONE)
     assert (ran.code, ran.out) == (2, "")
     assert "--yes" in ran.err
     assert shell.ids() == {ONE, TWO}
 
 
-def test_a_session_is_forgotten_and_people_are_told_what_was_not_touched(shell: Shell) -> None:
+def test_a_session_is_forgotten_and_people_are_told_what_was_not_touched(shell: Keeping) -> None:
     ran = shell.run("archive", "forget", ONE[:6], "--yes")
     assert ran.code == 0, ran.err
     assert "own files were not touched" in ran.out
@@ -78,20 +64,20 @@ def test_a_session_is_forgotten_and_people_are_told_what_was_not_touched(shell: 
     assert next(shell.root.rglob(f"{ONE}.jsonl")).exists()
 
 
-def test_a_program_is_told_what_was_forgotten(shell: Shell) -> None:
+def test_a_program_is_told_what_was_forgotten(shell: Keeping) -> None:
     done = shell.json("archive", "forget", ONE, "--yes")
     assert done["ref"] == f"claude-code:{ONE}"
     assert (done["session_id"], done["messages"], done["is_erased"]) == (ONE, 2, True)
 
 
-def test_on_a_terminal_the_person_is_asked(shell: Shell) -> None:
+def test_on_a_terminal_the_person_is_asked(shell: Keeping) -> None:
     assert shell.asked("n\n", "archive", "forget", ONE) == 1
     assert shell.ids() == {ONE, TWO}
     assert shell.asked("y\n", "archive", "forget", ONE) == 0
     assert shell.ids() == {TWO}
 
 
-def test_an_archive_is_rebuilt_and_compacted(shell: Shell) -> None:
+def test_an_archive_is_rebuilt_and_compacted(shell: Keeping) -> None:
     before = shell.json("list")
     assert shell.json("archive", "rebuild") == {"units": 2, "kept": 0, "sessions": 2}
     done = shell.json("archive", "compact")
@@ -102,7 +88,7 @@ def test_an_archive_is_rebuilt_and_compacted(shell: Shell) -> None:
     assert "bytes saved" in shell.run("archive", "compact").out
 
 
-def test_excluded_workspaces_are_passed_over_and_unknown_settings_are_named(shell: Shell) -> None:
+def test_excluded_workspaces_are_passed_over_and_unknown_settings_are_named(shell: Keeping) -> None:
     (shell.home / "config.toml").write_text('exclude = ["*/p9"]\ncolour = "red"\n')
     Transcript(cwd="/home/zoe/p9", seed=9).user("question 9").write(shell.root)
     ran = shell.run("list", "--json")
@@ -110,7 +96,7 @@ def test_excluded_workspaces_are_passed_over_and_unknown_settings_are_named(shel
     assert ran.err.count("colour") == 1
 
 
-def test_settings_that_cannot_be_understood_are_wrong_usage(shell: Shell) -> None:
+def test_settings_that_cannot_be_understood_are_wrong_usage(shell: Keeping) -> None:
     (shell.home / "config.toml").write_text("exclude = [")
     ran = shell.run("list")
     assert ran.code == 2

@@ -6,29 +6,18 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, calls
-from tests.cli.running import COMMAND, Ran, backscroll
+from tests.cli.running import COMMAND, Shell
 from tests.cli.terminal import in_terminal
 
 ID = "7e551011-0000-4000-8000-0000000000cc"
 HUGE = "9" * 30
 
 
-class Shell:
-    """The command on one history."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.root = folder / "claude"
-        self.root.mkdir()
-        self.options = ("--home", str(folder / "home"), "--root", f"claude-code={self.root}")
-
-    def run(self, *arguments: str | Path) -> Ran:
-        return backscroll(*self.options, *arguments)
-
-
 @pytest.fixture
 def empty(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    shell = Shell(tmp_path)
+    shell.root.mkdir()
+    return shell
 
 
 @pytest.fixture

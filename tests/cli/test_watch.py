@@ -14,7 +14,7 @@ from typing import IO, Any
 import pytest
 
 from backscroll.testing.claude_code import Transcript, calls
-from tests.cli.running import COMMAND, Ran, backscroll
+from tests.cli.running import COMMAND, Shell
 
 _LONG = 20.0  # seconds; nothing here should take so long
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -57,13 +57,13 @@ def _pump(stream: IO[str], lines: "Queue[str]") -> None:
             lines.put(line.rstrip("\n"))
 
 
-class Shell:
-    """The command on one history, and a session that somebody is holding."""
+class Holding(Shell):
+    """The command, and a session that somebody is holding."""
 
     def __init__(self, folder: Path) -> None:
-        self.arguments = ["--home", str(folder / "home"), "--root", f"claude-code={folder / 'claude'}"]
+        super().__init__(folder)
         self.session = Transcript(ONE, seed=1, cwd="/home/zoe/ferry").user("Why is it late?").assistant("Hm.")
-        self.path = self.session.write(folder / "claude")
+        self.path = self.session.write(self.root)
 
     def append(self) -> None:
         """Write what was said since the last time."""
@@ -71,13 +71,10 @@ class Shell:
         with self.path.open("ab") as file:
             file.write(self.session.lines()[size:])
 
-    def run(self, *arguments: str) -> Ran:
-        return backscroll(*self.arguments, *arguments)
-
     @contextmanager
     def start(self, *arguments: str) -> Iterator[Running]:
         process = subprocess.Popen(
-            [COMMAND, *self.arguments, *arguments],
+            [COMMAND, *self.options, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -92,11 +89,11 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path) -> Holding:
+    return Holding(tmp_path)
 
 
-def test_every_change_is_a_line_until_ctrl_c(shell: Shell) -> None:
+def test_every_change_is_a_line_until_ctrl_c(shell: Holding) -> None:
     with shell.start("watch") as watch:
         assert watch.said() == "Watching. Ctrl-C ends it."
         shell.session.user("And now?").assistant("Now it is on time.")
@@ -107,7 +104,7 @@ def test_every_change_is_a_line_until_ctrl_c(shell: Shell) -> None:
         assert (watch.out.qsize(), watch.err.qsize()) == (0, 0)
 
 
-def test_a_change_for_programs_is_an_object_on_a_line(shell: Shell) -> None:
+def test_a_change_for_programs_is_an_object_on_a_line(shell: Holding) -> None:
     with shell.start("watch", "--json") as watch:
         watch.said()
         shell.session.user("And now?")
@@ -118,7 +115,7 @@ def test_a_change_for_programs_is_an_object_on_a_line(shell: Shell) -> None:
     assert change["session"]["message_count"] == 3
 
 
-def test_a_title_is_inert(shell: Shell) -> None:
+def test_a_title_is_inert(shell: Holding) -> None:
     with shell.start("watch") as watch:
         watch.said()
         other = Transcript("20000000-0000-4000-8000-000000000000", seed=2)
@@ -126,7 +123,7 @@ def test_a_title_is_inert(shell: Shell) -> None:
         assert "  red title  new session, +1 message" in watch.line()
 
 
-def test_a_watch_that_is_killed_leaves_a_whole_archive(shell: Shell) -> None:
+def test_a_watch_that_is_killed_leaves_a_whole_archive(shell: Holding) -> None:
     for number in range(4):
         with shell.start("watch") as watch:
             watch.said()
@@ -142,7 +139,7 @@ def test_a_watch_that_is_killed_leaves_a_whole_archive(shell: Shell) -> None:
     assert found["pagination"]["total"] == 12
 
 
-def test_others_read_while_somebody_watches(shell: Shell) -> None:
+def test_others_read_while_somebody_watches(shell: Holding) -> None:
     shell.run("sync")
     with shell.start("watch") as watch, shell.start("watch") as second:
         watch.said()
@@ -156,7 +153,7 @@ def test_others_read_while_somebody_watches(shell: Shell) -> None:
         assert (watch.end(), second.end()) == (0, 0)
 
 
-def test_a_session_is_followed_from_its_last_messages_on(shell: Shell) -> None:
+def test_a_session_is_followed_from_its_last_messages_on(shell: Holding) -> None:
     with shell.start("tail", "--lines", "1") as tail:
         assert tail.line().endswith("── assistant")
         assert tail.line() == "Hm."
@@ -174,7 +171,7 @@ def test_a_session_is_followed_from_its_last_messages_on(shell: Shell) -> None:
         assert (tail.out.qsize(), tail.err.qsize()) == (0, 0)
 
 
-def test_a_followed_session_for_programs_is_an_object_per_message(shell: Shell) -> None:
+def test_a_followed_session_for_programs_is_an_object_per_message(shell: Holding) -> None:
     with shell.start("tail", "1000", "--json") as tail:
         first = [json.loads(tail.line()) for _ in range(2)]
         shell.session.assistant(tools=[calls.bash("ls")])
@@ -188,7 +185,7 @@ def test_a_followed_session_for_programs_is_an_object_per_message(shell: Shell) 
     assert (answered["position"], answered["status"]) == (2, "completed")
 
 
-def test_a_session_that_has_not_begun_is_waited_for(shell: Shell) -> None:
+def test_a_session_that_has_not_begun_is_waited_for(shell: Holding) -> None:
     content = shell.path.read_bytes()
     shell.path.unlink()
     shell.run("sync")
@@ -208,7 +205,7 @@ def test_a_session_that_has_not_begun_is_waited_for(shell: Shell) -> None:
         assert this_one.end() == 0
 
 
-def test_an_unknown_session_cannot_be_followed(shell: Shell) -> None:
+def test_an_unknown_session_cannot_be_followed(shell: Holding) -> None:
     ran = shell.run("tail", "zzz")
     assert (ran.code, ran.out) == (1, "")
     assert "zzz" in ran.err

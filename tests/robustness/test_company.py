@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -15,32 +14,13 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript
 from tests.cli.running import COMMAND, Ran, backscroll
-from tests.robustness.histories import history_of, options, told, write
+from tests.robustness.histories import history_of, options, told
 from tests.robustness.killing import Running
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("history"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    home = tmp_path_factory.mktemp("undisturbed")
-    with history_of(folder, home) as history:
-        history.sync()
-    return told(folder, home, home)
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return folder
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals"),
+    pytest.mark.usefixtures("temporary"),
+]
 
 
 def test_two_syncs_at_once_read_everything_once(

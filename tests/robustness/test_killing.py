@@ -5,46 +5,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.robustness.histories import history_of, options, told, write
+from tests.robustness.histories import history_of, options, told
 from tests.robustness.killing import Running, moments
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals"),
+    pytest.mark.usefixtures("temporary"),
+]
 
 MOMENTS = int(os.environ.get("KILLS", "10"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("history"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    home = tmp_path_factory.mktemp("undisturbed")
-    with history_of(folder, home) as history:
-        history.sync()
-    found = told(folder, home, home)
-    assert found["verified"] == []
-    assert found["unindexed"] == []
-    assert all(found["found"].values())
-    return found
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder of its own, to see what is left in it."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return folder
 
 
 def test_killed_at_any_moment_and_synced_again_it_tells_the_same(

@@ -6,10 +6,7 @@ a document, whichever is longer, since clients pass on one of them. Tokens are e
 four ASCII characters each, any other character by itself.
 """
 
-import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,17 +14,14 @@ import msgspec
 from mcp import Client
 from msgspec import Struct
 
-from backscroll.config import NamedRoot
-from backscroll.history import History
 from backscroll.mcp.server import Desk
 from backscroll.render.tokens import tokens_of
+from benchmarks.demo import demo_history, questions
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
 
 __all__ = ["Asked", "asked", "figures"]
 
-_QUESTIONS = Path(__file__).parent.parent / "tests" / "demo" / "questions.json"
-_ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
 _WANTED = 1500  # tokens
 # Where the words to look for stand in a tool's output only, and an assistant has said the same in its own.
 _IN_OTHER_WORDS = {
@@ -66,20 +60,10 @@ def figures(stage: Stage) -> Iterator[Figure]:
 
 def asked() -> list[Asked]:
     """Every question of the demo, asked through the tools."""
-    questions = json.loads(_QUESTIONS.read_text(encoding="utf-8"))["questions"]
-    with tempfile.TemporaryDirectory(prefix="backscroll-economy-") as folder:
-        demo = Path(folder) / "demo"
-        roots = [NamedRoot(source, demo / path) for source, path in _ROOTS.items()]
-
-        def make() -> History:
-            return History(roots=roots, home=Path(folder) / "home")
-
-        with make() as history:
-            history.write_demo(demo)
-            history.sync()
-        desk = Desk(make)
+    with demo_history() as opened:
+        desk = Desk(opened)
         try:
-            return anyio.run(_ask, desk, questions)
+            return anyio.run(_ask, desk, questions())
         finally:
             desk.crew.close()
 

@@ -1,19 +1,13 @@
 """Whether a question typed as it comes to mind finds the session that answers it."""
 
-import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-from backscroll.config import NamedRoot
 from backscroll.history import History
+from benchmarks.demo import demo_history, questions
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
 
 __all__ = ["figures", "places"]
-
-_QUESTIONS = Path(__file__).parent.parent / "tests" / "demo" / "questions.json"
-_ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
 
 
 def figures(stage: Stage) -> Iterator[Figure]:
@@ -33,16 +27,10 @@ def figures(stage: Stage) -> Iterator[Figure]:
 
 def places() -> dict[str, int | None]:
     """Each question with the place of the first session that answers it; None when it is not among twenty."""
-    questions = json.loads(_QUESTIONS.read_text(encoding="utf-8"))["questions"]
-    with tempfile.TemporaryDirectory(prefix="backscroll-questions-") as folder:
-        demo = Path(folder) / "demo"
-        roots = [NamedRoot(source, demo / path) for source, path in _ROOTS.items()]
-        with History(roots=roots, home=Path(folder) / "home") as history:
-            history.write_demo(demo)
-            history.sync()
-            return {
-                one["question"]: _place(history, one["question"], set(one["sessions"])) for one in questions
-            }
+    with demo_history() as opened, opened() as history:
+        return {
+            one["question"]: _place(history, one["question"], set(one["sessions"])) for one in questions()
+        }
 
 
 def _place(history: History, question: str, answers: set[str]) -> int | None:

@@ -1,19 +1,14 @@
 """Whether a task worded as it comes to mind brings back the session that answers it."""
 
-import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-from backscroll.config import NamedRoot
 from backscroll.history import History
+from benchmarks.demo import demo_history, questions, tasks
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
 
 __all__ = ["figures", "places"]
 
-_DEMO = Path(__file__).parent.parent / "tests" / "demo"
-_ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
 _WANTED = 0.85  # of them among the first three
 
 
@@ -33,22 +28,15 @@ def figures(stage: Stage) -> Iterator[Figure]:
 
 def places() -> dict[str, dict[str, int | None]]:
     """Each question and each task with the place of the first session that answers it."""
-    questions = json.loads((_DEMO / "questions.json").read_text(encoding="utf-8"))["questions"]
-    tasks = json.loads((_DEMO / "tasks.json").read_text(encoding="utf-8"))
     asked = {
-        "questions": {one["question"]: set(one["sessions"]) for one in questions},
-        "tasks": {one["task"]: set(one["sessions"]) for one in tasks},
+        "questions": {one["question"]: set(one["sessions"]) for one in questions()},
+        "tasks": {one["task"]: set(one["sessions"]) for one in tasks()},
     }
-    with tempfile.TemporaryDirectory(prefix="backscroll-recall-") as folder:
-        demo = Path(folder) / "demo"
-        roots = [NamedRoot(source, demo / path) for source, path in _ROOTS.items()]
-        with History(roots=roots, home=Path(folder) / "home") as history:
-            history.write_demo(demo)
-            history.sync()
-            return {
-                name: {text: _place(history, text, ids) for text, ids in some.items()}
-                for name, some in asked.items()
-            }
+    with demo_history() as opened, opened() as history:
+        return {
+            name: {text: _place(history, text, ids) for text, ids in some.items()}
+            for name, some in asked.items()
+        }
 
 
 def _place(history: History, task: str, answers: set[str]) -> int | None:

@@ -1,0 +1,48 @@
+"""The demo history in an archive of its own, and what is asked about it."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+
+__all__ = ["demo_history", "questions", "tasks"]
+
+_ASKED = Path(__file__).parent.parent / "tests" / "demo"
+_ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
+
+
+@contextmanager
+def demo_history() -> Iterator[Callable[[], History]]:
+    """Opens the demo, written and synced; any number of times, until it is removed."""
+    with tempfile.TemporaryDirectory(prefix="backscroll-demo-") as folder:
+        demo = Path(folder) / "demo"
+        roots = [NamedRoot(source, demo / path) for source, path in _ROOTS.items()]
+
+        def opened() -> History:
+            return History(roots=roots, home=Path(folder) / "home")
+
+        with opened() as history:
+            history.write_demo(demo)
+            history.sync()
+        yield opened
+
+
+def questions() -> list[dict[str, Any]]:
+    """Questions with the sessions that answer them."""
+    found: list[dict[str, Any]] = _read("questions.json")["questions"]
+    return found
+
+
+def tasks() -> list[dict[str, Any]]:
+    """Tasks, in other words than the history's own, with the sessions that help."""
+    found: list[dict[str, Any]] = _read("tasks.json")
+    return found
+
+
+def _read(name: str) -> Any:
+    return json.loads((_ASKED / name).read_text(encoding="utf-8"))

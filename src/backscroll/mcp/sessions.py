@@ -1,5 +1,6 @@
 """Tools that list sessions and read them."""
 
+from collections.abc import Collection
 from itertools import islice
 from typing import Any
 
@@ -8,7 +9,7 @@ import msgspec
 from backscroll.mcp.answers import Answer
 from backscroll.mcp.arguments import ExportSession, GetAgentSession, GetSession, ListSessions, ListWorkspaces
 from backscroll.mcp.call import Call, as_filter
-from backscroll.mcp.messages import page_lines, page_of
+from backscroll.mcp.messages import Page, page_lines, page_of
 from backscroll.model import SessionSummary
 from backscroll.readers.times import iso
 from backscroll.render.documents import summary_document
@@ -43,17 +44,23 @@ def list_sessions(call: Call, asked: ListSessions) -> Answer:
     return Answer("\n".join(lines), document)
 
 
-def get_session(call: Call, asked: GetSession) -> Answer:
-    summary = call.history.find(asked.ref)
-    page = page_of(
+def _page(
+    call: Call, summary: SessionSummary, asked: GetSession | GetAgentSession, roles: Collection[str]
+) -> Page:
+    return page_of(
         call,
         summary,
         start=asked.start,
         count=asked.count,
         max_chars=asked.max_chars,
         from_char=asked.from_char,
-        roles=asked.roles or _TALK,
+        roles=roles,
     )
+
+
+def get_session(call: Call, asked: GetSession) -> Answer:
+    summary = call.history.find(asked.ref)
+    page = _page(call, summary, asked, asked.roles or _TALK)
     clean = call.summary(summary)
     lines = [title_line(clean), *page_lines(page)]
     if clean.agent_ids:
@@ -69,15 +76,7 @@ def get_session(call: Call, asked: GetSession) -> Answer:
 def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
     agent = call.history.get_agent_session(asked.ref)
     summary = call.history.find(asked.ref)
-    page = page_of(
-        call,
-        summary,
-        start=asked.start,
-        count=asked.count,
-        max_chars=asked.max_chars,
-        from_char=asked.from_char,
-        roles=_TALK,
-    )
+    page = _page(call, summary, asked, _TALK)
     took = f" · {agent.total_duration_ms / 1000:,.0f} s" if agent.total_duration_ms is not None else ""
     head = (
         f"{summary.ref}, a subagent of {summary.parent_ref} · {agent.total_tool_use_count} tool calls{took}"

@@ -339,7 +339,3 @@ class Transcript(ScrollView, can_focus=True):
         if line == self.cursor and self.has_focus:
             strip = strip.apply_style(self._painter.style("cursor"))
         return Strip(Segment.apply_style(strip, base), width)
-
-    def row_text(self, row: Row) -> str:
-        """A row as it is seen, without colours."""
-        return "".join(segment.text for segment in self._painter.paint(self.layout_, row))

@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from backscroll.tui.blocks import Block, Place
-from backscroll.tui.layout import Layout, Row
+from backscroll.tui.layout import Layout
 from backscroll.tui.marking import finder
 from backscroll.tui.painting import Painter
 from backscroll.tui.tones import tones_of

@@ -103,7 +103,19 @@ def test_a_password_that_has_a_name_elsewhere_is_replaced_where_it_has_none(tmp_
     one.user("Good: password = hunter2Xq9vT7").assistant("Noted.").write(tmp_path / "claude")
     with over_stdio(environment(tmp_path / "home", {"claude-code": tmp_path / "claude"})) as asking:
         _read(asking)
-        assert "hunter2Xq9vT7" not in asking.text("get_session", ref="1", count=1)
+        for tool, arguments in (
+            ("get_session", {"ref": "1", "count": 1}),
+            ("search_sessions", {"query": "try lighthouse"}),
+            ("search_sessions", {"query": "on the light", "pattern": "exact", "by": "message"}),
+            ("recall", {"task": "what was tried on the lighthouse?"}),
+            ("export_session", {"ref": "1"}),
+        ):
+            result = asking.call(tool, **arguments)
+            assert "hunter2Xq9vT7" not in f"{result.content}{result.structured_content}", tool
+            assert "[redacted: password #1] on the lighthouse" in f"{result.content}", tool
+        for prompt, asked in (("recall", {"task": "try the lighthouse"}), ("handoff", {"ref": "1"})):
+            told = asking.run(lambda client, name=prompt, given=asked: client.get_prompt(name, given))
+            assert "[redacted: password" in str(told.messages) and "hunter2" not in str(told.messages)
 
 
 def test_while_another_process_writes_the_archive_everything_is_answered(

@@ -77,6 +77,7 @@ class Continuing(Sessions):
         summary = self.find(ref)
         if redaction is None:
             return brief(summary, self._archive.messages_of(summary), tokens=tokens)
+        self.learn_secrets(redaction, summary)
         place = Place(summary.ref, None)
         return brief(
             redaction.summary(summary),

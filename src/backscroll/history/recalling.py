@@ -68,6 +68,11 @@ class Recalling(Sessions):
             return redaction.text(text, Place(ref, position)) if redaction is not None else inert(text)
 
         groups = self._grouped(found)
+        if redaction is not None:
+            from backscroll.ingest.learning import learn_from
+
+            numbers = {lead.session for _, group in groups[:_MOST_SESSIONS] for lead in group}
+            learn_from(self._archive, self._index, redaction, numbers)
         sessions = []
         left = budget
         for summary, group in groups[:_MOST_SESSIONS]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from backscroll import sources
@@ -14,13 +15,14 @@ from backscroll.model import PaginatedResult, Pagination, SearchResult, Session,
 
 if TYPE_CHECKING:
     from backscroll.archive import Filter
-    from backscroll.ingest.finding import By, Clean
+    from backscroll.ingest.finding import By, Clean, Learn
     from backscroll.ingest.survey import Progress
     from backscroll.render.redaction import Redaction
 
 __all__ = ["Sessions"]
 
 _LARGEST_PAGE = 1000
+_LEARNED = 1000  # messages that are looked through for secrets where there is no index to ask
 _LAST_OFFSET = 2**63 - 1  # what SQLite can count to
 
 
@@ -71,6 +73,9 @@ class Sessions(Opened):
         if not colon or source not in sources.NAMES:
             id_ = ref
         found = self._archive.find(id_) if id_ else []
+        if len(found) > 1 and id_ != ref:
+            # Of several that begin so, those of the source that was named are meant, when it has any.
+            found = [one for one in found if one.source == source] or found
         if len(found) == 1:
             return found[0]
         if not found:
@@ -86,6 +91,15 @@ class Sessions(Opened):
         """A session with every message of it."""
         summary = self.find(ref, wanted)
         return Session(summary, tuple(self._archive.messages_of(summary)))
+
+    def learn_secrets(self, redaction: "Redaction", summary: SessionSummary) -> None:
+        """Take note of the secrets that a session calls by name, so that they are known where it does not."""
+        if not self._index.is_usable():
+            redaction.learn(islice(self._archive.messages_of(summary), _LEARNED))
+            return
+        from backscroll.ingest.learning import learn_from
+
+        learn_from(self._archive, self._index, redaction, self._archive.numbers_below(summary))
 
     def is_index_behind(self) -> bool:
         """Whether a search does not find everything yet; the next sync completes the index."""
@@ -132,11 +146,17 @@ class Sessions(Opened):
         asked = resolve(self._archive, asked.narrowed(*conditions, since=since, until=until))
 
         clean: Clean | None = None
+        learn: Learn | None = None
         if redaction is not None:
             from backscroll.render.redaction import Place
 
             def clean(text: str, ref: str, position: int) -> str:
                 return redaction.text(text, Place(ref, position))
+
+            def learn(sessions: set[int]) -> None:
+                from backscroll.ingest.learning import learn_from
+
+                learn_from(self._archive, self._index, redaction, sessions)
 
         def found() -> SearchResult:
             if pattern == "words":
@@ -149,6 +169,7 @@ class Sessions(Opened):
                     by=by,
                     context=context,
                     clean=clean,
+                    learn=learn,
                 )
             looked_for = exact(query) if pattern == "exact" else regex(query)
             return find_pattern(
@@ -161,6 +182,7 @@ class Sessions(Opened):
                 by=by,
                 context=context,
                 clean=clean,
+                learn=learn,
                 progress=None if looked_for.is_narrow else progress,
             )
 

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from backscroll.index.search import Hit
     from backscroll.index.spans import Span
 
-__all__ = ["By", "Clean", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
+__all__ = ["By", "Clean", "Learn", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
 
 By = Literal["session", "message"]
 Progress = Callable[[int, int], None]  # messages looked at, and how many there are
 Clean = Callable[[str, str, int], str]  # a text, the ref of its session, its position there
+Learn = Callable[[set[int]], None]  # the numbers of sessions that something will be cleaned of
 
 _OF_SESSIONS = {
     ("is", "gone"): Filter(is_gone=True, with_unlisted=True),
@@ -69,6 +70,7 @@ def find_words(
     by: By,
     context: int,
     clean: Clean | None = None,
+    learn: Learn | None = None,
 ) -> SearchResult:
     """The best messages for some words, or the best of each session. Texts are cleaned, then cut."""
     from backscroll.index.spans import spans_of
@@ -76,6 +78,8 @@ def find_words(
     start = time.perf_counter()
     search = index.start(query, limit=limit, offset=offset, by=by)
     told = texts(archive, ((hit.session, hit.position) for hit in search.hits))
+    if learn is not None:
+        learn({hit.session for hit in search.hits})
     finds = []
     for hit in search.hits:
         if (hit.session, hit.position) in told:
@@ -128,6 +132,7 @@ def find_pattern(
     by: By,
     context: int,
     clean: Clean | None = None,
+    learn: Learn | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
     """Messages that hold a pattern, newest first, each looked at in the archive."""
@@ -146,6 +151,8 @@ def find_pattern(
             seen.add(find.hit.session)
             met += 1
             if offset < met <= offset + limit:
+                if learn is not None:
+                    learn({find.hit.session})
                 finds.append(find if clean is None else find.cleaned(clean, pattern))
         if met > offset + limit:
             break

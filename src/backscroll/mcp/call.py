@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import islice
 from threading import Event
 
 from backscroll.archive import Filter
@@ -13,8 +12,6 @@ from backscroll.model import Message, SessionSummary
 from backscroll.render.redaction import Place, Redaction
 
 __all__ = ["Call", "StoppedError", "as_filter", "moments"]
-
-_LEARNT = 1000  # messages of a session that are looked through for secrets, beside those that are shown
 
 
 class StoppedError(Exception):
@@ -41,7 +38,7 @@ class Call:
     def learn(self, summary: SessionSummary) -> None:
         """Take note of a session's secrets: one that has a name once is then known where it has none."""
         if self.redaction is not None:
-            self.redaction.learn(islice(self.history.messages_of(summary), _LEARNT))
+            self.history.learn_secrets(self.redaction, summary)
 
     def summary(self, summary: SessionSummary) -> SessionSummary:
         """A summary that may be shown."""

@@ -1,7 +1,8 @@
-"""Bodies that lean on others: what a resumed or forked file repeats is not kept a second time.
+"""Bodies that lean on others: what was kept already is not kept a second time.
 
-A body that leans names its base in front of the compressed bytes, and cannot be read without it. So the
-base's rows must not go or change before `release_accounts` or `release_original` has stored anew what
+A resumed or forked file leans on the one that it repeats, and a file's bytes on the messages that were read
+from it. A body that leans names its base in front of the compressed bytes, and cannot be read without it. So
+the base's rows must not go or change before `release_accounts` or `release_original` has stored anew what
 leans on them; the foreign keys refuse it.
 """
 
@@ -22,6 +23,7 @@ __all__ = [
     "Plain",
     "leaning_chunk",
     "leaning_original",
+    "leaning_told",
     "messages_in",
     "release_accounts",
     "release_original",
@@ -30,6 +32,7 @@ __all__ = [
 _MARK = b"\x01"  # no compressed body and no list of messages begins so
 _CHUNK = Struct(">cqqq")  # the mark, the base's account, positions of the first and last of its pieces
 _ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repeated bytes begin, how many
+_TOLD = Struct(">cqq")  # the mark, positions of the first and last of the account's pieces
 _WINDOW = 25  # as a power of two: more than a piece of a file and all that it may lean on
 _LEVEL = 3
 _AT_HAND = 32 * 1024 * 1024  # bytes
@@ -38,10 +41,11 @@ _AT_HAND = 32 * 1024 * 1024  # bytes
 class Plain:
     """Bodies as they were before they were compressed; some stay at hand, for what leans on them."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, *, at_hand: int = _AT_HAND) -> None:
         self._db = db
         self._at_hand: dict[tuple[int, ...], bytes] = {}
         self._size = 0
+        self._most = at_hand  # bytes
 
     def chunk(self, body: bytes) -> bytes:
         """The messages of a chunk, or of an amendment, as they were packed."""
@@ -64,10 +68,13 @@ class Plain:
             return known
         query = "select body from chunk where account = ? and position = ?"
         (body,) = self._db.execute(query, [account, place]).fetchone()
-        return self._keep((account, place), self.chunk(body))
+        return self.hold((account, place), self.chunk(body))
 
-    def original(self, base: int | None, body: bytes) -> bytes:
-        """A piece of a file, byte for byte."""
+    def original(self, base: int | None, account: int | None, body: bytes) -> bytes:
+        """A piece of a file, byte for byte; what it leans on is another file, or what was told of it."""
+        if account is not None:
+            _, first, last = _TOLD.unpack_from(body)
+            return _unfolded(body[_TOLD.size :], self.chunks(account, first, last))
         if base is None:
             return decompress(body)
         _, state, offset, size = _ORIGINAL.unpack_from(body)
@@ -89,14 +96,15 @@ class Plain:
         known = self._at_hand.get((unit, state, start))
         if known is not None:
             return known
-        query = "select base, body from raw where unit = ? and state = ? and offset = ?"
-        base, body = self._db.execute(query, [unit, state, start]).fetchone()
-        return self._keep((unit, state, start), self.original(base, body))
+        query = "select base, account, body from raw where unit = ? and state = ? and offset = ?"
+        row = self._db.execute(query, [unit, state, start]).fetchone()
+        return self.hold((unit, state, start), self.original(*row))
 
-    def _keep(self, key: tuple[int, ...], data: bytes) -> bytes:
+    def hold(self, key: tuple[int, ...], data: bytes) -> bytes:
+        """Keep a piece at hand, and let go of those that came first."""
         self._at_hand[key] = data
         self._size += len(data)
-        while self._size > _AT_HAND and len(self._at_hand) > 1:
+        while self._size > self._most and len(self._at_hand) > 1:
             self._size -= len(self._at_hand.pop(next(iter(self._at_hand))))
         return data
 
@@ -114,6 +122,19 @@ def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: i
 def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
     """A piece of a file that leans on ``base``, a stretch of another file."""
     return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, base)
+
+
+def leaning_told(data: bytes, told: bytes, *, first: int, last: int) -> bytes:
+    """A piece of a file that leans on the messages read from it, of which ``told`` are pieces together."""
+    options: dict[int, int] = {
+        zstd.CompressionParameter.compression_level: _LEVEL,
+        zstd.CompressionParameter.window_log: 23,
+        # Larger tables than this level has, since what is looked for lies far back.
+        zstd.CompressionParameter.hash_log: 19,
+        zstd.CompressionParameter.chain_log: 18,
+    }
+    prefix = zstd.ZstdDict(told, is_raw=True).as_prefix
+    return _TOLD.pack(_MARK, first, last) + zstd.compress(data, options=options, zstd_dict=prefix)
 
 
 def _folded(data: bytes, base: bytes) -> bytes:
@@ -142,6 +163,10 @@ def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
             db.execute(
                 "update chunk set base = null, body = ? where rowid = ?", [compress(plain.chunk(body)), row]
             )
+        for (row,) in db.execute("select rowid from raw where account = ?", [number]).fetchall():
+            (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+            data = compress(plain.original(None, number, body))
+            db.execute("update raw set account = null, body = ? where rowid = ?", [data, row])
 
 
 def release_original(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> None:
@@ -152,5 +177,5 @@ def release_original(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> N
         (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
         _, _, start, size = _ORIGINAL.unpack_from(body)
         if start + size > offset:
-            data = compress(plain.original(unit, body))
+            data = compress(plain.original(unit, None, body))
             db.execute("update raw set base = null, body = ? where rowid = ?", [data, row])

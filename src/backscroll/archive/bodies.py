@@ -20,6 +20,7 @@ __all__ = [
     "compress",
     "decoded",
     "decompress",
+    "encoded",
     "milliseconds",
     "number_of",
     "pack",
@@ -53,9 +54,14 @@ def decompress(data: bytes) -> bytes:
     return zstd.decompress(data) if data.startswith(_MAGIC) else data
 
 
+def encoded(messages: Sequence[Message]) -> bytes:
+    """Messages that lie side by side, in one piece that is not yet compressed."""
+    return _encoder.encode(messages)
+
+
 def pack(messages: Sequence[Message]) -> bytes:
     """Messages that lie side by side, in one piece."""
-    return compress(_encoder.encode(messages))
+    return compress(encoded(messages))
 
 
 def unpack(body: bytes) -> list[Message]:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.archive.bodies import compress, decompress
+from backscroll.archive.bases import Plain
+from backscroll.archive.bodies import compress
 from backscroll.archive.connection import transaction
 from backscroll.archive.pieces import put_together
+from backscroll.archive.told import lean_on_told
 from backscroll.errors import ArchiveError
 
 __all__ = ["Compacted", "compact", "give_back", "vacuum"]
@@ -36,12 +38,21 @@ def compact(db: sqlite3.Connection, path: Path) -> Compacted:
     ).fetchall()
     try:
         merged = sum(_merge(db, path, unit, state) for unit, state in rows)
+        _lean(db)
         with transaction(db):
             merged += put_together(db)
         vacuum(db)
     except sqlite3.OperationalError as error:  # a full disk, or somebody who writes and does not end
         raise ArchiveError(f"the archive {path} is whole, but not smaller: {error}", path) from error
     return Compacted(before, _size(path), merged)
+
+
+def _lean(db: sqlite3.Connection) -> None:
+    """Have originals lean on what was told of them that were kept before they could."""
+    plain = db.execute("select distinct unit from raw where base is null and account is null").fetchall()
+    for (unit,) in plain:
+        with transaction(db):
+            lean_on_told(db, unit)
 
 
 def _size(path: Path) -> int:
@@ -56,6 +67,7 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
             "select rowid, offset, size, base from raw where unit = ? and state = ? order by offset",
             [unit, state],
         ).fetchall()
+        plain = Plain(db)
         pending = bytearray()
         start = written = 0
         for number, offset, size, base in numbers:
@@ -67,8 +79,9 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
                 start = offset + size
                 written += 1
                 continue
-            digest, body = db.execute("select sha256, body from raw where rowid = ?", [number]).fetchone()
-            data = decompress(body)
+            query = "select sha256, account, body from raw where rowid = ?"
+            digest, account, body = db.execute(query, [number]).fetchone()
+            data = plain.original(None, account, body)
             if sha256(data).digest() != digest:
                 raise ArchiveError("a kept original is damaged; backscroll archive verify names it", path)
             db.execute("delete from raw where rowid = ?", [number])

@@ -101,13 +101,14 @@ def forget(db: sqlite3.Connection, session: Session) -> Forgotten:
     _erase_mentions(db, session)
     erase_notes(db, session)
     _erase_rows(db, key)
+    for number, _ in (*alone, *shared):  # before what it leans on
+        release_original(db, number)
+        db.execute("delete from raw where unit = ?", [number])
     release_accounts(db, [number for (number,) in db.execute("select account from doomed").fetchall()])
     db.execute("delete from account where number in (select account from doomed)")
     for number, _ in alone:
         _forget_unit(db, number)
     for number, _ in shared:
-        release_original(db, number)
-        db.execute("delete from raw where unit = ?", [number])
         erase_rows(db, number)
         db.execute("update unit set mark_offset = null, mark_state = null where number = ?", [number])
     _erase_words(db)

@@ -181,9 +181,10 @@ def _lean_originals(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
     ).fetchone()
     plain = Plain(db)
     for row, offset in db.execute("select rowid, offset from raw where unit = ?", [told.unit]).fetchall():
-        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        account, body = db.execute("select account, body from raw where rowid = ?", [row]).fetchone()
         start = max(0, min(offset, size - _AFTER) - _BEFORE)
         other = plain.stretch(base.unit, state, start, offset + _AFTER - start)
-        leaning = leaning_original(plain.original(None, body), other, state=state, offset=start)
+        leaning = leaning_original(plain.original(None, account, body), other, state=state, offset=start)
         if len(leaning) < len(body):
-            db.execute("update raw set base = ?, body = ? where rowid = ?", [base.unit, leaning, row])
+            query = "update raw set base = ?, account = null, body = ? where rowid = ?"
+            db.execute(query, [base.unit, leaning, row])

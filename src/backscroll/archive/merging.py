@@ -60,6 +60,8 @@ def _copy(db: sqlite3.Connection) -> int:
             changed["number"] = f"number + {accounts}"
         elif table in ("ledger", "kept_row"):
             changed |= {"number": "null", "piece": f"piece + {pieces}"}
+        elif table == "raw":
+            changed["account"] = f"account + {accounts}"
         _insert(db, table, changed)
     for table in _BY_ACCOUNT:
         changed = {"account": f"account + {accounts}"}

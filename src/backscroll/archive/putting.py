@@ -12,6 +12,7 @@ from backscroll.archive.former import settle_former
 from backscroll.archive.kept_rows import keep_rows
 from backscroll.archive.listening import Listener
 from backscroll.archive.stillness import Stillness
+from backscroll.archive.told import Told
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Origin, Problem, Row, Unit
 
@@ -47,6 +48,7 @@ def put(
                 units.mend_tail(db, number)
             elif not is_new:
                 units.set_aside(db, number)
+            told = Told(db)
             writer = UnitWriter(
                 db,
                 number,
@@ -54,6 +56,7 @@ def put(
                 is_appended=is_appended,
                 barrier=barrier,
                 listener=listener,
+                told=told if keeps_file else None,
             )
             stillness = Stillness(Path(unit.path), unit.size) if keeps_file else None
             writer.write(items)
@@ -65,7 +68,7 @@ def put(
                 event = fates.LOST
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize
-                raw.keep(db, number, Path(unit.path), is_appended=is_appended, end=end)
+                raw.keep(db, number, Path(unit.path), told, is_appended=is_appended, end=end)
             if writer.was_excluded:
                 writer.tally.mark = None  # when it is not excluded any more, it is read from the start
             units.exclude(db, number, barrier.digest if writer.was_excluded else None)

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from backscroll.archive.bases import Plain, release_original
-from backscroll.archive.bodies import compress
+from backscroll.archive.told import Told
 from backscroll.archive.trouble import DAMAGE
 from backscroll.errors import ArchiveError, DestinationError
 
@@ -15,10 +15,13 @@ __all__ = ["keep", "written_back"]
 _SEGMENT = 4 * 1024 * 1024
 
 
-def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool, end: int = sys.maxsize) -> None:
+def keep(
+    db: sqlite3.Connection, unit: int, path: Path, told: Told, *, is_appended: bool, end: int = sys.maxsize
+) -> None:
     """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
 
-    What was written behind ``end`` since the file was looked at is left for the next time.
+    It leans on what was told of it. What was written behind ``end`` since the file was looked at is left for
+    the next time.
     """
     state = db.execute("select coalesce(max(state), 0) from raw where unit = ?", [unit]).fetchone()[0]
     segments = db.execute(
@@ -37,18 +40,22 @@ def keep(db: sqlite3.Connection, unit: int, path: Path, *, is_appended: bool, en
         elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
             state, kept = state + 1, 0
         file.seek(kept)
+        line = told.first_line if kept else 1
         while data := file.read(max(0, min(_SEGMENT, end - kept))):
+            account, body = told.body_of(data, line)
             db.execute(
-                "insert into raw (unit, offset, size, sha256, state, body) values (?, ?, ?, ?, ?, ?)",
-                [unit, kept, len(data), sha256(data).digest(), state, compress(data)],
+                "insert into raw (unit, offset, size, sha256, state, account, body)"
+                " values (?, ?, ?, ?, ?, ?, ?)",
+                [unit, kept, len(data), sha256(data).digest(), state, account, body],
             )
             kept += len(data)
+            line += data.count(b"\n")
 
 
 def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
     """Write a file as it was last seen. Returns its size; the bytes are checked on the way."""
     rows = db.execute(
-        "select offset, sha256, base, body from raw where unit = :unit and state ="
+        "select offset, sha256, base, account, body from raw where unit = :unit and state ="
         " (select max(state) from raw where unit = :unit) order by offset",
         {"unit": unit},
     )
@@ -59,10 +66,10 @@ def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
         raise DestinationError(f"{target} exists; name another folder", target) from error
     with file:
         plain = Plain(db)
-        for offset, digest, base, body in rows:
+        for offset, digest, *kept in rows:
             damaged = ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
             try:
-                data = plain.original(base, body)
+                data = plain.original(*kept)
             except DAMAGE as error:
                 raise damaged from error
             if sha256(data).digest() != digest or offset != size:

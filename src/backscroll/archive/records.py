@@ -91,11 +91,11 @@ class _Lines:
             "select offset from raw where unit = ? and state = ? order by offset", [self._unit, self._state]
         )
         for (offset,) in offsets.fetchall():
-            base, body = self._db.execute(
-                "select base, body from raw where unit = ? and state = ? and offset = ?",
+            kept = self._db.execute(
+                "select base, account, body from raw where unit = ? and state = ? and offset = ?",
                 [self._unit, self._state, offset],
             ).fetchone()
-            *whole, end = plain.original(base, body).split(b"\n")
+            *whole, end = plain.original(*kept).split(b"\n")
             for line in whole:
                 yield b"".join([*torn, line]) if torn else line
                 torn = []

@@ -14,6 +14,7 @@ from backscroll.archive.bodies import decompress, unpack
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive import Session
 from backscroll.archive.rows import write_vanished
+from backscroll.archive.told import lean_on_told
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Closing, Item
 
@@ -100,6 +101,7 @@ def retell(
             writer.write(items)
             if not writer.was_read or (may_lack and _is_poorer(_sizes(db, number), before)):
                 raise _PoorerError
+            lean_on_told(db, number)
             units.record_again(db, number, writer.tally, file)
             for platform, id_ in told:
                 write_vanished(db, Session(platform, id_))

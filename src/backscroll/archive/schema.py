@@ -316,6 +316,12 @@ _CURRENT = """
 create index unit_current on unit(source, root, path, key, fingerprint, is_retried, is_gone);
 """
 
+# What is said twice, in a file's bytes and in the messages read from them, is kept once.
+_TOLD = """
+alter table raw add column account integer references account(number);
+create index raw_account on raw(account) where account is not null;
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),
@@ -329,4 +335,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("what was spent in each quarter of an hour", SPENDING),
     ("what tools and models did in each quarter of an hour", WORK),
     ("units as they are compared", _CURRENT),
+    ("files that lean on what was told of them", _TOLD),
 )

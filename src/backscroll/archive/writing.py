@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from backscroll.archive.barrier import Barrier
 from backscroll.archive.bases import messages_in
-from backscroll.archive.bodies import compress, milliseconds, number_of, pack, record_number, unpack
+from backscroll.archive.bodies import compress, encoded, milliseconds, number_of, pack, record_number, unpack
 from backscroll.archive.listening import Listener
 from backscroll.archive.responses import Spending
+from backscroll.archive.told import Told
 from backscroll.archive.words import Words
 from backscroll.model import (
     Answer,
@@ -63,6 +64,7 @@ class UnitWriter:
         is_appended: bool = False,
         barrier: Barrier | None = None,
         listener: Listener | None = None,
+        told: Told | None = None,
     ) -> None:
         self.db = db
         self.unit = unit
@@ -74,6 +76,7 @@ class UnitWriter:
         self._account: _Account | None = None
         self.barrier = barrier or Barrier()
         self.listener = listener
+        self.told = told
         self._is_outside = False  # within a session that was forgotten
         self.was_forgotten = False  # something in the unit
         self.was_excluded = False
@@ -306,10 +309,11 @@ class _Account:
         if not stop:
             return
         piece = self.held[:stop]
-        self.db.execute(
-            "insert into chunk (account, position, body) values (?, ?, ?)",
-            [self.number, self.first, pack(piece)],
-        )
+        data = encoded(piece)
+        row = [self.number, self.first, compress(data)]
+        self.db.execute("insert into chunk (account, position, body) values (?, ?, ?)", row)
+        if self.writer.told is not None:
+            self.writer.told.add(self.number, self.first, piece[0], data)
         self._insert(enumerate(piece, start=self.first))
         if self.writer.listener is not None:
             self.writer.listener.say(self.first, piece)

@@ -1,0 +1,92 @@
+"""What a file's bytes lean on: the messages that were read from it, which say most of it already."""
+
+import sqlite3
+from bisect import bisect_right
+
+from backscroll.archive.bases import Plain, leaning_told
+from backscroll.archive.bodies import Piece, compress
+from backscroll.model import Message
+
+__all__ = ["Told", "lean_on_told"]
+
+_MOST = 4 * 1024 * 1024  # bytes of messages that a piece of a file leans on
+_LINE = "line "
+
+
+class Told:
+    """The messages of one reading of a file, in the pieces that they were written in."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._plain = Plain(db, at_hand=2 * _MOST)
+        self._accounts: set[int] = set()
+        self._positions: list[int] = []
+        self._lines: list[int] = []  # where in the file each piece begins
+        self._sizes: list[int] = []
+
+    def add(self, account: int, position: int, first: Message, data: bytes) -> None:
+        """Take a piece that was written, with its first message."""
+        if not first.origin.place.startswith(_LINE):
+            return
+        self._accounts.add(account)
+        self._positions.append(position)
+        self._lines.append(int(first.origin.place.removeprefix(_LINE)))
+        self._sizes.append(len(data))
+        self._plain.hold((account, position), data)
+
+    def body_of(self, data: bytes, line: int) -> tuple[int | None, bytes]:
+        """A piece of the file that begins in this line as it is kept, and the account that it leans on."""
+        if len(self._accounts) != 1:  # of a file that tells of many sessions, such as a log of prompts
+            return None, compress(data)
+        (account,) = self._accounts
+        # An account that is told as it was before is dropped again.
+        if self._db.execute("select 1 from account where number = ?", [account]).fetchone() is None:
+            return None, compress(data)
+        begin = last = max(0, bisect_right(self._lines, line) - 1)
+        end = bisect_right(self._lines, line + data.count(b"\n"))
+        size = self._sizes[begin]
+        while last + 1 < end and size + self._sizes[last + 1] <= _MOST:
+            last += 1
+            size += self._sizes[last]
+        places = self._positions[begin], self._positions[last]
+        told = self._plain.chunks(account, *places)
+        return account, leaning_told(data, told, first=places[0], last=places[1])
+
+    @property
+    def first_line(self) -> int:
+        """Where the first message stands."""
+        return self._lines[0] if self._lines else 0
+
+
+def _told_of(db: sqlite3.Connection, unit: int) -> Told:
+    """What was told of a file in all readings of it, except before it was rewritten."""
+    told = Told(db)
+    rows = db.execute(
+        "select c.account, c.position, c.body from account a join chunk c on c.account = a.number"
+        " where a.unit = ? and not a.is_former order by c.account, c.position",
+        [unit],
+    )
+    plain = Plain(db)
+    for account, position, body in rows:
+        data = plain.chunk(body)
+        told.add(account, position, Piece(data).message(0), data)
+    return told
+
+
+def lean_on_told(db: sqlite3.Connection, unit: int) -> None:
+    """After a file was told anew: have those pieces of it lean on what was told that lean on nothing."""
+    told, plain = _told_of(db, unit), Plain(db)
+    line = 1
+    rows = db.execute(
+        "select rowid, base, account from raw where unit = :unit and state ="
+        " (select max(state) from raw where unit = :unit) order by offset",
+        {"unit": unit},
+    )
+    for row, base, account in rows.fetchall():
+        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        data = plain.original(base, account, body)
+        if base is None and account is None:
+            account, leaning = told.body_of(data, line)
+            if len(leaning) < len(body):
+                db.execute("update raw set account = ?, body = ? where rowid = ?", [account, leaning, row])
+        line += data.count(b"\n")

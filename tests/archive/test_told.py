@@ -1,0 +1,157 @@
+"""A file's bytes lean on the messages read from them, and come back whatever becomes of these."""
+
+import sqlite3
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from backscroll.archive import raw
+from backscroll.archive.bodies import compress
+from backscroll.index import Index
+from backscroll.ingest.upkeep import forget, rebuild
+from backscroll.testing.claude_code import Transcript, calls
+from tests.archive.keeping import Kept
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    (tmp_path / "root").mkdir()
+    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+
+
+@pytest.fixture
+def session() -> Transcript:
+    return _talk(Transcript(), 60)
+
+
+def _talk(session: Transcript, turns: int) -> Transcript:
+    rng = Random(len(session.records))
+
+    def words(count: int) -> str:
+        return " ".join(f"{rng.getrandbits(40):x}" for _ in range(count))
+
+    for _ in range(turns):
+        session.user(words(40)).run(calls.bash(words(30), stdout=words(200))).assistant(words(100))
+    return session
+
+
+def _leaning(kept: Kept) -> list[bool]:
+    """Of each piece of a file, whether it leans on what was told of it."""
+    with sqlite3.connect(kept.archive.path) as db:
+        rows = db.execute("select account is not null from raw order by unit, state, offset")
+        return [bool(is_leaning) for (is_leaning,) in rows]
+
+
+def _assert_whole(kept: Kept, folder: Path, file: Path) -> None:
+    assert kept.archive.verify() == []
+    (written,) = kept.archive.write_originals(file.stem, folder)
+    assert written.read_bytes() == file.read_bytes()
+
+
+def test_a_file_costs_half_of_what_it_costs_alone(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+    file = session.write(kept.root)
+    kept.sync()
+    with sqlite3.connect(kept.archive.path) as db:
+        (size,) = db.execute("select sum(length(body)) from raw").fetchone()
+    assert size < len(compress(file.read_bytes())) / 2
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
+    kept: Kept, session: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = session.write(kept.root)
+    piece = file.stat().st_size // 5
+    monkeypatch.setattr(raw, "_SEGMENT", piece)
+    kept.sync()
+    assert _leaning(kept) == [True] * 6
+    alone = sum(len(compress(file.read_bytes()[at * piece :][:piece])) for at in range(6))
+    with sqlite3.connect(kept.archive.path) as db:
+        (size,) = db.execute("select sum(length(body)) from raw").fetchone()
+    assert size < alone / 2
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_what_is_added_leans_on_what_it_told(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+    session.write(kept.root)
+    kept.sync()
+    file = _talk(session, 2).write(kept.root)
+    assert kept.sync().grew == 1
+    assert _leaning(kept) == [True, True]
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_a_line_that_was_torn_may_become_another(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+    file = session.write(kept.root)
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"type":"user","mess')
+    kept.sync()
+    file.write_bytes(whole + b'{"type":"summary","summary":"x","leafUuid":"y"}\n')
+    kept.sync()
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+@pytest.mark.parametrize("lines", [0, 20])
+def test_a_file_that_was_rewritten_comes_back_in_its_new_state(
+    kept: Kept, session: Transcript, lines: int, tmp_path: Path
+) -> None:
+    file = session.write(kept.root)
+    kept.sync()
+    other = _talk(Transcript(session.session_id, seed=9), 5).write(tmp_path / "other")
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:lines]) + other.read_bytes())
+    kept.sync()
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_a_file_that_was_rewritten_and_tells_the_same_keeps_both_states(
+    kept: Kept, session: Transcript, tmp_path: Path
+) -> None:
+    file = session.write(kept.root)
+    kept.sync()
+    file.write_bytes(b"\n" + file.read_bytes())
+    kept.sync()
+    assert len(_leaning(kept)) == 2
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_made_anew_it_leans_on_what_is_told_then(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+    file = session.write(kept.root)
+    kept.sync()
+    file.rename(tmp_path / file.name)
+    kept.sync()
+    assert rebuild(kept.archive, Index(tmp_path / "index")).units == 1
+    assert _leaning(kept) == [True]
+    _assert_whole(kept, tmp_path / "out", tmp_path / file.name)
+
+
+def test_pieces_that_are_put_together_lean_as_well(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+    for _ in range(3):
+        file = _talk(session, 2).write(kept.root)
+        kept.sync()
+    assert kept.archive.compact().merged == 2
+    assert _leaning(kept) == [True]
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_what_an_older_version_kept_leans_once_it_is_compacted(
+    kept: Kept, session: Transcript, tmp_path: Path
+) -> None:
+    file = session.write(kept.root)
+    kept.sync()
+    with sqlite3.connect(kept.archive.path) as db:
+        db.execute("update raw set account = null, body = ?", [compress(file.read_bytes())])
+    _assert_whole(kept, tmp_path / "before", file)
+    assert kept.archive.compact().saved > 0
+    assert _leaning(kept) == [True]
+    _assert_whole(kept, tmp_path / "after", file)
+
+
+def test_forgetting_leaves_nothing_that_leans(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+    session.write(kept.root)
+    other = _talk(Transcript(seed=3), 3).write(kept.root)
+    kept.sync()
+    (summary,) = kept.archive.find(session.session_id)
+    forget(kept.archive, Index(tmp_path / "index"), summary)
+    assert _leaning(kept) == [True]
+    _assert_whole(kept, tmp_path / "out", other)

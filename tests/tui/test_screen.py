@@ -54,6 +54,23 @@ def test_a_search_finds_while_somebody_types_and_opens_where_it_was_said(synced:
     sit(synced, script)
 
 
+def test_who_comes_back_before_the_other_session_is_there_stays(synced: Path) -> None:
+    async def script(seat: Seat) -> None:
+        app = seat.app
+        await seat.until(lambda: app.transcript.is_complete and app.read_summary is not None, "read")
+        first, second = (summary.ref for summary in app.shelf.every[:2])
+        app.read(second)
+        app.read(first)
+        told: list[str] = []
+        app.ask("read", lambda _: "idle", told.append)
+        await seat.until(lambda: bool(told), "idle")
+        assert app.read_summary is not None
+        assert app.read_summary.ref == first
+        await seat.sees("I want a page about my year")
+
+    sit(synced, script)
+
+
 def test_an_answer_that_comes_late_is_dropped(synced: Path) -> None:
     async def script(seat: Seat) -> None:
         seat.app.words = "clocks"

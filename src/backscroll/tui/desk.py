@@ -25,9 +25,12 @@ class Desk:
         self._history: History | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
-    def ask(self, work: Callable[[History], T]) -> Future[T]:
-        """Have something done, after all that was asked for before."""
-        return self._thread.submit(self._do, work)
+    def ask(self, work: Callable[[History], T], tell: Callable[[Future[T]], object]) -> None:
+        """Have something done, after all that was asked for before.
+
+        Its answer is told by the desk, and so never before what the work itself has told on the way.
+        """
+        self._thread.submit(tell, self._thread.submit(self._do, work))
 
     def close(self) -> Future[None]:
         """Close the archive, after all that was asked for."""

@@ -54,7 +54,7 @@ class Frame(App[None]):
             return  # a timer went off while the screen was being left
         if desk not in self._desks:
             self._desks[desk] = Desk(desk, self._open_history)
-        self._desks[desk].ask(work).add_done_callback(lambda answer: self._post(Answered(answer, then)))
+        self._desks[desk].ask(work, lambda answer: self._post(Answered(answer, then)))
 
     def tell(self, do: Callable[[], None]) -> None:
         """Have something done on the screen, from a desk."""

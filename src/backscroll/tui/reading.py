@@ -27,6 +27,7 @@ class Reading(Frame):
 
     read_summary: SessionSummary | None = None  # of what is shown
     _reading = 0  # counts what was begun to be read, so that what comes late is known
+    _awaited: str | None = None  # the ref of what was begun last, until something of it is shown
     _asked: tuple[str, str] = ("", "")  # a ref, and what is looked for in it
     _places: tuple[Place, ...] | None = ()  # where it was found; None while that is not known
     _queued_step = 0  # to be gone once it is
@@ -39,12 +40,16 @@ class Reading(Frame):
     ) -> None:
         """Show a session, or more of the one that is shown."""
         self.transcript.mark(words)
-        if self.read_summary is not None and self.transcript.holds(ref) and not keeps_place:
+        if self.read_summary is not None and not keeps_place and self._is_shown(ref):
+            if self._awaited not in (None, self.read_summary.ref):
+                self._reading += 1  # somebody came back before the other session was there
+                self._awaited = None
             if target is not None:
                 self.transcript.go_to(target)
             self._find_places(self.read_summary.ref, words)
             return
         self._reading += 1
+        self._awaited = ref
         number = self._reading
         is_begun = False
         began = time.monotonic()
@@ -60,6 +65,7 @@ class Reading(Frame):
             if not is_begun:
                 # What was there stays until there is something else to show.
                 is_begun = True
+                self._awaited = None
                 self.read_summary = summary
                 self.transcript.begin(target=target, keeps_place=keeps_place)
                 self._find_places(summary.ref, words)
@@ -84,6 +90,11 @@ class Reading(Frame):
 
         self.ask("read", work, done)
 
+    def _is_shown(self, ref: str) -> bool:
+        """Whether all of a session is on the screen, or will be."""
+        is_coming = self.transcript.is_complete or self._awaited is None
+        return is_coming and self.transcript.holds(ref)
+
     def refresh_read(self) -> None:
         """Read the session that is shown anew, the place in it kept."""
         if self.read_summary is not None:
@@ -101,7 +112,7 @@ class Reading(Frame):
     def _vanished(self, ref: str, number: int) -> None:
         if self._reading != number:
             return
-        self.read_summary = None
+        self.read_summary = self._awaited = None
         self.transcript.tell(Block("front", (ref, -1), body=((_GONE, "dim"),)))
         self.relist()
 

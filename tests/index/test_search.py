@@ -236,6 +236,15 @@ def test_pages_fit_together(index: Index, by: str) -> None:
         assert {session for session, _ in whole} == set(range(300))
 
 
+def test_what_is_not_counted_is_found_all_the_same(index: Index) -> None:
+    index.write(message(f"cache {'word ' * (n % 7)}", n % 30, n // 30, at=NOON - n) for n in range(300))
+    counted = index.search(parse("cache"), limit=10)
+    found = index.search(parse("cache"), limit=10, is_counted=False)
+    assert (counted.total, found.total) == (30, None)
+    places = [[(hit.session, hit.position, hit.score) for hit in page.hits] for page in (counted, found)]
+    assert places[0] == places[1]
+
+
 def test_a_session_that_says_it_a_thousand_times_hides_no_other(index: Index) -> None:
     index.write(message("cache cache", 1, n) for n in range(3000))
     index.write([message("somewhere in a longer text there is a cache", 2)])

@@ -1,13 +1,12 @@
-"""How many messages and sessions a query finds, counted while the best of them are being read."""
+"""How many messages and sessions a query finds."""
 
 from bisect import bisect_left
-from threading import Thread
 from typing import Literal
 
 import tantivy
 from msgspec import Struct
 
-__all__ = ["By", "Counting", "Counts", "by_session", "count"]
+__all__ = ["By", "Counts", "by_session", "count"]
 
 By = Literal["session", "message"]
 
@@ -24,38 +23,6 @@ class Counts(Struct, frozen=True):
         """The messages of one session; 1 where these were not counted."""
         place = bisect_left(self.buckets, session, key=lambda bucket: bucket["key"])
         return self.buckets[place]["doc_count"] if place < len(self.buckets) else 1
-
-
-class Counting:
-    """A count that goes on in a thread of its own: the engine lets others work meanwhile."""
-
-    def __init__(self, searcher: tantivy.Searcher, wanted: tantivy.Query, by: By) -> None:
-        self._work = (searcher, wanted, by)
-        self._counts: Counts | None = None
-        self._error: BaseException | None = None
-        self._thread: Thread | None = Thread(target=self._run)
-        self._thread.start()
-
-    def result(self) -> Counts:
-        """What was counted, as soon as it is. Raises what the engine raised."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._error is not None:
-            raise self._error
-        assert self._counts is not None
-        return self._counts
-
-    def _run(self) -> None:
-        searcher, wanted, by = self._work
-        try:
-            if by == "message":
-                self._counts = Counts(count(searcher, wanted))
-            else:
-                buckets = by_session(searcher, wanted)
-                self._counts = Counts(len(buckets), buckets)
-        except BaseException as error:  # whatever it is, whoever waits for the count is told  # noqa: BLE001
-            self._error = error
 
 
 def by_session(searcher: tantivy.Searcher, wanted: tantivy.Query) -> list[dict[str, int]]:

@@ -8,16 +8,18 @@ other: blocks are always cut at the same places, so that pages fit together.
 import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import chain
 
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.counting import By, Counting, Counts, by_session, count
+from backscroll.index.beside import Beside
+from backscroll.index.counting import By, Counts, by_session, count
 from backscroll.index.matching import Matching, Piece
 from backscroll.index.query import Query
 
-__all__ = ["By", "Hit", "Hits", "Search", "Snapshot", "TooManyWordsError"]
+__all__ = ["By", "Hit", "Hits", "Snapshot", "TooManyWordsError"]
 
 _FIRST_BLOCK = 500
 _GROWTH = 4
@@ -26,7 +28,9 @@ _HALF_LIFE_DAYS = 90.0
 _DAY = 86_400_000
 _COVERED = 100  # sessions of which all messages count, not the best alone
 _COVER_BONUS = 0.5
-_KEPT_COUNTS = 4  # for the next pages of the same query
+_KEPT = 4  # queries whose next pages are there at once
+
+_Row = tuple[float, int, int, float | None]  # score, session, position, time
 
 
 class TooManyWordsError(Exception):
@@ -51,23 +55,13 @@ class Hits(Struct, frozen=True):
     is_varied: bool = False  # words count in other forms, too
 
 
-class Search:
-    """A page that was found, while its sessions may still be counted in a thread of their own."""
+class _Beginning(Struct, frozen=True):
+    """What the engine found for a query: the first block of rows, and how many there are in all."""
 
-    def __init__(self, hits: list[Hit], counts: Counting | Counts, **facts: bool) -> None:
-        self.hits = hits
-        self._counts = counts
-        self._facts = facts
-
-    @property
-    def is_varied(self) -> bool:
-        return self._facts.get("is_varied", False)
-
-    def finish(self) -> Hits:
-        """The page with its counts."""
-        counts = self._counts.result() if isinstance(self._counts, Counting) else self._counts
-        counted = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
-        return Hits(counted, counts.total, **self._facts)
+    wanted: tantivy.Query
+    rows: list[_Row]
+    counts: Counts
+    is_varied: bool = False
 
 
 class Snapshot:
@@ -75,7 +69,7 @@ class Snapshot:
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
-        self._kept: dict[tuple[Query, By], Counting] = {}
+        self._kept: dict[tuple[Query, By], _Beginning] = {}
 
     def search(
         self,
@@ -86,40 +80,64 @@ class Snapshot:
         by: By,
         now: datetime | None = None,
         is_loose: bool = False,
-    ) -> Search:
+        is_counted: bool = True,
+    ) -> Hits:
         """One page of the best messages, or of the sessions they are in."""
         if matching.is_empty:
-            return Search([], Counts(0))
+            return Hits([], 0)
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
         if is_loose and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
-        wanted, is_varied = matching.strict(), False
-        counting = self._counting(matching.query, wanted, by)
-        first = self._first(wanted, matching.is_ranked)
-        if not first and (varied := matching.varied()) is not None:
-            wanted, is_varied, counting = varied, True, Counting(self.searcher, varied, by)
-            first = self._first(varied, matching.is_ranked)
-        if not first and (pieces := matching.pieces()):
+        found = self._begun(matching, by) if is_counted else self._beginning(matching, None)
+        if not found.rows and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
-        blocks = self._blocks(wanted, first, is_ranked=matching.is_ranked, today=today)
+        blocks = self._blocks(found.wanted, found.rows, is_ranked=matching.is_ranked, today=today)
         hits = _page(blocks if by == "message" else _grouped(blocks), limit=limit, offset=offset)
-        return Search(hits, counting, is_varied=is_varied)
+        return Hits(_counted(hits, found.counts), found.counts.total, is_varied=found.is_varied)
+
+    def _begun(self, matching: Matching, by: By) -> _Beginning:
+        """How a query begins, counted; that of the last few queries is kept for their next pages."""
+        known = self._kept.pop((matching.query, by), None) or self._beginning(matching, by)
+        while len(self._kept) >= _KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        self._kept[matching.query, by] = known
+        return known
+
+    def _beginning(self, matching: Matching, by: By | None) -> _Beginning:
+        """How a query begins: every word as it is typed or, where nothing has these, in whichever form."""
+        wanted = matching.strict()
+        rows, counts = self._first(wanted, matching.is_ranked, by)
+        if rows or (varied := matching.varied()) is None:
+            return _Beginning(wanted, rows, counts)
+        return _Beginning(varied, *self._first(varied, matching.is_ranked, by), is_varied=True)
+
+    def _first(
+        self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None
+    ) -> tuple[list[_Row], Counts]:
+        """The first block, and what is found in all when it is to be counted."""
+        if by != "session":
+            rows, total = self._block(wanted, 0, _FIRST_BLOCK, is_ranked, is_counted=by is not None)
+            return rows, Counts(total)
+        # Ranking leaves the interpreter to others, counting by session does not.
+        block = Beside(lambda: self._block(wanted, 0, _FIRST_BLOCK, is_ranked))
+        buckets = by_session(self.searcher, wanted)
+        return block.result()[0], Counts(len(buckets), buckets)
 
     def _loosely(
         self, matching: Matching, pieces: list[Piece], *, limit: int, offset: int, by: By, today: int
-    ) -> Search:
+    ) -> Hits:
         """The best of what has some of the words. It is not counted: nearly everything has one of them."""
         wanted = matching.any_of(pieces)
-        blocks = self._blocks(wanted, self._first(wanted, True), is_ranked=True, today=today)
+        first, _ = self._first(wanted, True)
+        blocks = self._blocks(wanted, first, is_ranked=True, today=today)
         if by == "message":
-            hits = _page(blocks, limit=limit, offset=offset)
-            return Search(hits, Counts(None), is_relaxed=True, is_varied=True)
+            return Hits(_page(blocks, limit=limit, offset=offset), None, is_relaxed=True, is_varied=True)
         groups = _grouped(blocks)
         best = self._covering(matching, pieces, next(groups, []))
         hits = _page(chain([best], groups), limit=limit, offset=offset)
         there = matching.among(wanted, {hit.session for hit in hits})
         counts = Counts(None, by_session(self.searcher, there))
-        return Search(hits, counts, is_relaxed=True, is_varied=True)
+        return Hits(_counted(hits, counts), None, is_relaxed=True, is_varied=True)
 
     def _covering(self, matching: Matching, pieces: list[Piece], hits: list[Hit]) -> list[Hit]:
         """The best sessions ranked anew: what other messages of a session have of the words counts too."""
@@ -136,21 +154,13 @@ class Snapshot:
         known = sum(self.searcher.doc_freq(field, term) for field, term in piece.terms)
         return math.log1p(self.searcher.num_docs / (known + 1)) if piece.terms else 1.0
 
-    def _counting(self, query: Query, wanted: tantivy.Query, by: By) -> Counting:
-        """The count of what a query finds; that of the last few queries is kept for their next pages."""
-        known = self._kept.pop((query, by), None) or Counting(self.searcher, wanted, by)
-        while len(self._kept) >= _KEPT_COUNTS:
-            self._kept.pop(next(iter(self._kept)))
-        self._kept[query, by] = known
-        return known
-
     def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
         """Every message that the engine finds, newest first, those without a time last.
 
         Raises `TooManyWordsError` when a pattern beside others fits more words than the engine goes through.
         """
         try:
-            first = self._block(wanted, 0, _FIRST_BLOCK, False)
+            first, _ = self._first(wanted, False)
         except ValueError as error:
             if "max expansions" not in str(error):
                 raise
@@ -167,59 +177,52 @@ class Snapshot:
         value = self.searcher.doc(hits[0][1]).get_first(field) if hits else None
         return value if isinstance(value, str) else None
 
-    def _first(self, wanted: tantivy.Query, is_ranked: bool) -> list["_Row"]:
-        return self._block(wanted, 0, _FIRST_BLOCK, is_ranked)
-
-    def _block(self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool) -> list["_Row"]:
+    def _block(
+        self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool, *, is_counted: bool = False
+    ) -> tuple[list[_Row], int | None]:
         order = None if is_ranked else "at"
-        found = self.searcher.search(wanted, size, offset=offset, count=False, order_by_field=order).hits
-        addresses = [address for _, address in found]
+        found = self.searcher.search(wanted, size, offset=offset, count=is_counted, order_by_field=order)
+        addresses = [address for _, address in found.hits]
         column: Callable[[str], list[int | float | bool | None]] = lambda name: (  # noqa: E731
             self.searcher.fast_field_values(name, addresses)
         )
-        rows = zip(found, column("session"), column("position"), column("at"), strict=True)
+        rows = zip(found.hits, column("session"), column("position"), column("at"), strict=True)
         return [
-            _Row(float(key) if is_ranked else 0.0, int(session or 0), int(position or 0), at)
+            (float(key) if is_ranked else 0.0, int(session or 0), int(position or 0), at)
             for (key, _), session, position, at in rows
-        ]
+        ], getattr(found, "count", None)
 
     def _blocks(
-        self, wanted: tantivy.Query, first: list["_Row"], *, is_ranked: bool, today: int
+        self, wanted: tantivy.Query, first: list[_Row], *, is_ranked: bool, today: int
     ) -> Iterator[list[Hit]]:
         block, offset, size = first, 0, _FIRST_BLOCK
         while block:
-            yield _ranked(block, today) if is_ranked else [_hit(row) for row in block]
+            yield _ranked(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
             if len(block) < size:
                 return
             offset, size = offset + size, size * _GROWTH
-            block = self._block(wanted, offset, size, is_ranked)
-
-
-class _Row(Struct, frozen=True, gc=False):
-    score: float
-    session: int
-    position: int
-    at: float | None
-
-
-def _hit(row: _Row) -> Hit:
-    return Hit(row.session, row.position, row.score)
+            block, _ = self._block(wanted, offset, size, is_ranked)
 
 
 def _ranked(rows: list[_Row], today: int) -> list[Hit]:
     weighed = sorted(
-        ((row.score * _recency(row.at, today), row) for row in rows),
-        key=lambda one: (-one[0], -(one[1].at or 0), one[1].session, one[1].position),
+        (-score * _recency(at, today), -(at or 0), session, position) for score, session, position, at in rows
     )
-    return [Hit(row.session, row.position, score) for score, row in weighed]
+    return [Hit(session, position, -score) for score, _, session, position in weighed]
 
 
 def _recency(at: float | None, today: int) -> float:
     """Up to a quarter more for what was said lately; by the day, so that pages taken today fit together."""
-    if at is None:
-        return 1.0
-    age = max(0, today - int(at) // _DAY)
-    return 1.0 + _RECENT_BONUS * math.exp2(-age / _HALF_LIFE_DAYS)
+    return 1.0 if at is None else _bonus(max(0, today - int(at) // _DAY))
+
+
+@lru_cache(maxsize=4096)
+def _bonus(days: int) -> float:
+    return 1.0 + _RECENT_BONUS * math.exp2(-days / _HALF_LIFE_DAYS)
+
+
+def _counted(hits: list[Hit], counts: Counts) -> list[Hit]:
+    return [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in hits]
 
 
 def _grouped(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:

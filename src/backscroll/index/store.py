@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import tantivy
 
     from backscroll.index.scan import Pattern
-    from backscroll.index.search import By, Hit, Hits, Search, Snapshot
+    from backscroll.index.search import By, Hit, Hits, Snapshot
     from backscroll.index.writing import Note, Writer
 
 __all__ = ["Index", "IndexDamagedError"]
@@ -134,23 +134,32 @@ class Index:
         finally:
             writer.close()
 
-    def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Hits":
-        """One page: the best message of each session, or messages, best first; newest first without words."""
-        return self.finish(self.start(query, limit=limit, offset=offset, by=by))
+    def search(
+        self,
+        query: Query,
+        *,
+        limit: int,
+        offset: int = 0,
+        by: "By" = "session",
+        is_loose: bool = False,
+        is_counted: bool = True,
+    ) -> "Hits":
+        """One page: the best message of each session, or messages, best first; newest first without words.
 
-    def start(
-        self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session", is_loose: bool = False
-    ) -> "Search":
-        """The same page before all is counted, to be looked at while the counting goes on.
-
-        When loose, not every word is asked for even where some message has all of them.
+        When loose, not every word is asked for even where some message has all of them. What is not counted
+        is found sooner.
         """
         from backscroll.index.matching import Matching
 
         matching = Matching(query)
         with self._guarded():
             return self._current().search(
-                matching, limit=min(max(limit, 0), _MOST), offset=max(offset, 0), by=by, is_loose=is_loose
+                matching,
+                limit=min(max(limit, 0), _MOST),
+                offset=max(offset, 0),
+                by=by,
+                is_loose=is_loose,
+                is_counted=is_counted,
             )
 
     def count_by_session(self, query: Query) -> dict[int, int]:
@@ -164,11 +173,6 @@ class Index:
         with self._guarded():
             buckets = by_session(self._current().searcher, matching.strict())
         return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
-
-    def finish(self, search: "Search") -> "Hits":
-        """The page that was started, with its counts."""
-        with self._guarded():
-            return search.finish()
 
     def candidates(
         self, pattern: "Pattern", query: Query | None = None, *, among_few: bool = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Filter, Passage, Place
+from backscroll.archive import Archive, Filter, Passage
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.notes import texts
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
@@ -76,24 +76,19 @@ def find_words(
     from backscroll.index.spans import spans_of
 
     start = time.perf_counter()
-    search = index.start(query, limit=limit, offset=offset, by=by)
-    told = texts(archive, ((hit.session, hit.position) for hit in search.hits))
+    found = index.search(query, limit=limit, offset=offset, by=by)
+    told = texts(archive, ((hit.session, hit.position) for hit in found.hits))
     if learn is not None:
-        learn({hit.session for hit in search.hits})
+        learn({hit.session for hit in found.hits})
     finds = []
-    for hit in search.hits:
+    for hit in found.hits:
         if (hit.session, hit.position) in told:
             passage, text = told[hit.session, hit.position]
             text = clean(text, passage.summary.ref, hit.position) if clean is not None else text
-            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=search.is_varied)))
-    matches = list(_matches(archive, finds, context))
-    found = index.finish(search)
-    counts = {(hit.session, hit.position): hit.match_count for hit in found.hits}
+            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=found.is_varied)))
     met = offset + len(found.hits)
     return SearchResult(
-        data=tuple(
-            replace(match, match_count=counts[find.place]) for match, find in zip(matches, finds, strict=True)
-        ),
+        data=tuple(_matches(archive, finds, context)),
         total=found.total,
         total_at_least=None if found.total is not None else met,
         limit=limit,
@@ -114,10 +109,10 @@ def find_places(
     there = replace(query, clauses=(*query.clauses, Clause((Sessions(frozenset(refs)),))))
     found: list[tuple[str, int]] = []
     while len(found) % _PLACES == 0 and len(found) < _MOST_PLACES:
-        hits = index.start(there, limit=_PLACES, offset=len(found), by="message").hits
-        if not hits:
+        page = index.search(there, limit=_PLACES, offset=len(found), by="message", is_counted=False)
+        if not page.hits:
             break
-        found += [(refs[hit.session], hit.position) for hit in hits]
+        found += [(refs[hit.session], hit.position) for hit in page.hits]
     return sorted((ref, position) for ref, position in found if position != NOTES)
 
 
@@ -193,10 +188,6 @@ class _Find:
         """The same with its text cleaned; where the pattern was in what is gone, nothing is marked."""
         text = clean(self.text, self.passage.summary.ref, self.hit.position)
         return self if text == self.text else _Find(self.hit, self.passage, text, pattern.spans(text))
-
-    @property
-    def place(self) -> Place:
-        return self.hit.session, self.hit.position
 
 
 def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:

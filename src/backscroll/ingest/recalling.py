@@ -63,7 +63,8 @@ def leads(archive: Archive, index: Index, task: str, *, workspace: str | None = 
     positions: defaultdict[int, list[int]] = defaultdict(list)
     for way in _ways(words, every, telling):
         query = resolve(archive, way.query.narrowed(*condition))
-        for place, hit in enumerate(index.start(query, limit=_DEPTH, is_loose=way.is_loose).hits, start=1):
+        found = index.search(query, limit=_DEPTH, is_loose=way.is_loose, is_counted=False)
+        for place, hit in enumerate(found.hits, start=1):
             scores[hit.session] += way.weight / (_SMOOTHING + place)
             positions[hit.session].append(hit.position)
     talk = resolve(archive, Query((_TALK,)).narrowed(*condition))
@@ -76,7 +77,7 @@ def leads(archive: Archive, index: Index, task: str, *, workspace: str | None = 
     there = Clause((Sessions(frozenset(ordered)),))
     said: defaultdict[int, list[int]] = defaultdict(list)
     asked = Query((*telling, _TALK, there))
-    for hit in index.start(asked, limit=_SAID, by="message", is_loose=True).hits:
+    for hit in index.search(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
         said[hit.session].append(hit.position)
     looked_for = Query(telling)
     return [

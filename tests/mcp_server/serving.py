@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 
-__all__ = ["COMMAND", "Asking", "environment", "over_stdio"]
+__all__ = ["COMMAND", "Asking", "environment", "over_stdio", "wait_for"]
 
 COMMAND = str(Path(sys.executable).with_name("backscroll"))
 T = TypeVar("T")
@@ -78,3 +79,13 @@ def over_stdio(
         client = Client(stdio_client(server, errlog=log), mode=mode)
         with portal.wrap_async_context_manager(client):
             yield Asking(portal, client)
+
+
+def wait_for(asking: Asking, sessions: int) -> None:
+    """Until the first sync, which no answer waits for, has read and indexed so many sessions."""
+    for _ in range(300):
+        listed = asking.document("list_sessions")["pagination"]["total"]
+        if listed >= sessions and asking.document("search_sessions", query="role:user")["data"]:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the history was not read")

@@ -28,6 +28,7 @@ from tests.mcp_server.serving import Asking, environment, over_stdio
         ("list_sessions", {"limit": 1001}, "<= 1000"),
         ("list_sessions", {"offset": -1}, "$.offset"),
         ("list_sessions", {"since": "someday"}, "is no date"),
+        ("list_sessions", {"since": "2026-10", "until": "2026-09"}, "is not before until"),
         ("list_sessions", {"colour": "red"}, "unknown field `colour`"),
         ("list_sessions", {"source": "notepad"}, "$.source"),
         ("search_sessions", {}, "missing required field `query`"),
@@ -61,6 +62,39 @@ def test_a_ref_that_may_be_several_names_them(asking: Asking) -> None:
     error = asking.error("get_session", ref="claude-code:7")
     assert error["type"] == "session_not_found"
     assert "claude-code:7804cbb7" in error["message"]
+
+
+def test_a_source_before_the_id_is_taken_at_its_word(asking: Asking) -> None:
+    for ref in ("claude-code:78", " claude-code:78 "):
+        assert asking.document("get_session", ref=ref)["session"]["title"] == "Try an asynchronous poller"
+    assert asking.document("get_session", ref="cursor:78")["session"]["title"] == "Lesezeit und Datumsformat"
+    assert asking.error("get_session", ref="78")["type"] == "session_not_found"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_sessions", {}),
+        ("stats", {}),
+        ("recall", {"task": "redis"}),
+        ("search_sessions", {"query": "redis"}),
+    ],
+)
+def test_a_workspace_that_is_not_there_is_said_with_those_most_like_it(
+    asking: Asking, tool: str, arguments: dict[str, Any]
+) -> None:
+    error = asking.error(tool, workspace="/somewhere/tidelin", **arguments)
+    assert (error["type"], error["workspace"]) == ("workspace_not_found", "/somewhere/tidelin")
+    assert "/projects/tideline\n" in error["message"]
+    assert "list_workspaces" in error["next"]
+
+
+def test_where_there_is_nothing_it_is_said_why(asking: Asking) -> None:
+    beyond = asking.text("get_session", ref="7804cbb7", **{"from": 9999})
+    assert "Nothing is there: positions go from 0 to 15." in beyond
+    assert "No message of these roles" in asking.text("get_session", ref="7804cbb7", roles=["thinking"])
+    assert asking.text("export_session", ref="7804cbb7", from_char=10**9) == "That is the end of it."
+    assert asking.text("list_sessions", since="2030") == "None of 0 sessions."
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(asking: Asking) -> None:

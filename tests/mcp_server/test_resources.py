@@ -5,7 +5,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from backscroll.history import History
-from backscroll.mcp.answers import NOTICE
+from backscroll.mcp.framing import NOTICE
 from backscroll.mcp.prompts import PROMPTS
 from tests.mcp_server.serving import Asking
 
@@ -48,7 +48,8 @@ def test_the_list_is_read(asking: Asking) -> None:
 
 def test_a_session_is_read_as_markdown(asking: Asking) -> None:
     text = read(asking, "backscroll://session/claude-code:7804cbb7")
-    assert text.startswith(f"{NOTICE}\n\n# Try an asynchronous poller")
+    assert text.startswith(NOTICE)
+    assert text.split("\n\n")[1] == "# Try an asynchronous poller"
     assert "37.1 against 38.2 ms" in text
 
 

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from backscroll.history import History
-from backscroll.mcp.answers import NOTICE
+from backscroll.mcp.framing import NOTICE
 from backscroll.mcp.server import told_tools
 from backscroll.mcp.tools import TOOLS
 from tests.mcp_server.serving import Asking, over_stdio

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from backscroll.errors import SessionNotFoundError
+from backscroll.errors import SessionNotFoundError, WorkspaceNotFoundError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -19,14 +19,34 @@ class Belonging(Sessions):
         """Every workspace that a session belongs to, the one used last first."""
         return self._archive.every_workspace()
 
+    def find_workspace(self, called: str) -> list[str]:
+        """The hashes of the workspaces that somebody means by a path, a name, the end of a path or a host.
+
+        Raises `WorkspaceNotFoundError` when it may be several, or none; then it names those most like it.
+        """
+        if found := self._archive.workspace_hashes(called):
+            return found
+        from difflib import get_close_matches
+
+        from backscroll.render.inert import one_line
+
+        names = {one.name or one.path: one.path for one in self._archive.every_workspace()}
+        wanted = called.casefold().rstrip("/").rpartition("/")[2]
+        alike = [name for name in names if wanted and wanted in name.casefold()]
+        alike += get_close_matches(wanted, [name for name in names if name not in alike])
+        told = "".join(f"\n  {one_line(names[name], 300)}" for name in alike[:5])
+        rest = f"; most like it:{told}" if told else ""
+        raise WorkspaceNotFoundError(f"no session was held in a workspace called {called!r}{rest}", called)
+
     def get_agent_session(self, ref: str) -> "AgentSession":
         """A subagent with every message of it. Raises `SessionNotFoundError` when it is no subagent."""
         from backscroll.model.agent_session import AgentSession
 
         summary = self.find(ref)
         if summary.parent_ref is None:
-            started = ", ".join(summary.agent_ids) or "it started none"
-            raise SessionNotFoundError(f"{summary.ref} is a session, not a subagent; its own: {started}", ref)
+            started = ", ".join(summary.agent_ids)
+            rest = f"its subagents are {started}" if started else "it started none"
+            raise SessionNotFoundError(f"{summary.ref} is a session, not a subagent; {rest}", ref)
         messages = tuple(self._archive.messages_of(summary))
         times = [message.timestamp for message in messages if message.timestamp is not None]
         prompts = (message.content for message in messages if message.role == "user")

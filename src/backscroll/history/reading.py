@@ -24,6 +24,10 @@ class Reading(Sessions):
         """The messages of a session from a position on, one by one, so that it is never whole in memory."""
         return self._archive.messages_of(summary, start)
 
+    def extent(self, summary: SessionSummary) -> int:
+        """How many messages a session has, of all roles and on all branches: its positions end before it."""
+        return self._archive.extent(summary)[1]
+
     def read_session(
         self,
         summary: SessionSummary,

@@ -65,6 +65,7 @@ class Sessions(Opened):
         from backscroll.archive import Filter
 
         wanted = wanted or Filter()
+        ref = ref.strip()
         if ref.isascii() and ref.isdigit():
             place = int(ref)
             if 0 < place <= self._archive.count(wanted):

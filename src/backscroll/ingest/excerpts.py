@@ -51,7 +51,7 @@ def recalled(
         session_ref=summary.ref,
         session_id=summary.id,
         title=cut_to(clean(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
-        workspace_name=summary.workspace_name,
+        workspace_name=clean(summary.workspace_name, summary.ref, 0) if summary.workspace_name else None,
         updated_at=summary.updated_at,
         excerpts=tuple(excerpts),
     )

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from threading import Event
+from typing import TypeVar
+
+import msgspec
 
 from backscroll.archive import Filter
 from backscroll.errors import UsageError
@@ -11,7 +14,9 @@ from backscroll.index.dates import span_of
 from backscroll.model import Message, SessionSummary
 from backscroll.render.redaction import Place, Redaction
 
-__all__ = ["Call", "StoppedError", "as_filter", "moments"]
+__all__ = ["Call", "StoppedError", "moments"]
+
+T = TypeVar("T")
 
 
 class StoppedError(Exception):
@@ -28,6 +33,24 @@ class Call:
         self.redaction = Redaction() if is_redacted else None
         self._stop = stop
         self._report = report
+
+    def filter(
+        self,
+        *,
+        workspace: str | None = None,
+        source: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Filter:
+        """What tools that list sessions are asked, as a filter. A workspace that is not there is an error."""
+        self.check_workspace(workspace)
+        begin, end = moments(since, until)
+        return Filter(workspace=workspace, source=source, since=begin, until=end)
+
+    def check_workspace(self, workspace: str | None) -> None:
+        """Raises `WorkspaceNotFoundError` when no session was held there: nothing found would mislead."""
+        if workspace is not None:
+            self.history.find_workspace(workspace)
 
     def step(self, done: int, total: int) -> None:
         """Say how far it is. Raises `StoppedError` when the call was cancelled."""
@@ -48,6 +71,13 @@ class Call:
         """A message that may be shown."""
         return message if self.redaction is None else self.redaction.message(message, ref, position)
 
+    def value(self, value: T, ref: str) -> T:
+        """A struct of any kind that may be shown, with all that is in it."""
+        if self.redaction is None:
+            return value
+        clean = self.redaction.value(msgspec.to_builtins(value), Place(ref, None))
+        return msgspec.convert(clean, type(value))
+
     def text(self, text: str, ref: str, position: int | None = None) -> str:
         """A text that may be shown."""
         return text if self.redaction is None else self.redaction.text(text, Place(ref, position))
@@ -56,19 +86,9 @@ class Call:
 def moments(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
     """The first moment that is wanted, and the first that is too late."""
     begin, end = _span(since), _span(until)
+    if begin and end and begin[0] >= end[1]:
+        raise UsageError(f"since ({since}) is not before until ({until}): nothing is between them")
     return begin[0] if begin else None, end[1] if end else None
-
-
-def as_filter(
-    *,
-    workspace: str | None = None,
-    source: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-) -> Filter:
-    """What tools that list sessions are asked, as a filter."""
-    begin, end = moments(since, until)
-    return Filter(workspace=workspace, source=source, since=begin, until=end)
 
 
 def _span(day: str | None) -> tuple[datetime, datetime] | None:

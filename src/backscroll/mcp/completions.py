@@ -16,7 +16,7 @@ def complete(call: Call, name: str, typed: str) -> list[str]:
             return _refs(call, typed)
         case "workspace":
             with Names(call.history.archive_path) as names:
-                every = [one_line(one, 300) for one in names.of("workspace")]
+                every = [one_line(call.text(one, "workspaces"), 300) for one in names.of("workspace")]
             return [one for one in every if one.casefold().startswith(typed.casefold())][:_MOST]
         case "year":
             rows = call.history.stats(by="month").rows

@@ -44,7 +44,7 @@ class Crew:
 
     def __init__(self, make: Callable[[], History], *, is_redacted: bool) -> None:
         self._make = make
-        self._is_redacted = is_redacted
+        self.is_redacted = is_redacted
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[Thread] = []
         self._open = 0  # jobs that are waiting or being done
@@ -100,7 +100,7 @@ class Crew:
             # Opened for each call: what another process has put in its place is then what is read.
             with history:
                 job.result = job.do(
-                    Call(history, is_redacted=self._is_redacted, stop=job.stop, report=job.note)
+                    Call(history, is_redacted=self.is_redacted, stop=job.stop, report=job.note)
                 )
         except StoppedError as error:
             job.error = error

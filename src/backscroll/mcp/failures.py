@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from backscroll import errors
 from backscroll.render.inert import inert
+from backscroll.render.redaction import Place, Redaction
 
 __all__ = ["INVALID", "Failure", "failure_of"]
 
@@ -17,11 +18,17 @@ class Failure(Struct, frozen=True):
     code: int  # of JSON-RPC, where there is no result to put it into
     next: str  # what to do about it
 
-    def document(self, error: BaseException) -> dict[str, Any]:
-        told: dict[str, Any] = {"type": self.type, "message": inert(str(error)), "next": self.next}
+    def document(self, error: BaseException, *, is_redacted: bool = True) -> dict[str, Any]:
+        """What happened, to what, and what to do next. It may name sessions by their titles."""
+        redaction = Redaction() if is_redacted else None
+
+        def clean(text: str) -> str:
+            return redaction.text(text, Place("", None)) if redaction is not None else inert(text)
+
+        told: dict[str, Any] = {"type": self.type, "message": clean(str(error)), "next": self.next}
         for name in ("session_id", "workspace", "data_path"):
             if getattr(error, name, None):
-                told[name] = inert(str(getattr(error, name)))
+                told[name] = clean(str(getattr(error, name)))
         return told
 
 

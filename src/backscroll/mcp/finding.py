@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from backscroll.mcp.answers import Answer
+from backscroll.mcp.answers import Answer, counted
 from backscroll.mcp.arguments import Recall, SearchSessions, Stats
-from backscroll.mcp.call import Call, as_filter, moments
+from backscroll.mcp.call import Call, moments
 from backscroll.model import SearchMatch
 from backscroll.readers.times import iso
 from backscroll.render.documents import search_document
@@ -20,6 +20,7 @@ _WIDTH = 100
 
 def search_sessions(call: Call, asked: SearchSessions) -> Answer:
     since, until = moments(asked.since, asked.until)
+    call.check_workspace(asked.workspace)
     named = {"workspace": asked.workspace, "source": asked.source, "role": asked.role}
     found = call.history.search_sessions(
         asked.query,
@@ -36,37 +37,43 @@ def search_sessions(call: Call, asked: SearchSessions) -> Answer:
     )
     found = replace(found, data=tuple(_titled(call, match) for match in found.data))
     lines = [line for match in found.data for line in _match_lines(match)]
-    total = f"{found.total:,}" if found.total is not None else f"at least {found.total_at_least or 0:,}"
-    what = "sessions" if asked.by == "session" else "messages"
+    what = "session" if asked.by == "session" else "message"
+    total = counted(found.total if found.total is not None else found.total_at_least or 0, what)
+    total = total if found.total is not None else f"at least {total}"
+    own = []
     if found.is_relaxed and found.data:
-        lines.append("No message has all of these words; these have the most.")
+        own.append("No message has all of these words; these have the most.")
     if found.is_cut_short:
-        lines.append("Time ran out before all was looked at; a longer pattern is found faster.")
+        own.append("Time ran out before all was looked at; a longer pattern is found faster.")
     more = f"; more with offset={asked.offset + len(found.data)}" if found.has_more else ""
-    lines.append(f"{len(found.data)} of {total} {what}{more}." if found.data else "Nothing was found.")
-    return Answer("\n".join(lines), search_document(found))
+    own.append(f"{len(found.data)} of {total}{more}." if found.data else "Nothing was found.")
+    return Answer("\n".join(lines), search_document(found), tuple(own))
 
 
 def recall(call: Call, asked: Recall) -> Answer:
+    call.check_workspace(asked.workspace)
     found = call.history.recall(
         asked.task,
         workspace=asked.workspace,
         token_budget=asked.token_budget,
         redaction=call.redaction,
     )
-    lines = list(recollection_lines(found)) or ["No earlier session has to do with it."]
+    own = [] if found.sessions else ["No earlier session has to do with it."]
     if found.left_out:
-        lines.append(f"{found.left_out} more sessions fit less, or not the budget.")
-    return Answer("\n".join(lines), recollection_document(found))
+        own.append(f"{counted(found.left_out, 'more session')} fit less, or not the budget.")
+    return Answer("\n".join(recollection_lines(found)), recollection_document(found), tuple(own))
 
 
 def stats(call: Call, asked: Stats) -> Answer:
-    wanted = as_filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
+    wanted = call.filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
     document = report_document(call.history.stats(wanted, by=asked.by))
+    for row in document["data"]:
+        if isinstance(row["key"], str):
+            row["key"] = call.text(row["key"], "figures")
     lines = [_figures(row) for row in document["data"]]
     lines.append(_figures(document["total"] | {"key": "All together"}))
-    lines.append(f"Prices of {document['prices_checked']}; days of {document['zone']}.")
-    return Answer("\n".join(lines), document)
+    own = f"Prices of {document['prices_checked']}; days of {document['zone']}."
+    return Answer("\n".join(lines), document, (own,))
 
 
 def _titled(call: Call, match: SearchMatch) -> SearchMatch:

@@ -7,11 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.mcp.call import Call
+from backscroll.mcp.framing import indented
 from backscroll.model import Message, SessionSummary
 from backscroll.render.documents import message_document
 from backscroll.render.inert import inert, one_line
 
-__all__ = ["Page", "page_lines", "page_of"]
+__all__ = ["Page", "page_lines", "page_notes", "page_of"]
 
 _ROOM = 60_000  # characters that a page may hold, whatever was asked
 _SHARE = 4  # tool calls get this part of what words get
@@ -26,6 +27,8 @@ class Page(Struct, frozen=True):
 
     items: list[dict[str, Any]]
     next_from: int | None
+    start: int
+    extent: int  # how many messages the session has, of all roles and branches
 
 
 def page_of(
@@ -42,24 +45,26 @@ def page_of(
     """As many messages of these roles as were asked for and fit; of abandoned branches only on request."""
     call.learn(summary)
     items: list[dict[str, Any]] = []
+    extent = call.history.extent(summary)
     room = _ROOM
     wide = max_chars if count == 1 else max_chars // _SHARE
-    for position, message in _chosen(call, summary, start, roles, everything):
+    for position, message in _chosen(call, summary, range(start, extent), roles, everything):
         clean = call.message(message, summary.ref, position)
         item = _item(clean, position, max_chars=max_chars, wide=wide, from_char=from_char)
         size = len(msgspec.json.encode(item))
         if items and (size > room or len(items) == count):
-            return Page(items, position)
+            return Page(items, position, start, extent)
         items.append(item)
         room -= size
-    return Page(items, None)
+    return Page(items, None, start, extent)
 
 
 def _chosen(
-    call: Call, summary: SessionSummary, start: int, roles: Collection[str], everything: bool
+    call: Call, summary: SessionSummary, places: range, roles: Collection[str], everything: bool
 ) -> Iterator[tuple[int, Message]]:
-    for position, message in enumerate(call.history.messages_of(summary, start), start=start):
-        call.step(position - start, summary.message_count)
+    messages = call.history.messages_of(summary, places.start) if places else iter(())
+    for position, message in zip(places, messages, strict=False):
+        call.step(position - places.start, len(places))
         if message.role in roles and (message.is_active or everything):
             yield position, message
 
@@ -71,8 +76,8 @@ def _item(message: Message, position: int, *, max_chars: int, wide: int, from_ch
     params = msgspec.json.encode(item["tool_params"]).decode() if item["tool_params"] else ""
     left = 0
     if len(params) > wide:
-        item["tool_params"] = params[:wide] + "…"
-        left += len(params) - wide
+        item["tool_params"] = params[from_char : from_char + wide]
+        left += max(len(params) - from_char - wide, 0)
     for name, most in (("content", max_chars), ("tool_result", wide)):
         text = item[name]
         if text is not None:
@@ -92,18 +97,27 @@ def page_lines(page: Page) -> Iterator[str]:
         if item["tool_name"]:
             yield f"[{item['position']}] {item['role']}{kind}{at}: {_call(item)}"
             if item["tool_result"]:
-                yield f"    → {item['tool_result']}"
+                yield f"    → {indented(item['tool_result'])}"
         else:
-            yield f"[{item['position']}] {item['role']}{kind}{at}: {item['content'] or ''}"
+            yield f"[{item['position']}] {item['role']}{kind}{at}: {indented(item['content'] or '')}"
         if item["cut_chars"]:
             alone = f"from={item['position']}, count=1, with max_chars or from_char"
-            yield f"    … {item['cut_chars']:,} characters more: {alone}"
+            yield f"[{item['position']}] … {item['cut_chars']:,} characters more: {alone}"
+
+
+def page_notes(page: Page) -> tuple[str, ...]:
+    """How to go on, or why there is nothing."""
     if page.next_from is not None:
-        yield f"More messages: from={page.next_from}"
+        return (f"More messages: from={page.next_from}",)
+    if page.items:
+        return ()
+    if page.start >= page.extent:
+        return (f"Nothing is there: positions go from 0 to {page.extent - 1:,}.",)
+    return (f"No message of these roles from position {page.start:,} on.",)
 
 
 def _call(item: dict[str, Any]) -> str:
     params = item["tool_params"]
     told = params if isinstance(params, str) else msgspec.json.encode(params).decode() if params else ""
     status = "" if item["status"] in (None, "completed") else f" ({item['status']})"
-    return f"{one_line(item['tool_name'], 60)}{status} {told}".rstrip()
+    return f"{one_line(item['tool_name'], 60)}{status} {indented(told)}".rstrip()

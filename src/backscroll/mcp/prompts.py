@@ -6,9 +6,10 @@ import mcp_types as types
 from msgspec import Struct
 
 from backscroll.errors import UsageError
-from backscroll.mcp.answers import NOTICE
 from backscroll.mcp.call import Call
+from backscroll.mcp.framing import framed
 from backscroll.render.briefing.writing import text_of
+from backscroll.render.inert import inert
 from backscroll.render.recollection import recollection_lines
 
 __all__ = ["PROMPTS", "Prompt", "told_prompts"]
@@ -37,14 +38,12 @@ def _recall(call: Call, asked: Mapping[str, str]) -> str:
     lines = list(recollection_lines(found)) or ["No earlier session has to do with it."]
     return "\n".join(
         [
-            f"My task: {asked['task']}",
+            f"My task: {inert(asked['task'])}",
             "",
             "Before you start, this is what earlier sessions have to say about it. Tell me in a few sentences"
             " what was already tried, decided or found out, with the refs, and then go on with the task.",
             "",
-            NOTICE,
-            "",
-            *lines,
+            framed("\n".join(lines)),
         ]
     )
 
@@ -56,9 +55,7 @@ def _handoff(call: Call, asked: Mapping[str, str]) -> str:
             "Take over where this earlier session stands. Say first what you understand to be open, then go"
             " on with it. get_session reads more of it by its ref.",
             "",
-            NOTICE,
-            "",
-            text_of(briefing),
+            framed(text_of(briefing)),
         ]
     )
 
@@ -69,17 +66,15 @@ def _year(call: Call, asked: Mapping[str, str]) -> str:
     year = asked["year"]
     if not (year.isascii() and year.isdigit() and len(year) == 4):
         raise UsageError(f"{year!r} is no year; write it like 2026")
-    told = "\n".join(year_markdown(call.history.year_in_review(int(year))))
-    page = call.text(told, f"year {year}")
+    # Cleaned before it is written: as Markdown, a secret may have backslashes in it.
+    page = "\n".join(year_markdown(call.value(call.history.year_in_review(int(year)), f"year {year}")))
     return "\n".join(
         [
             f"Tell me the story of my {year} with coding assistants in one page: what I worked on, what"
             " changed over the year, what was hard, and what stands out. Use recall and search_sessions for"
             " what the figures below do not say.",
             "",
-            NOTICE,
-            "",
-            page,
+            framed(page),
         ]
     )
 

@@ -7,8 +7,8 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from backscroll.errors import SessionNotFoundError, UsageError
-from backscroll.mcp.answers import NOTICE
 from backscroll.mcp.call import Call
+from backscroll.mcp.framing import framed
 from backscroll.mcp.messages import page_lines, page_of
 from backscroll.mcp.sessions import title_line
 from backscroll.model import SessionSummary
@@ -70,7 +70,7 @@ def read(call: Call, uri: str) -> str:
     """What a resource holds. Raises `SessionNotFoundError` when there is no such thing."""
     if uri == _LIST:
         page = call.history.list_sessions(limit=_NEWEST)
-        return "\n".join([NOTICE, "", *(f"- {title_line(call.summary(one))}" for one in page.data)])
+        return framed("\n".join(f"- {title_line(call.summary(one))}" for one in page.data))
     asked = _SESSION.fullmatch(uri)
     if asked is None:
         raise SessionNotFoundError(
@@ -84,16 +84,17 @@ def read(call: Call, uri: str) -> str:
 
 
 def _session(call: Call, ref: str) -> str:
-    pieces = [NOTICE, "\n\n"]
+    pieces: list[str] = []
+    own: list[str] = []
     size = 0
     for piece in call.history.export_session(ref, "md", redaction=call.redaction):
         call.step(size, _MOST)
         if size + len(piece) > _MOST:
-            pieces.append("\n\nThe rest is cut here; get_session reads on.\n")
+            own.append("The rest is cut here; get_session reads on.")
             break
         pieces.append(piece)
         size += len(piece)
-    return "".join(pieces)
+    return framed("".join(pieces), *own)
 
 
 def _message(call: Call, ref: str, number: str) -> str:
@@ -109,7 +110,7 @@ def _message(call: Call, ref: str, number: str) -> str:
         roles=_ROLES,
         everything=True,
     )
-    return "\n".join([NOTICE, "", title_line(call.summary(summary)), *page_lines(page)])
+    return framed("\n".join([title_line(call.summary(summary)), *page_lines(page)]))
 
 
 def _resource(summary: SessionSummary) -> types.Resource:

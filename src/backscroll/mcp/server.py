@@ -12,16 +12,16 @@ from mcp.shared.exceptions import MCPError
 from backscroll import __version__
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.mcp.answers import NOTICE, Answer, schema_of, spare
+from backscroll.mcp.answers import Answer, schema_of, spare
 from backscroll.mcp.call import Call
 from backscroll.mcp.completions import complete
 from backscroll.mcp.crew import Crew
 from backscroll.mcp.failures import INVALID, Failure, failure_of
+from backscroll.mcp.framing import NOTICE, framed
 from backscroll.mcp.prompts import PROMPTS, told_prompts
 from backscroll.mcp.resources import TEMPLATES, listed, read
 from backscroll.mcp.tools import TOOLS, Tool
 from backscroll.mcp.upkeep import Upkeep
-from backscroll.render.inert import inert
 
 __all__ = ["Desk", "told_tools"]
 
@@ -77,13 +77,13 @@ class Desk:
         try:
             asked: Any = msgspec.convert(params.arguments or {}, type=tool.takes, strict=False)
         except msgspec.ValidationError as error:
-            return _failed(INVALID, error)
+            return self._failed(INVALID, error)
         try:
             answer = await self.crew.run(
                 lambda call: tool.answer(call, asked), report=ctx.session.report_progress
             )
         except (BackscrollError, OSError) as error:
-            return _failed(failure_of(error), error)
+            return self._failed(failure_of(error), error)
         return self._told(answer)
 
     async def _list_resources(
@@ -102,7 +102,7 @@ class Desk:
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         text = await self._asked(lambda call: read(call, params.uri))
-        contents = types.TextResourceContents(uri=params.uri, text=inert(text), mime_type="text/markdown")
+        contents = types.TextResourceContents(uri=params.uri, text=text, mime_type="text/markdown")
         return types.ReadResourceResult(contents=[contents])
 
     async def _list_prompts(
@@ -121,7 +121,7 @@ class Desk:
         if missing:
             raise MCPError(INVALID.code, f"the prompt {prompt.name} needs {', '.join(missing)}")
         text = await self._asked(lambda call: prompt.write(call, asked))
-        said = types.PromptMessage(role="user", content=types.TextContent(text=inert(text)))
+        said = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.description, messages=[said])
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -134,13 +134,23 @@ class Desk:
             return await self.crew.run(do)
         except (BackscrollError, OSError) as error:
             failure = failure_of(error)
-            told = failure.document(error)
+            told = failure.document(error, is_redacted=self.crew.is_redacted)
             raise MCPError(failure.code, f"{told['message']}. {told['next']}", told) from error
 
-    def _told(self, answer: Answer) -> types.CallToolResult:
-        lines = [NOTICE, "", answer.text, *([_READING] if self.upkeep.is_reading else [])]
+    def _failed(self, failure: Failure, error: Exception) -> types.CallToolResult:
+        document = failure.document(error, is_redacted=self.crew.is_redacted)
+        lines = [f"{document['type']}: {document['message']}", document["next"]]
+        lines += [_READING] if self.upkeep.is_reading else []
         return types.CallToolResult(
             content=[types.TextContent(text="\n".join(lines))],
+            structured_content={"error": document},
+            is_error=True,
+        )
+
+    def _told(self, answer: Answer) -> types.CallToolResult:
+        own = (*answer.own, _READING) if self.upkeep.is_reading else answer.own
+        return types.CallToolResult(
+            content=[types.TextContent(text=framed(answer.text, *own))],
             structured_content={"notice": NOTICE} | spare(answer.document),
         )
 
@@ -164,12 +174,4 @@ def _tool(tool: Tool) -> types.Tool:
             idempotent_hint=True,
             open_world_hint=False,
         ),
-    )
-
-
-def _failed(failure: Failure, error: Exception) -> types.CallToolResult:
-    document = failure.document(error)
-    text = f"{document['type']}: {document['message']}\n{document['next']}"
-    return types.CallToolResult(
-        content=[types.TextContent(text=text)], structured_content={"error": document}, is_error=True
     )

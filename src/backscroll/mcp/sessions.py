@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
-from backscroll.mcp.answers import Answer
+from backscroll.mcp.answers import Answer, counted
 from backscroll.mcp.arguments import ExportSession, GetAgentSession, GetSession, ListSessions, ListWorkspaces
-from backscroll.mcp.call import Call, as_filter
-from backscroll.mcp.messages import Page, page_lines, page_of
+from backscroll.mcp.call import Call
+from backscroll.mcp.messages import Page, page_lines, page_notes, page_of
 from backscroll.model import SessionSummary
+from backscroll.model.workspace import WorkspaceSummary
 from backscroll.readers.times import iso
 from backscroll.render.documents import summary_document
 from backscroll.render.inert import one_line
@@ -30,18 +31,18 @@ _WIDTH = 100
 
 
 def list_sessions(call: Call, asked: ListSessions) -> Answer:
-    wanted = as_filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
+    wanted = call.filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
     page = call.history.list_sessions(wanted, limit=asked.limit, offset=asked.offset)
     summaries = [call.summary(one) for one in page.data]
     lines = [title_line(one) for one in summaries]
     shown = f"{asked.offset + 1} to {asked.offset + len(lines)} of" if lines else "None of"
     more = f"; more with offset={asked.offset + len(lines)}" if page.pagination.has_more else ""
-    lines.append(f"{shown} {page.pagination.total:,} sessions{more}.")
+    own = f"{shown} {counted(page.pagination.total, 'session')}{more}."
     document = {
         "data": [summary_document(one) for one in summaries],
         "pagination": msgspec.structs.asdict(page.pagination),
     }
-    return Answer("\n".join(lines), document)
+    return Answer("\n".join(lines), document, (own,))
 
 
 def _page(
@@ -63,14 +64,13 @@ def get_session(call: Call, asked: GetSession) -> Answer:
     page = _page(call, summary, asked, asked.roles or _TALK)
     clean = call.summary(summary)
     lines = [title_line(clean), *page_lines(page)]
-    if clean.agent_ids:
-        lines.append(f"Subagents: {', '.join(clean.agent_ids)}")
+    own = [f"Subagents: {one_line(', '.join(clean.agent_ids), 2000)}"] if clean.agent_ids else []
     document = {
         "session": summary_document(clean),
         "messages": page.items,
         "next_from": page.next_from,
     }
-    return Answer("\n".join(lines), document)
+    return Answer("\n".join(lines), document, (*page_notes(page), *own))
 
 
 def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
@@ -78,9 +78,8 @@ def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
     summary = call.history.find(asked.ref)
     page = _page(call, summary, asked, _TALK)
     took = f" · {agent.total_duration_ms / 1000:,.0f} s" if agent.total_duration_ms is not None else ""
-    head = (
-        f"{summary.ref}, a subagent of {summary.parent_ref} · {agent.total_tool_use_count} tool calls{took}"
-    )
+    calls = counted(agent.total_tool_use_count, "tool call")
+    head = f"{summary.ref}, a subagent of {summary.parent_ref} · {calls}{took}"
     document: dict[str, Any] = {
         "agent_id": agent.agent_id,
         "parent_session_id": agent.parent_session_id,
@@ -92,7 +91,7 @@ def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
         "messages": page.items,
         "next_from": page.next_from,
     }
-    return Answer("\n".join([head, *page_lines(page)]), document)
+    return Answer("\n".join([head, *page_lines(page)]), document, page_notes(page))
 
 
 def export_session(call: Call, asked: ExportSession) -> Answer:
@@ -108,23 +107,23 @@ def export_session(call: Call, asked: ExportSession) -> Answer:
         text += piece[max(asked.from_char - met, 0) : end - met]
         met += len(piece)
     rest = end if is_more or met > end else None
-    more = f"\nMore of it: from_char={rest}" if rest is not None else ""
+    own = f"More of it: from_char={rest}" if rest is not None else "That is the end of it."
     document = {"ref": summary.ref, "format": asked.format, "text": text, "next_from_char": rest}
-    return Answer(text + more, document)
+    return Answer(text, document, (own,))
 
 
 def list_workspaces(call: Call, asked: ListWorkspaces) -> Answer:
     every = call.history.list_workspaces()
-    some = list(islice(every, asked.offset, asked.offset + asked.limit))
+    some = [_clean(call, one) for one in islice(every, asked.offset, asked.offset + asked.limit)]
     has_more = asked.offset + len(some) < len(every)
     lines = [
         f"{one_line(one.name or one.path, _WIDTH)} · {one_line(one.path, 300)}"
-        f"{f' on {one_line(one.host, _WIDTH)}' if one.host else ''} · {one.session_count:,} sessions"
+        f"{f' on {one_line(one.host, _WIDTH)}' if one.host else ''} · {counted(one.session_count, 'session')}"
         f" · {(iso(one.updated_at) or '')[:10]}"
         for one in some
     ]
     more = f"; more with offset={asked.offset + len(some)}" if has_more else ""
-    lines.append(f"{len(some):,} of {len(every):,} workspaces{more}.")
+    own = f"{len(some):,} of {counted(len(every), 'workspace')}{more}."
     document = {
         "data": [msgspec.structs.asdict(one) | {"updated_at": iso(one.updated_at)} for one in some],
         "pagination": {
@@ -134,7 +133,12 @@ def list_workspaces(call: Call, asked: ListWorkspaces) -> Answer:
             "has_more": has_more,
         },
     }
-    return Answer("\n".join(lines), document)
+    return Answer("\n".join(lines), document, (own,))
+
+
+def _clean(call: Call, one: WorkspaceSummary) -> WorkspaceSummary:
+    name = call.text(one.name, "workspaces") if one.name else one.name
+    return msgspec.structs.replace(one, name=name, path=call.text(one.path, "workspaces"))
 
 
 def title_line(summary: SessionSummary) -> str:
@@ -144,6 +148,6 @@ def title_line(summary: SessionSummary) -> str:
         one_line(summary.title or summary.first_message_preview or "untitled", _WIDTH),
         one_line(summary.workspace_name or "", 60),
         (iso(summary.updated_at) or "")[:10],
-        f"{summary.message_count:,} messages",
+        counted(summary.message_count, "message"),
     ]
     return " · ".join(fact for fact in facts if fact)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.index.fields import words_of
-from backscroll.index.folding import fold_accents
+from backscroll.index.folding import fold_accents, fold_encoded
 from backscroll.index.words import analyse
 
 # Where there are letters with accents, and much else; the rest is Asian scripts, symbols and nothing.
@@ -38,9 +38,14 @@ def test_what_the_engine_would_make_several_words_of_is_left_alone() -> None:
 def test_every_text_that_folding_changes_is_known_to_have_accents() -> None:
     for code in LETTERS:
         found = analyse(f"word {chr(code)} word")
-        assert found.is_accented or fold_accents(found.words) == found.words, hex(code)
+        assert found.is_accented or fold_encoded(found.words) == found.words, hex(code)
 
 
 @given(st.text())
 def test_folding_twice_changes_nothing_more(text: str) -> None:
     assert fold_accents(fold_accents(text)) == fold_accents(text)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_text_and_its_bytes_fold_alike(text: str) -> None:
+    assert fold_encoded(text.encode()) == fold_accents(text).encode()

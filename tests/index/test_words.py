@@ -36,22 +36,24 @@ def test_a_part_is_told_once() -> None:
 
 def test_chinese_japanese_and_korean_are_cut_out_and_paired() -> None:
     found = analyse("使用redis缓存。テスト")
-    assert (found.words, found.pairs) == (" redis 。 ", "使用 用 缓存 存 テス スト ト")
+    assert (found.words.decode(), found.pairs) == (" redis 。 ", "使用 用 缓存 存 テス スト ト")
 
 
 def test_a_text_of_plain_words_is_left_alone() -> None:
-    text = "nothing — to «see» here"
+    text = "nothing — to «see» here".encode()
     assert analyse(text).words is text
 
 
 def test_accents_are_joined_to_their_letters() -> None:
     found = analyse("re\u0301sume\u0301")
-    assert found.words == "résumé"
+    assert found.words.decode() == "résumé"
     assert found.is_odd
 
 
 def test_half_characters_do_no_harm() -> None:
-    assert analyse("left \ud800 right").words == "left ? right"
+    found = analyse("left \ud800 right")
+    assert found.words == b"left ? right"
+    assert found.is_odd
 
 
 @pytest.mark.parametrize(("length", "is_odd"), [(150, False), (256, True), (5000, True)])
@@ -71,7 +73,12 @@ def test_every_character_of_a_run_begins_a_pair(run: str) -> None:
 @given(st.text())
 def test_any_text_can_be_analysed(text: str) -> None:
     found = analyse(text)
-    "".join((found.words, found.parts, found.pairs)).encode()
+    "".join((found.words.decode(), found.parts, found.pairs)).encode()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_text_and_its_bytes_are_analysed_alike(text: str) -> None:
+    assert analyse(text.encode()) == analyse(text)
 
 
 @given(st.from_regex(r"[A-Za-z0-9é]{1,64}", fullmatch=True))

@@ -12,7 +12,7 @@ class Spoken(Struct, frozen=True, kw_only=True, gc=False):
     role: str
     kind: str | None = None
     at: int | None = None  # milliseconds since 1970
-    text: str  # everything searchable: words, or a tool's name, arguments and result
+    text: str | bytes  # everything searchable: words, or a tool's name, arguments and result; as UTF-8 or not
     tool: str | None = None
     model: str | None = None
     branch: str | None = None

@@ -8,15 +8,17 @@ is written, without looking at the text again.
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec import UNSET, Raw, UnsetType
 
 from backscroll.index.document import Spoken, Whose
 from backscroll.index.fields import tag, word_analyser
-from backscroll.index.folding import fold_accents
+from backscroll.index.folding import fold_accents, fold_encoded
 from backscroll.index.words import Analysed, analyse
 
 __all__ = ["Entry", "entry", "whole"]
 
 _SAID = ("user", "assistant", "note")
+_BETWEEN = bytes(0x20 if byte < 0x20 or byte in b'"\\' else byte for byte in range(256))
 _TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
 
 
@@ -31,8 +33,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
     position: int
     at: int | None = None
-    said: str = ""
-    done: str = ""
+    said: Raw | UnsetType = UNSET
+    done: Raw | UnsetType = UNSET
     parts: str = ""
     pairs: str = ""
     files: list[str] = []
@@ -44,23 +46,19 @@ _encode = msgspec.json.Encoder().encode
 
 def entry(message: Spoken) -> Entry:
     """Do all the work that a message needs."""
-    text = message.text
-    more = [path for path in message.paths if path not in text]
-    if more:
-        text = "\n".join([text, *more])
-    found = analyse(text)
+    found = analyse(_with_paths(message))
     fields = _Fields(
         message.position,
         message.at,
         parts=fold_accents(found.parts),
         pairs=found.pairs,
-        files=[_cuttable(analyse(path)) for path in message.paths],
+        files=[_cuttable(analyse(path)).decode() for path in message.paths],
         tags=" ".join(_tags(message, is_odd=found.is_odd)),
     )
     if message.role in _SAID and message.kind in _TALK:
-        fields.said = _cuttable(found)
+        fields.said = _quoted(_cuttable(found))
     else:
-        fields.done = _cuttable(found)
+        fields.done = _quoted(_cuttable(found))
     return Entry(message.position, message.branch is not None, _opened(fields))
 
 
@@ -93,10 +91,10 @@ def _tail(tags: list[str]) -> bytes:
 def _titled(told: bytes, title: str) -> bytes:
     fields = msgspec.json.decode(b'{%b"}' % told, type=_Fields)
     found = analyse(title)
-    if fields.said:
-        fields.said = f"{fields.said}\n{_cuttable(found)}"
+    if fields.done is UNSET:
+        fields.said = _longer(fields.said, found)
     else:
-        fields.done = f"{fields.done}\n{_cuttable(found)}"
+        fields.done = _longer(fields.done, found)
     fields.parts = " ".join(sorted({*fields.parts.split(), *fold_accents(found.parts).split()}))
     fields.pairs = f"{fields.pairs} {found.pairs}".strip()
     if found.is_odd:
@@ -104,10 +102,29 @@ def _titled(told: bytes, title: str) -> bytes:
     return _opened(fields)
 
 
-def _cuttable(text: Analysed) -> str:
+def _with_paths(message: Spoken) -> str | bytes:
+    """What a message is found by: its text, and those paths that the text does not name."""
+    text, paths = message.text, message.paths
+    if isinstance(text, str):
+        return "\n".join([text, *(path for path in paths if path not in text)])
+    found = [path.encode("utf-8", "replace") for path in paths]
+    return b"\n".join([text, *(path for path in found if path not in text)])
+
+
+def _cuttable(text: Analysed) -> bytes:
     """A text that the engine can cut into words without looking at them: no accents, no overlong words."""
-    words = fold_accents(text.words) if text.is_accented else text.words
-    return " ".join(word_analyser().analyze(words)) if text.has_long_run else words
+    words = fold_encoded(text.words) if text.is_accented else text.words
+    return " ".join(word_analyser().analyze(words.decode())).encode() if text.has_long_run else words
+
+
+def _quoted(words: bytes) -> Raw:
+    """Words as JSON. Whatever would have to be escaped only lies between words."""
+    return Raw(b'"%b"' % words.translate(_BETWEEN))
+
+
+def _longer(quoted: Raw | UnsetType, more: Analysed) -> Raw:
+    before = bytes(quoted)[1:-1] if isinstance(quoted, Raw) else b""
+    return _quoted(b"%b %b" % (before, _cuttable(more)))
 
 
 def _tags(message: Spoken, *, is_odd: bool) -> Iterator[str]:

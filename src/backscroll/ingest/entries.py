@@ -36,6 +36,21 @@ def searchable(message: Message) -> str:
     return "\n".join(part for part in (tool.name, asked, message.content, tool.result) if part)
 
 
+def _encoded(message: Message) -> str | bytes:
+    """The same as UTF-8, which the strings of a message that was packed have at hand; else as it is."""
+    tool = message.tool
+    try:
+        if tool is None:
+            return message.content.encode()
+        parts = [tool.name.encode()]
+        for name, value in tool.params.items():
+            parts += (name.encode(), value.encode() if isinstance(value, str) else _to_json(value))
+        parts += (message.content.encode(), (tool.result or "").encode())
+        return b"\n".join(parts)
+    except UnicodeEncodeError:
+        return searchable(message)
+
+
 def _spelled(value: object) -> str:
     return value if isinstance(value, str) else _to_json(value).decode()
 
@@ -48,7 +63,7 @@ def spoken(position: int, message: Message) -> Spoken:
         role=message.role,
         kind=message.kind,
         at=int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None,
-        text=searchable(message),
+        text=_encoded(message),
         tool=tool.name if tool else None,
         model=message.model,
         branch=message.git_branch,

@@ -1,0 +1,33 @@
+"""What a message becomes before the engine sees it."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.index.document import Spoken, Whose
+from backscroll.index.entry import entry, whole
+from backscroll.index.fields import words_of
+
+WHOSE = Whose(session=7, source="claude-code", title='Say "hi" \\ twice', workspace_hash="0" * 32)
+
+
+def test_what_would_be_escaped_only_lies_between_words() -> None:
+    said = Spoken(position=0, role="user", text='a "quoted"\tword\n\\ and\x00more')
+    (document,) = whole(WHOSE, [entry(said)], with_title=False)
+    assert msgspec.json.decode(document)["said"] == "a  quoted  word   and more"
+
+
+def test_a_title_is_found_with_the_first_message() -> None:
+    spoken = [Spoken(position=place, role="user", text=f"word{place}") for place in range(2)]
+    first, second = map(msgspec.json.decode, whole(WHOSE, map(entry, spoken)))
+    assert words_of(first["said"]) == ["word0", "say", "hi", "twice"]
+    assert words_of(second["said"]) == ["word1"]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_no_word_of_any_text_is_lost_on_the_way(text: str) -> None:
+    done = Spoken(position=0, role="tool", text=text.encode())
+    (document,) = whole(WHOSE, [entry(done)], with_title=False)
+    fields = msgspec.json.decode(document)
+    if not fields.get("pairs"):
+        assert words_of(fields["done"]) == words_of(text)

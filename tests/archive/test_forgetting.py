@@ -170,6 +170,9 @@ def test_prompts_of_a_forgotten_session_are_left_out_of_the_log(place: Place) ->
         history.sync()
         assert _ids(history) == {TWO}
         assert history.get_session(TWO).messages[0].content == "typed hello"
+        write_prompts(place.claude, [Prompt("typed later", AT, "/home/zoe/a", TWO)])
+        assert history.sync().grew == 1
+        assert [m.content for m in history.get_session(TWO).messages][-1] == "typed later"
     assert place.files_with(SECRET.encode()) == []
 
 

@@ -15,14 +15,15 @@ __all__ = ["settle_former"]
 _STAND_INS = ("missing", "recovered")  # for a message that was not yet, or no longer, where it belongs
 
 
-def settle_former(db: sqlite3.Connection, unit: int) -> int:
-    """After a unit was told anew: of what it told before, keep only what it no longer tells.
+def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> int:
+    """After a unit was told anew, or more of it: of what it told before, keep only what it no longer tells.
 
     A session of which it tells nothing any more stays as if the unit had vanished. Returns how many messages
     vanished from it and were kept.
     """
     kept = 0
-    _keep_unchanged(db, unit)
+    if not is_appended:
+        _keep_unchanged(db, unit)
     former = db.execute(
         "select number, platform, id, parent_id, store from account where unit = ? and is_former", [unit]
     ).fetchall()

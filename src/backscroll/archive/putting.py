@@ -64,7 +64,7 @@ def put(
                 raise _UnreadError
             if writer.was_forgotten and forgetting.forget_rest(db, number, unit.kind):
                 return True
-            if not is_new and settle_former(db, number) and not is_appended:
+            if not is_new and settle_former(db, number, is_appended=is_appended) and not is_appended:
                 event = fates.LOST
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize

@@ -28,6 +28,8 @@ def keep(
         "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
     ).fetchall()
     kept = sum(size for size, _ in segments)
+    if is_appended and not segments and _was_begun(db, unit):
+        return  # what was read of it before was not to be kept
     with path.open("rb") as file:
         if is_appended and segments:
             # The last line may have been torn when it was kept, and be another one now.
@@ -50,6 +52,11 @@ def keep(
             )
             kept += len(data)
             line += data.count(b"\n")
+
+
+def _was_begun(db: sqlite3.Connection, unit: int) -> bool:
+    row = db.execute("select mark_offset > 0 from unit where number = ?", [unit]).fetchone()
+    return bool(row[0])
 
 
 def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:

@@ -1,9 +1,8 @@
 """One unit's stream on its way into the archive.
 
-Messages are kept in pieces of a few hundred, so that neither writing nor reading
-ever needs a whole session. A tool call stays in hand until it is answered, as
-long as that does not take too long; what is said of an earlier message later on
-is kept as an amendment of it.
+Messages are kept in pieces of a few hundred, so that neither writing nor reading ever needs a whole session.
+A tool call stays in hand until it is answered, as long as that does not take too long; what is said of an
+earlier message later on is kept as an amendment of it.
 """
 
 import sqlite3
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from backscroll.archive.barrier import Barrier
 from backscroll.archive.bases import messages_in
 from backscroll.archive.bodies import compress, encoded, milliseconds, number_of, pack, record_number, unpack
+from backscroll.archive.closings import packed_closing
 from backscroll.archive.listening import Listener
 from backscroll.archive.responses import Spending
 from backscroll.archive.told import Told
@@ -174,7 +174,7 @@ class _Account:
         if writer.is_appended:
             known = self.db.execute(
                 "select number, messages, preview from account"
-                " where unit = ? and id = ? and parent_id is ? and not is_former",
+                " where +unit = ? and id = ? and parent_id is ? and not is_former",
                 [writer.unit, opening.id, opening.parent_id],
             ).fetchone()
             if known is not None:
@@ -372,7 +372,7 @@ class _Account:
             self.db.executemany("insert or ignore into child values (?, ?)", children)
         self.db.execute(
             "update account set closing = ?, messages = ?, preview = ?, is_settled = 0 where number = ?",
-            [compress(msgspec.msgpack.encode(closing)), self.count, self.preview, self.number],
+            [packed_closing(self.db, self.number, closing), self.count, self.preview, self.number],
         )
 
     def _mark_abandoned(self, closing: Closing) -> None:

@@ -21,6 +21,7 @@ from backscroll.model.row import Row
 from backscroll.model.search import SearchMatch, SearchResult
 from backscroll.model.stream import (
     STORES,
+    Addition,
     Agent,
     Answer,
     Closing,
@@ -44,6 +45,7 @@ from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised,
 __all__ = [
     "STORES",
     "UNKNOWN_WORKSPACE",
+    "Addition",
     "Agent",
     "Answer",
     "Attachment",

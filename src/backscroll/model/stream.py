@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from backscroll.model.message import (
     Attachment,
@@ -29,6 +30,7 @@ from backscroll.model.workspace import Workspace
 
 __all__ = [
     "STORES",
+    "Addition",
     "Agent",
     "Answer",
     "Closing",
@@ -212,6 +214,24 @@ class Closing(Struct, frozen=True, kw_only=True):
     abandoned: tuple[str, ...] = ()  # ids of messages off the branch that the tool shows
     tracked_files: tuple[TrackedFile, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Addition(Closing, frozen=True, kw_only=True):
+    """What is known of a session from its unit's end alone; what was told of it before stands."""
+
+    def added_to(self, before: Closing) -> Closing:
+        """What is known of it altogether."""
+        return replace(
+            before,
+            workspace=before.workspace or self.workspace,
+            created_at=min(_known(before.created_at, self.created_at), default=None),
+            created_at_source=before.created_at_source or self.created_at_source,
+            updated_at=max(_known(before.updated_at, self.updated_at), default=None),
+        )
+
+
+def _known(*moments: datetime | None) -> list[datetime]:
+    return [moment for moment in moments if moment is not None]
 
 
 class Problem(Struct, frozen=True):

@@ -3,11 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from backscroll.model import Addition, Closing, Message, Opening, Tally, Unit, Workspace
+from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Prompt
 from backscroll.testing.claude_code.stores import write_prompts
 from tests.sources.claude_code.reading import tell
 
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)
+ONE = "5e551011-0000-4000-8000-0000000000aa"
+TWO = "5e551011-0000-4000-8000-0000000000bb"
 
 
 def test_prompts_of_a_session_become_a_lossy_session(tmp_path: Path) -> None:
@@ -53,3 +60,48 @@ def test_a_broken_line_loses_only_itself(tmp_path: Path) -> None:
     told = tell(path, "prompts")
     assert [m.content for m in told.readings[0].messages] == ["a", "b"]
     assert (told.tally.records, told.tally.understood, told.tally.problems) == (3, 2, 1)
+
+
+def _mixed() -> list[Prompt]:
+    """Prompts of two sessions and of none, some at one moment, one before the last."""
+    return [
+        Prompt("first", START, "/p", ONE),
+        Prompt("at the same time", START, "/p", ONE),
+        Prompt("elsewhere", START, "/p", TWO),
+        Prompt("without a session", START, "/q", None),
+        Prompt("shortly after", START + timedelta(minutes=30), "/q", None),
+        Prompt("the same again", START + timedelta(minutes=30), "/q", None),
+        Prompt("later", START + timedelta(minutes=50), "/p", ONE),
+        Prompt("with the clock put back", START, "/p", ONE),
+        Prompt("at a later sitting", START + timedelta(hours=5), "/q", None),
+    ]
+
+
+@pytest.mark.parametrize("lines", range(10))
+def test_a_log_that_grew_is_read_from_where_it_ended(tmp_path: Path, lines: int) -> None:
+    whole = tell(write_prompts(tmp_path / "whole", _mixed()), "prompts")
+    path = write_prompts(tmp_path / "parts", _mixed())
+    data = path.read_bytes()
+    cut = len(b"".join(data.splitlines(keepends=True)[:lines])) + 7 * (lines < len(_mixed()))
+    unit = Unit("claude-code", "", str(path), kind="prompts")
+    path.write_bytes(data[:cut])
+    first = list(ClaudeCode().read(unit))
+    path.write_bytes(data)
+    assert isinstance(first[-1], Tally)
+    second = list(ClaudeCode().read(unit, first[-1].mark))
+    messages = [item for item in (*first, *second) if isinstance(item, Message)]
+    told = sorted((m.id, m.content) for m in messages)
+    assert told == sorted((m.id, m.content) for one in whole.readings for m in one.messages)
+    assert len(told) == len(_mixed())
+    openings = {item.id for item in (*first, *second) if isinstance(item, Opening)}
+    assert openings == {one.opening.id for one in whole.readings}
+
+
+def test_what_was_known_of_a_session_stands_when_it_goes_on() -> None:
+    before = Closing(
+        workspace=Workspace("/p"), created_at=START, updated_at=START, completeness="lossy", reasons=("why",)
+    )
+    later = START + timedelta(days=1)
+    added = Addition(workspace=Workspace("/q"), created_at=later, updated_at=later).added_to(before)
+    assert added == replace(before, updated_at=later)
+    assert type(added) is Closing

@@ -5,7 +5,7 @@ of it: the user's own words. They are told as a session that is known to be
 lossy; whoever also has the transcript prefers that.
 """
 
-from collections import Counter
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from backscroll.model import (
+    Addition,
     Attachment,
     Closing,
     Item,
+    Mark,
     Message,
     Opening,
     Origin,
@@ -34,6 +35,7 @@ from backscroll.sources.claude_code.lines import text
 __all__ = ["read"]
 
 _PAUSE = timedelta(hours=1)  # prompts of an unnamed session further apart belong to two
+_MOST = 512  # sessions of which it is remembered when the last prompt was typed
 
 
 class Prompt(msgspec.Struct, rename="camel"):
@@ -44,31 +46,100 @@ class Prompt(msgspec.Struct, rename="camel"):
     session_id: Any = None
 
 
+class _Place(msgspec.Struct, gc=False):
+    """Where a prompt lies, and what it is called; its words stay in the file."""
+
+    id: str
+    line: int
+    offset: int
+    size: int
+    number: int  # which of the line's objects
+
+
 class _Group(msgspec.Struct):
-    """Where the prompts of one session lie; their words stay in the file."""
+    """The prompts of one session."""
 
     id: str
     project: str | None
-    lines: list[tuple[int, int, int, int]]  # number, offset, size, which of the line's objects
-    last_at: float = 0.0
+    places: list[_Place]
+
+
+class _Sitting(msgspec.Struct, array_like=True):
+    """Prompts of one project that have no session's id and follow each other closely."""
+
+    id: str
+    last_at: float  # seconds
+
+
+class _Remembered(msgspec.Struct, array_like=True):
+    """What a later reading needs of an earlier one. Projects and sessions are known by a digest only, so that
+    nothing is left here of a session that is forgotten."""
+
+    sittings: dict[bytes, _Sitting] = msgspec.field(default_factory=dict)
+    latest: dict[bytes, tuple[int, int]] = msgspec.field(default_factory=dict)  # milliseconds, how often
+    timeless: dict[bytes, int] = msgspec.field(default_factory=dict)  # how often, of those without a time
+
+    def sitting(self, project: str | None, at: datetime | None) -> str:
+        """The id of the sitting that a prompt belongs to."""
+        key = _digest(normalised(project) if project else "")
+        seconds = at.timestamp() if at is not None else 0.0
+        sitting = self.sittings.get(key)
+        if sitting is None or seconds - sitting.last_at > _PAUSE.total_seconds():
+            own = f"{int(seconds * 1000)}" if at is not None else f"0-{len(self.sittings)}"
+            sitting = self.sittings[key] = _Sitting(f"prompts-{own}", seconds)
+        sitting.last_at = max(sitting.last_at, seconds)
+        return sitting.id
+
+    def name(self, session: str, words: str, at: datetime | None) -> str:
+        """What a prompt is called within its session.
+
+        The log is pruned from its beginning: neither the number of a line nor its place in a session stays.
+        """
+        key, own = _digest(session), _digest(words, size=6).hex()
+        if at is None:
+            both = _digest(f"{session} {own}")
+            count = self.timeless[both] = self.timeless.get(both, 0) + 1
+            return _counted(f"prompt-{own}", count)
+        moment = int(at.timestamp() * 1000)
+        latest, count = self.latest.pop(key, (-1, 0))
+        if moment < latest:  # the clock was put back
+            self.latest[key] = (latest, count)
+            return f"prompt-{moment}-{own}"
+        count = count + 1 if moment == latest else 1
+        self.latest[key] = (moment, count)
+        if len(self.latest) > _MOST:
+            del self.latest[next(iter(self.latest))]
+        return _counted(f"prompt-{moment}", count)
+
+
+def _digest(words: str, *, size: int = 8) -> bytes:
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def _counted(name: str, count: int) -> str:
+    return name if count == 1 else f"{name}-{count}"
 
 
 _decoder = msgspec.json.Decoder(Prompt)
 
 
-def read(unit: Unit) -> Iterator[Item]:
+def read(unit: Unit, since: Mark | None = None) -> Iterator[Item]:
     """A session for every id that prompts were typed in, and one per sitting where no id was kept."""
     path = Path(unit.path)
     tally = Tally()
+    kept = msgspec.msgpack.decode(since.state, type=_Remembered) if since is not None else _Remembered()
+    offset, number = (since.offset, since.line) if since is not None else (0, 0)
     groups: dict[str, _Group] = {}
-    sittings: dict[str, _Group] = {}
-    for line in jsonl.lines(path, _decoder):
+    end = unit.size or sys.maxsize
+    for line in jsonl.lines(path, _decoder, offset=offset, line=number, end=end):
+        if line.is_settled:
+            offset, number = line.offset + line.size, line.number
         if line.is_blank:
             continue
-        prompts = [(at, prompt) for at, prompt in enumerate(line.values) if text(prompt.display) is not None]
-        for at, prompt in prompts:
-            group = _group_of(prompt, groups, sittings)
-            group.lines.append((line.number, line.offset, line.size, at))
+        prompts = [(at, one) for at, one in enumerate(line.values) if text(one.display) is not None]
+        for at, prompt in prompts if line.is_settled else ():
+            group, id_ = _group_of(prompt, groups, kept)
+            group.places.append(_Place(id_, line.number, line.offset, line.size, at))
         if line.fault is not None:
             yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
             tally.count("prompt", "problems")
@@ -77,53 +148,38 @@ def read(unit: Unit) -> Iterator[Item]:
     with path.open("rb") as file:
         for group in groups.values():
             yield Opening(source=unit.source, id=group.id, store="prompts")
-            messages: list[datetime] = []
-            same: Counter[str] = Counter()
-            for number, offset, size, at in group.lines:
-                file.seek(offset)
-                found = jsonl.salvage(file.read(size), _decoder).values
-                if at >= len(found):
+            moments: list[datetime] = []
+            for place in group.places:
+                file.seek(place.offset)
+                found = jsonl.salvage(file.read(place.size), _decoder).values
+                if place.number >= len(found):
                     continue  # the file changed while it was read
-                message = _message(unit, found[at], number)
-                same[message.id] += 1
-                if same[message.id] > 1:
-                    message = replace(message, id=f"{message.id}-{same[message.id]}")
+                message = _message(unit, found[place.number], place)
                 if message.timestamp is not None:
-                    messages.append(message.timestamp)
+                    moments.append(message.timestamp)
                 yield message
-            yield _closing(group, messages)
+            yield _closing(group, moments, is_whole=since is None)
+    tally.mark = Mark(offset, number, msgspec.msgpack.encode(kept))
     yield tally
 
 
-def _group_of(prompt: Prompt, groups: dict[str, _Group], sittings: dict[str, _Group]) -> _Group:
-    project = text(prompt.project)
-    session_id = text(prompt.session_id)
-    if session_id is not None:
-        return groups.setdefault(session_id, _Group(session_id, project, []))
-    at = times.from_value(prompt.timestamp)
-    seconds = at.timestamp() if at is not None else 0.0
-    key = normalised(project) if project else ""
-    sitting = sittings.get(key)
-    if sitting is None or seconds - sitting.last_at > _PAUSE.total_seconds():
-        id_ = (
-            f"prompts-{int(seconds * 1000)}-{len(groups)}" if at is None else f"prompts-{int(seconds * 1000)}"
-        )
-        sitting = groups.setdefault(f"{id_} {key}", _Group(id_, project, []))
-        sittings[key] = sitting
-    sitting.last_at = max(sitting.last_at, seconds)
-    return sitting
+def _group_of(prompt: Prompt, groups: dict[str, _Group], kept: _Remembered) -> tuple[_Group, str]:
+    """The session that a prompt belongs to, and what the prompt is called there."""
+    project, at = text(prompt.project), times.from_value(prompt.timestamp)
+    id_ = text(prompt.session_id)
+    if id_ is None:
+        id_ = kept.sitting(project, at)
+    group = groups.setdefault(id_, _Group(id_, project, []))
+    return group, kept.name(id_, text(prompt.display) or "", at)
 
 
-def _message(unit: Unit, prompt: Prompt, number: int) -> Message:
+def _message(unit: Unit, prompt: Prompt, place: _Place) -> Message:
     at = times.from_value(prompt.timestamp)
-    words = text(prompt.display) or ""
-    # The log is pruned from its beginning: neither a line's number nor its place in a session stays the same.
-    own = int(at.timestamp() * 1000) if at is not None else blake2b(words.encode(), digest_size=6).hexdigest()
     return Message(
-        id=f"prompt-{own}",
+        id=place.id,
         role="user",
-        content=_with_pasted(words, prompt.pasted_contents),
-        origin=Origin(unit.path, f"line {number}"),
+        content=_with_pasted(text(prompt.display) or "", prompt.pasted_contents),
+        origin=Origin(unit.path, f"line {place.line}"),
         timestamp=at,
         timestamp_source="stored" if at is not None else None,
         attachments=tuple(_attachments(prompt.pasted_contents)),
@@ -157,9 +213,10 @@ def _attachments(pasted: Any) -> Iterator[Attachment]:
             )
 
 
-def _closing(group: _Group, moments: list[datetime]) -> Closing:
+def _closing(group: _Group, moments: list[datetime], *, is_whole: bool) -> Closing:
     workspace = Workspace(group.project, evidence="history.jsonl") if group.project else None
-    return Closing(
+    kind = Closing if is_whole else Addition
+    return kind(
         workspace=workspace,
         created_at=min(moments, default=None),
         created_at_source="stored" if moments else None,

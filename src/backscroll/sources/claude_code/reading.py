@@ -19,13 +19,13 @@ _generic = msgspec.json.Decoder(dict[str, Any])
 
 
 def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
-    """A transcript from its mark on; the other files anew each time."""
+    """A transcript and the log of prompts from their marks on; the other files anew each time."""
     try:
         match unit.kind:
             case "session" | "agent":
                 yield from Transcript(unit, since).items()
             case "prompts":
-                yield from prompts.read(unit)
+                yield from prompts.read(unit, since)
             case _:
                 yield from _count(unit)
     except OSError as error:

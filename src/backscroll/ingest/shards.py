@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from backscroll.archive import Archive, Barrier
-from backscroll.ingest.allocation import give_back_freed_memory
+from backscroll.ingest.allocation import MUCH, give_back_freed_memory
 from backscroll.model import Unit
 from backscroll.sources import named
 
@@ -91,15 +91,17 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
         Scratch() as folder,
         ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_serve) as pool,
     ):
+        empty = folder / "empty.db"
         waiting = list(enumerate(work))[::-1]
         running: set[Future[Shard]] = set()
         try:
+            Archive(empty, is_shard=True).close()
             while waiting or running:
                 # Enough to go on with while the one who takes them in is busy with something else.
                 while waiting and len(running) <= 2 * cores:
                     number, batch = waiting.pop()
                     with _undisturbed():
-                        running.add(pool.submit(_read, batch, barrier, folder / f"{number}.db"))
+                        running.add(pool.submit(_read, batch, barrier, empty, folder / f"{number}.db"))
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()
                 running.remove(future)
@@ -134,7 +136,7 @@ def _serve() -> None:
     from multiprocessing import parent_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    give_back_freed_memory()
+    give_back_freed_memory(MUCH)
     parent = parent_process()
     assert parent is not None
 
@@ -145,10 +147,13 @@ def _serve() -> None:
     Thread(target=follow, daemon=True).start()
 
 
-def _read(batch: Batch, barrier: Barrier, path: Path) -> Shard:
-    """In a process of its own: read a batch into a new archive."""
+def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
+    """In a process of its own: read a batch into a new archive, a copy of an empty one."""
+    import shutil
+
     from backscroll.ingest.entries import Recorder
 
+    shutil.copyfile(empty, path)
     archive = Archive(path, barrier=barrier, is_shard=True)
     recorder = Recorder(path.with_suffix(".entries"))
     source = named(batch.source)

@@ -22,6 +22,7 @@ __all__ = ["Beside", "Damaged", "Shelf", "Value", "Warehouse", "Whole"]
 T = TypeVar("T")
 
 BUDGET = 32 * 1024 * 1024  # bytes of values held at a time
+_HELD = 24 * 1024 * 1024  # bytes of values that stay in hand, to be kept after they were told
 _GUESS = 16 * 1024  # bytes of a bubble, before any was seen
 _MOST_AT_ONCE = 2000  # rows asked for together
 _ENOUGH = 16  # values that tell how large the others are
@@ -33,11 +34,6 @@ _BY_ROWID = """
 _BY_KEY = """
     select key, value, typeof(value) = 'text' from cursorDiskKV
     where key in (select value from json_each(?))
-"""
-
-_VALUES = """
-    select rowid, value from cursorDiskKV
-    where rowid in (select value from json_each(?)) order by rowid
 """
 
 
@@ -114,6 +110,8 @@ class Warehouse:
         self._last = -2
         self._ahead = 1
         self._ready: dict[str, Shelf] = {}
+        self._held: dict[int, Whole] = {}
+        self._room = _HELD
         self._average = float(_GUESS)
         self._shadow: Connection | None = None
 
@@ -143,7 +141,7 @@ class Warehouse:
         self._order = order
         self._place = {name: place for place, (name, _) in enumerate(order)}
         self._last, self._ahead = -2, 1
-        self._ready.clear()
+        self._let_go()
 
     def take(self, session: str) -> Shelf:
         """One session's rows. When it follows the one taken last, the next ones are fetched with it."""
@@ -152,7 +150,7 @@ class Warehouse:
         self._last = place
         if session in self._ready:
             return self._ready.pop(session)
-        self._ready.clear()
+        self._let_go()
         self._ahead = self._ahead * 2 if follows else 1
         names = self._together(session, place) if self._ahead > 1 else [session]
         outlines = self._outline(names)
@@ -164,6 +162,11 @@ class Warehouse:
             mine = {rowid: values[rowid] for rowid in outline.bubbles.values() if rowid in values}
             self._ready[name] = Shelf(self, name, outline, mine)
         return self._ready.pop(session)
+
+    def _let_go(self) -> None:
+        self._ready.clear()
+        self._held.clear()
+        self._room = _HELD
 
     def empty(self, session: str) -> Shelf:
         """The shelf of a session without rows."""
@@ -190,9 +193,13 @@ class Warehouse:
             return {}
         listed = msgspec.json.encode(sorted(rowids)).decode()
         limit = 2 * BUDGET if len(rowids) > 1 else None
+        work = partial(_whole, query=_BY_ROWID, wanted=listed, limit=limit)
         found: dict[int, Value] = {}
         try:
-            found.update(self._database.read(lambda connection: _values(connection, listed, limit)))
+            for rowid, whole in self._database.read(work)[0]:
+                found[rowid] = whole.data
+                if whole.data is not None and (room := self._room - len(whole.data)) >= 0:
+                    self._held[rowid], self._room = whole, room
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
@@ -206,13 +213,14 @@ class Warehouse:
         return found
 
     def _value(self, rowid: int) -> Value:
+        work = partial(_whole, query=_BY_ROWID, wanted=f"[{rowid}]", limit=None)
         try:
-            rows = self._database.read(lambda connection: _values(connection, f"[{rowid}]", None))
+            rows, _ = self._database.read(work)
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError as error:
             return Damaged(str(error))
-        return rows[0][1] if rows else None
+        return rows[0][1].data if rows else None
 
     def value_at(self, key: str) -> Value:
         """The value under a key; None when there is none or it was emptied."""
@@ -245,8 +253,17 @@ class Warehouse:
             return {name: value for name, value in single.items() if value and isinstance(value, bytes)}
 
     def whole_rows(self, rowids: Iterable[int], limit: int) -> Iterator[tuple[int, Whole]]:
-        """Rows that are there and can be read, in row order, about ``limit`` bytes of them at a time."""
-        left = sorted(rowids)
+        """Rows that are there and can be read, about ``limit`` bytes of them at a time.
+
+        Those that are in hand, because they were just told, come first, then the others in row order.
+        """
+        held, self._held = self._held, {}
+        left = []
+        for rowid in sorted(rowids):
+            if (whole := held.pop(rowid, None)) is not None:
+                yield rowid, whole
+            else:
+                left.append(rowid)
         while left:
             some = left[:_MOST_AT_ONCE]
             listed = msgspec.json.encode(some).decode()
@@ -324,19 +341,6 @@ def _outline(connection: Connection, name: str) -> _Outline:
     return _Outline(
         keys.rowid_of(connection, f"composerData:{name}"), found, keys.count_owned(connection, name)
     )
-
-
-def _values(connection: Connection, rowids: str, limit: int | None) -> list[tuple[int, bytes | None]]:
-    """Values in row order, up to the one that makes them larger than the limit."""
-    found: list[tuple[int, bytes | None]] = []
-    size = 0
-    for rowid, value in connection.execute(_VALUES, [rowids]):
-        data = value if type(value) is bytes else as_bytes(value)
-        found.append((rowid, data))
-        size += len(data) if data else 0
-        if limit is not None and size > limit:
-            break
-    return found
 
 
 def _whole(

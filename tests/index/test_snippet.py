@@ -107,6 +107,11 @@ def test_folding_moves_no_character(text: str) -> None:
     assert len(fold(text)) == len(text)
 
 
+@given(st.text() | st.text("aA ÄäßΣσİ—→Øé日", max_size=40))
+def test_each_character_folds_as_it_does_alone(text: str) -> None:
+    assert fold(text) == "".join(map(fold, text))
+
+
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(0, 3)))
 
 

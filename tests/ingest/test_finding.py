@@ -82,3 +82,25 @@ def test_a_session_keeps_its_place_in_the_list(history: History) -> None:
     found = history.search_sessions("flaky").data
     assert len(found) == 3
     assert {match.session_ref: match.session_index for match in found} == listed
+
+
+def test_what_another_process_adds_is_found_and_told_as_it_stands(tmp_path: Path) -> None:
+    roots = [NamedRoot("claude-code", tmp_path / "claude")]
+    growing = Transcript("a0000000-0000-4000-8000-000000000000", seed=1).user("a lantern")
+    growing.write(tmp_path / "claude")
+    with (
+        History(roots=roots, home=tmp_path / "home") as one,
+        History(roots=roots, home=tmp_path / "home") as other,
+    ):
+        other.sync()
+        assert [match.match for match in one.search_sessions("lantern").data] == ["a lantern"]
+        growing.assistant("a second lantern").write(tmp_path / "claude")
+        newer = Transcript("b0000000-0000-4000-8000-000000000000", seed=2).user("a beacon")
+        newer.write(tmp_path / "claude")
+        other.sync()
+        found = one.search_sessions("lantern", by="message").data
+        assert {match.match for match in found} == {"a lantern", "a second lantern"}
+        listed = {session.ref: session.index for session in one.list_sessions().data}
+        assert {match.session_index for match in found} == {listed[found[0].session_ref]}
+        beacon = one.search_sessions("beacon").data[0]
+        assert beacon.session_index == listed[beacon.session_ref] != found[0].session_index

@@ -17,6 +17,8 @@ __all__ = ["Span", "fold", "spans_of"]
 _MOST = 2000  # places of one word in one text that are looked at
 _MARKS = re.compile("[\u0300-\u036f]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
+_ASCII = bytes(range(128))
+_FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = r"[\W_]+"
 # Letters with a stroke through them, which no decomposition takes off.
@@ -47,9 +49,20 @@ def spans_of(text: str, query: Query, *, is_varied: bool = False) -> list[Span]:
 
 def fold(text: str) -> str:
     """Small letters without accents, character by character: every place stays where it is."""
-    if not text.isascii():
-        text = _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text)
+    if text.isascii():
+        return text.lower()
+    folded = {char: fold for char in _beyond_ascii(text) if (fold := _FOLDS[ord(char)]) != char}
+    if len(folded) > _FEW:
+        return _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
+    for char, fold in folded.items():
+        text = text.replace(char, fold)
     return text.lower()
+
+
+def _beyond_ascii(text: str) -> set[str]:
+    """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return set(rest.decode("utf-8", "surrogatepass"))
 
 
 class _Folds(dict[int, str]):

@@ -1,9 +1,11 @@
 """Sessions and their messages, as they are asked for."""
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backscroll.archive import nesting, passages, reading
+from backscroll.archive.at_hand import AtHand
 from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.parts.opened import Opened
@@ -21,6 +23,10 @@ __all__ = ["Telling"]
 
 class Telling(Opened):
     """Sessions and their messages, as they are asked for."""
+
+    @cached_property
+    def _at_hand(self) -> AtHand:
+        return AtHand(self._db)
 
     def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
         """One page of sessions, newest first."""
@@ -63,11 +69,12 @@ class Telling(Opened):
 
     def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in."""
-        return passages.passages(self._db, places)
+        return passages.passages(self._db, self._at_hand, places)
 
     def indexes(self, numbers: Iterable[int]) -> dict[int, int]:
         """The places of sessions in the whole list, from 1, by their numbers."""
-        return passages.indexes(self._db, numbers)
+        every = self._at_hand.indexes()
+        return {number: every[number] for number in numbers if number in every}
 
     def agents_started(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         """The subagents below a session, each with the id of the call that started it, where it is known."""

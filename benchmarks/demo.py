@@ -10,7 +10,7 @@ from typing import Any
 from backscroll.config import NamedRoot
 from backscroll.history import History
 
-__all__ = ["demo_history", "questions", "tasks"]
+__all__ = ["demo_history", "held_out", "questions", "tasks"]
 
 _ASKED = Path(__file__).parent.parent / "tests" / "demo"
 _ROOTS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
@@ -41,6 +41,16 @@ def questions() -> list[dict[str, Any]]:
 def tasks() -> list[dict[str, Any]]:
     """Tasks, in other words than the history's own, with the sessions that help."""
     found: list[dict[str, Any]] = _read("tasks.json")
+    return found
+
+
+def held_out() -> dict[str, list[dict[str, Any]]]:
+    """Further tasks in sets, each written down before it was asked the first time.
+
+    The ranking was made better with the second set beside the tasks; the third had been asked before that,
+    the fourth was asked only afterwards.
+    """
+    found: dict[str, list[dict[str, Any]]] = _read("held-out.json")
     return found
 
 

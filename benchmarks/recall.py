@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.history import History
-from benchmarks.demo import demo_history, questions, tasks
+from benchmarks.demo import demo_history, held_out, questions, tasks
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
 
@@ -32,6 +32,8 @@ def places() -> dict[str, dict[str, int | None]]:
         "questions": {one["question"]: set(one["sessions"]) for one in questions()},
         "tasks": {one["task"]: set(one["sessions"]) for one in tasks()},
     }
+    for name, some in held_out().items():
+        asked[f"tasks of the {name} set"] = {one["task"]: set(one["sessions"]) for one in some}
     with demo_history() as opened, opened() as history:
         return {
             name: {text: _place(history, text, ids) for text, ids in some.items()}

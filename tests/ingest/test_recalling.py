@@ -50,10 +50,10 @@ def test_what_was_said_comes_before_what_a_tool_put_out(history: History) -> Non
         assert session.excerpts[0].role != "tool"
 
 
-def test_the_last_words_of_the_turn_tell_what_came_of_it(history: History) -> None:
+def test_what_was_asked_what_was_said_and_what_came_of_it_are_told(history: History) -> None:
     excerpt = history.recall("why is the harbour clock wrong", token_budget=3000).sessions[0].excerpts[0]
-    assert excerpt.role == "user"
-    assert excerpt.asked is None
+    assert (excerpt.role, excerpt.text) == ("assistant", "It reads the wrong zone.")
+    assert excerpt.asked is not None and excerpt.asked.startswith("why is the harbour clock wrong in")
     assert excerpt.outcome == "Fixed: the harbour clock reads UTC now."
 
 

@@ -31,9 +31,10 @@ is answered with 421, one with an `Origin` that is not the server's own with 403
 
 Every result is there twice: as a compact text for a model, and as a document with the names of the
 [command line's JSON](cli.md), in which a field that is null or empty is left out. Both begin with a notice
-that what follows is quoted. Control characters are removed, and secrets replaced unless the server was
-started with `--no-redact`. All tools only read. A call that is cancelled stops, and long ones report
-progress.
+that what follows is quoted. The text names a mark at which the quotation ends, made from all that is quoted,
+so that nothing in it can end it; what follows the mark is the server's own: how many there are, how to go on.
+Control characters are removed, and secrets replaced unless the server was started with `--no-redact`. All
+tools only read. A call that is cancelled stops, and long ones report progress.
 
 ## Tools
 """
@@ -130,5 +131,6 @@ def test_the_exchange_that_the_guide_shows_is_what_the_tools_answer(asking: Aski
     for call, said in shown:
         asked = json.loads(call)
         told = asking.text(asked["tool"], **asked["arguments"])
-        # The notice and the best session; the order of others changes as they grow older.
+        # The notice and the best session; the order of others changes as they grow older, and so the mark.
+        told, said = (re.sub(r"mark [0-9a-f]{8}", "mark", one) for one in (told, said))
         assert told.split("\n\n")[:2] == said.split("\n\n")[:2]

@@ -1,6 +1,6 @@
 """The archive and the index of one home, opened when they are first needed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -53,6 +53,10 @@ class Opened:
     def settings(self) -> Settings:
         """What the archive's settings file says. Raises `UsageError` when it cannot be understood."""
         return settings(self.archive_path.parent, self._machine)
+
+    def stop_when(self, is_stopped: Callable[[], bool]) -> None:
+        """Have what is asked of the archive end with an `ArchiveError` as soon as this holds."""
+        self._archive.stop_when(is_stopped)
 
     def close(self) -> None:
         """Close the archive, if it was opened."""

@@ -9,6 +9,7 @@ from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
     from backscroll.ingest.recalling import Lead
+    from backscroll.ingest.survey import Progress
     from backscroll.model import SessionSummary
     from backscroll.model.recollection import Recollection
     from backscroll.render.redaction import Redaction
@@ -31,11 +32,13 @@ class Recalling(Sessions):
         workspace: str | None = None,
         token_budget: int = 1500,
         redaction: "Redaction | None" = None,
+        progress: "Progress | None" = None,
     ) -> "Recollection":
         """The sessions most useful for a task, best first, with excerpts within so many tokens by estimate.
 
-        The task is plain words, of any length. With a redaction, secrets are replaced. Raises
-        `WorkspaceNotFoundError` when the workspace is the end of several paths.
+        The task is plain words, of any length. With a redaction, secrets are replaced. ``progress`` is told
+        how many of the words were looked for. Raises `WorkspaceNotFoundError` when the workspace is the end
+        of several paths.
         """
         from backscroll.index import IndexDamagedError
         from backscroll.ingest.recalling import leads
@@ -47,11 +50,11 @@ class Recalling(Sessions):
         if workspace is not None:
             self._archive.workspace_hashes(workspace)  # raises when it is not clear which is meant
         try:
-            found = leads(self._archive, self._index, task, workspace=workspace)
+            found = leads(self._archive, self._index, task, workspace=workspace, progress=progress)
         except IndexDamagedError:
             self._index.rebuild()
             self._update_index()
-            found = leads(self._archive, self._index, task, workspace=workspace)
+            found = leads(self._archive, self._index, task, workspace=workspace, progress=progress)
         return self._recollection(task, found, token_budget, redaction)
 
     def _recollection(

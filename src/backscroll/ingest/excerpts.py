@@ -3,6 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from backscroll.archive import Archive, Passage
 from backscroll.index.query import Query
 from backscroll.index.snippet import snippet
@@ -19,6 +21,7 @@ __all__ = ["recalled"]
 
 _MOST = 2  # excerpts of one session
 _LONGEST = 6000  # characters around a find that are looked at
+_SHORT = 1500  # characters that are shown whole
 _AROUND = 12  # lines
 _LAST = 40  # messages before the next prompt among which the last words are looked for
 _FRAME = 45  # tokens that an excerpt costs beside its words
@@ -32,14 +35,12 @@ def recalled(
 ) -> Recalled:
     """A session's best excerpts within so many tokens; of a session and its subagents as one."""
     excerpts: list[Excerpt] = []
-    turns: set[tuple[str, int]] = set()
     said: set[str] = set()
-    for passage, position, text, query in _places(archive, group):
-        turn = _Turn(archive, passage.summary, position)
-        if (passage.summary.ref, turn.start) in turns or tokens < _FRAME + _LEAST:
-            continue
-        turns.add((passage.summary.ref, turn.start))
-        one = _excerpt(passage, position, text, query, turn=turn, tokens=tokens - _FRAME, clean=clean)
+    for places in _by_turn(archive, _places(archive, group)):
+        if tokens < _FRAME + _LEAST:
+            break
+        turn = _Turn(archive, places[0].passage.summary, places[0].position)
+        one = _excerpt(turn.most_telling(places), turn=turn, tokens=tokens - _FRAME, clean=clean)
         if one.text in said:
             continue  # a resumed session says it again
         said.add(one.text)
@@ -57,20 +58,45 @@ def recalled(
     )
 
 
-def _places(archive: Archive, group: Iterable[Lead]) -> list[tuple[Passage, int, str, Query]]:
-    """What stands at the leads' positions; what people and assistants said first."""
+class _Place(Struct, frozen=True):
+    """A message that was found, with the text that it was found in."""
+
+    passage: Passage
+    position: int
+    text: str
+    query: Query
+    is_sure: bool = False  # it has all of the task in it
+
+
+def _places(archive: Archive, group: Iterable[Lead]) -> list[_Place]:
+    """What stands at the leads' positions: what has all of the task first, then what was said."""
     found = []
     for lead in group:
         told = texts(archive, ((lead.session, position) for position in lead.positions))
         for position in lead.positions:
             if (lead.session, position) in told:
                 passage, text = told[lead.session, position]
-                found.append((passage, 0 if position == NOTES else position, text, lead.query))
-    return sorted(found, key=lambda one: one[0].message.role not in _SPOKEN)
+                # A long output has any words by chance.
+                is_sure = position in lead.sure and len(text) <= _SHORT
+                at = 0 if position == NOTES else position
+                found.append(_Place(passage, at, text, lead.query, is_sure))
+    return sorted(found, key=lambda one: (not one.is_sure, one.passage.message.role not in _SPOKEN))
+
+
+def _by_turn(archive: Archive, places: Iterable[_Place]) -> list[list[_Place]]:
+    """The places of each turn, in the order in which they were found."""
+    turns: dict[tuple[str, int], list[_Place]] = {}
+    prompts: dict[str, Sequence[int]] = {}
+    for place in places:
+        ref = place.passage.summary.ref
+        if ref not in prompts:
+            prompts[ref] = archive.prompts_of(place.passage.summary)
+        turns.setdefault((ref, bisect_right(prompts[ref], place.position)), []).append(place)
+    return list(turns.values())
 
 
 class _Turn:
-    """The turn that a message is in: what was asked at its beginning, and the last words in it."""
+    """The turn that a message is in: what was asked at its beginning, what was said at length, and last."""
 
     def __init__(self, archive: Archive, summary: SessionSummary, position: int) -> None:
         prompts = archive.prompts_of(summary)
@@ -78,23 +104,32 @@ class _Turn:
         self.start = prompts[place - 1] if place else 0
         end = prompts[place] if place < len(prompts) else archive.extent(summary)[1]
         self.prompt = next(archive.talk_of(summary, self.start), None)
-        self.last: tuple[int, Message] | None = None
-        first = max(self.start + 1, end - _LAST)
-        for at, message in zip(range(first, end), archive.talk_of(summary, first), strict=False):
+        self.said: list[tuple[int, Message]] = []
+        begin = max(self.start + 1, end - _LAST)
+        for at, message in zip(range(begin, end), archive.talk_of(summary, begin), strict=False):
             if message.role == "assistant" and message.is_active and message.content.strip():
-                self.last = (at, message)
+                self.said.append((at, message))
+        self.last = self.said[-1] if self.said else None
+
+    def most_telling(self, places: Sequence[_Place]) -> _Place:
+        """Which message to show beside the prompt and the last words, which are shown in any case.
+
+        One of those that were found, if it is neither; else the longest answer there is.
+        """
+        shown = {self.start, self.last[0] if self.last is not None else -1}
+        between = [one for one in places if one.position not in shown]
+        spoken = [one for one in between if one.is_sure or one.passage.message.role == "assistant"]
+        if spoken or places[0].position not in shown:
+            return (spoken or between)[0]
+        others = [one for one in self.said if one[0] not in shown]
+        if not others:
+            return places[0]
+        at, message = max(others, key=lambda one: len(one[1].content))
+        return _Place(Passage(places[0].passage.summary, message), at, message.content, places[0].query)
 
 
-def _excerpt(
-    passage: Passage,
-    position: int,
-    text: str,
-    query: Query,
-    *,
-    turn: _Turn,
-    tokens: int,
-    clean: Clean,
-) -> Excerpt:
+def _excerpt(place: _Place, *, turn: _Turn, tokens: int, clean: Clean) -> Excerpt:
+    passage, position = place.passage, place.position
     message, ref = passage.message, passage.summary.ref
     asked = outcome = None
     if turn.prompt is not None and turn.start != position and turn.prompt.role == "user":
@@ -102,7 +137,7 @@ def _excerpt(
     if turn.last is not None and turn.last[0] != position:
         outcome = _plain(clean(turn.last[1].content, ref, turn.last[0])[:_LONGEST])
     # Cleaned before it is cut: half a secret is not known for one.
-    shown = _plain(_around(clean(text, ref, position), query))
+    shown = _plain(_around(clean(place.text, ref, position), place.query))
     asked = cut_to(asked, max(tokens // 5, _LEAST)) if asked else None
     left = tokens - (tokens_of(asked) if asked else 0)
     # Neither takes more than half unless the other leaves it.
@@ -122,7 +157,7 @@ def _excerpt(
 
 def _around(text: str, query: Query) -> str:
     """The whole of a short text; of a long one the lines around where most of the words stand."""
-    if len(text) <= _LONGEST // 4:
+    if len(text) <= _SHORT:
         return text
     shown = snippet(text, spans_of(text, query, is_varied=True), context=_AROUND)
     return "\n".join(shown.context)[:_LONGEST]

@@ -2,12 +2,11 @@
 
 A task is a sentence or a page, not a query: nothing in it is syntax. The whole of it
 is looked for as it stands, its words one by one, the identifiers in it and the files
-that it names; above all it counts how many of its words came up in a session's
-talk, rare ones for more. A session that several of these find comes before one that
-a single one finds.
+that it names; above all it counts how much of it came up in a session's talk, in its
+own words or in others for the same. A session that several of these find comes before
+one that a single one finds.
 """
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,9 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.index import Filter, Index, Query
-from backscroll.index.endings import forms
 from backscroll.index.query import Clause, Sessions, Term, Word
-from backscroll.ingest.finding import resolve
+from backscroll.ingest.coverage import coverage, widened
+from backscroll.ingest.finding import Progress, resolve
 
 __all__ = ["Lead", "leads"]
 
@@ -28,7 +27,9 @@ _SAID = 200  # messages of these sessions among which the best are taken
 _PLACES = 4  # of each
 _SMOOTHING = 10  # how much a first place counts above a second
 _LEAST = 0.4  # of the best session's score that makes another one worth a look
-_COVERED = 3.0  # what the words that came up in a session count, beside the ways of asking
+_COVERED = 3.0  # what counts having more of the task than others, beside the ways of asking
+_MUCH = 0.6  # and what having as much of it as the best
+_WHOLE = 3  # words that do not come together by chance
 _EDGES = "?!.,;:'\"`()[]{}<>*“”„‘’«»"
 _IDENTIFIER = re.compile(r"\w+(?:[_./:-]\w+)+|[a-z]+[A-Z]\w*|(?=\w*\d)(?=\w*[^\W\d])\w+")
 _FILE = re.compile(r"[\w.-]+\.[A-Za-z]\w{0,4}")
@@ -41,6 +42,7 @@ class Lead(Struct, frozen=True):
     session: int
     positions: tuple[int, ...]
     query: Query  # to mark what was found
+    sure: frozenset[int] = frozenset()  # positions of messages that have all of the task in them
 
 
 class _Way(Struct, frozen=True):
@@ -49,9 +51,17 @@ class _Way(Struct, frozen=True):
     query: Query
     weight: float
     is_loose: bool = False
+    is_whole: bool = False  # what it finds has all of the task in it, and that is a lot
 
 
-def leads(archive: Archive, index: Index, task: str, *, workspace: str | None = None) -> list[Lead]:
+def leads(
+    archive: Archive,
+    index: Index,
+    task: str,
+    *,
+    workspace: str | None = None,
+    progress: Progress | None = None,
+) -> list[Lead]:
     """The sessions that bear on a task, best first."""
     words = list(dict.fromkeys(_words(task)))[:_WORDS]
     if not words:
@@ -61,15 +71,22 @@ def leads(archive: Archive, index: Index, task: str, *, workspace: str | None = 
     condition = [Filter("workspace", workspace)] if workspace else []
     scores: defaultdict[int, float] = defaultdict(float)
     positions: defaultdict[int, list[int]] = defaultdict(list)
+    sure: defaultdict[int, set[int]] = defaultdict(set)
     for way in _ways(words, every, telling):
         query = resolve(archive, way.query.narrowed(*condition))
         found = index.search(query, limit=_DEPTH, is_loose=way.is_loose, is_counted=False)
         for place, hit in enumerate(found.hits, start=1):
             scores[hit.session] += way.weight / (_SMOOTHING + place)
             positions[hit.session].append(hit.position)
+            if way.is_whole and not found.is_relaxed:
+                sure[hit.session].add(hit.position)
     talk = resolve(archive, Query((_TALK,)).narrowed(*condition))
-    for place, session in enumerate(_covering(index, telling, talk), start=1):
-        scores[session] += _COVERED / (_SMOOTHING + place)
+    words = [term.text for clause in telling for term in clause.any_of if isinstance(term, Word)]
+    covered = coverage(index, words, talk, progress)
+    best = max(covered.values(), default=1.0)
+    most = sorted(covered, key=lambda session: (-covered[session], -session))[:_DEPTH]
+    for place, session in enumerate(most, start=1):
+        scores[session] += _COVERED / (_SMOOTHING + place) + _MUCH * covered[session] / best
     least = max(scores.values(), default=0.0) * _LEAST
     likely = [session for session in scores if scores[session] >= least]
     ordered = sorted(likely, key=lambda session: (-scores[session], -session))[:_DEPTH]
@@ -79,37 +96,31 @@ def leads(archive: Archive, index: Index, task: str, *, workspace: str | None = 
     asked = Query((*telling, _TALK, there))
     for hit in index.search(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
         said[hit.session].append(hit.position)
-    looked_for = Query(telling)
+    own, wide = Query(telling), Query(tuple(widened(word) for word in words))
+    if silent := frozenset(ordered) - said.keys() - positions.keys():
+        # Found by other words than the task's.
+        asked = Query((*wide.clauses, _TALK, Clause((Sessions(silent),))))
+        for hit in index.search(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
+            said[hit.session].append(hit.position)
     return [
-        Lead(one, tuple(dict.fromkeys([*said[one][:_PLACES], *positions[one]])), looked_for)
+        Lead(
+            one,
+            tuple(dict.fromkeys([*said[one][:_PLACES], *positions[one]])),
+            wide if one in silent else own,
+            frozenset(sure[one]),
+        )
         for one in ordered
     ]
 
 
 def _ways(words: Sequence[str], every: tuple[Clause, ...], telling: tuple[Clause, ...]) -> Iterator[_Way]:
     yield _Way(Query((*telling, _TALK)), 1.0, is_loose=True)
-    yield _Way(Query(every), 1.5)
+    yield _Way(Query(every), 1.5, is_whole=len(telling) >= _WHOLE)
     yield _Way(Query(telling), 1.0, is_loose=True)
     if named := _either([Word(word) for word in words if _IDENTIFIER.fullmatch(word)]):
         yield _Way(named, 1.0)
     if files := _either([Filter("file", word) for word in words if _FILE.fullmatch(word)]):
         yield _Way(files, 0.5)
-
-
-def _covering(index: Index, telling: Sequence[Clause], talk: Query) -> list[int]:
-    """The sessions in whose talk the most words of the task came up, rare words counting for more."""
-    sessions = max(len(index.count_by_session(talk)), 1)
-    covered: defaultdict[int, float] = defaultdict(float)
-    for clause in telling:
-        terms = [Word(form) for term in clause.any_of if isinstance(term, Word) for form in _forms(term.text)]
-        found = index.count_by_session(Query((Clause(tuple(terms)), *talk.clauses)))
-        for session in found:
-            covered[session] += math.log1p(sessions / (len(found) + 0.5))
-    return sorted(covered, key=lambda session: (-covered[session], -session))[:_DEPTH]
-
-
-def _forms(word: str) -> tuple[str, ...]:
-    return forms(word.lower()) if word.isalpha() else (word,)
 
 
 def _words(task: str) -> Iterator[str]:

@@ -14,13 +14,17 @@ from backscroll.index.dates import span_of
 from backscroll.model import Message, SessionSummary
 from backscroll.render.redaction import Place, Redaction
 
-__all__ = ["Call", "StoppedError", "moments"]
+__all__ = ["Call", "CrashedError", "StoppedError", "moments"]
 
 T = TypeVar("T")
 
 
 class StoppedError(Exception):
     """Whoever asked does not want to know any more."""
+
+
+class CrashedError(Exception):
+    """Something that nobody expected; what it said may hold anything, and is not passed on."""
 
 
 class Call:

@@ -11,8 +11,9 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 
+from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.mcp.call import Call, StoppedError
+from backscroll.mcp.call import Call, CrashedError, StoppedError
 
 __all__ = ["Crew"]
 
@@ -99,12 +100,15 @@ class Crew:
         try:
             # Opened for each call: what another process has put in its place is then what is read.
             with history:
+                history.stop_when(job.stop.is_set)
                 job.result = job.do(
                     Call(history, is_redacted=self.is_redacted, stop=job.stop, report=job.note)
                 )
         except StoppedError as error:
             job.error = error
+        except (BackscrollError, OSError) as error:
+            job.error = StoppedError() if job.stop.is_set() else error
         except BaseException as error:  # whatever it is, whoever waits is told  # noqa: BLE001
-            job.error = error
-            if not getattr(type(error), "__module__", "").startswith("backscroll"):
-                sys.stderr.write(f"backscroll mcp: {type(error).__name__}: {error}\n")
+            job.error = CrashedError(f"something went wrong that should not ({type(error).__name__})")
+            job.error.__cause__ = error
+            sys.stderr.write(f"backscroll mcp: {type(error).__name__}: {error}\n")

@@ -57,6 +57,7 @@ def recall(call: Call, asked: Recall) -> Answer:
         workspace=asked.workspace,
         token_budget=asked.token_budget,
         redaction=call.redaction,
+        progress=call.step,
     )
     own = [] if found.sessions else ["No earlier session has to do with it."]
     if found.left_out:

@@ -34,6 +34,7 @@ def _recall(call: Call, asked: Mapping[str, str]) -> str:
         workspace=asked.get("workspace") or None,
         token_budget=_RECALL,
         redaction=call.redaction,
+        progress=call.step,
     )
     lines = list(recollection_lines(found)) or ["No earlier session has to do with it."]
     return "\n".join(

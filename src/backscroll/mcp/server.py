@@ -13,7 +13,7 @@ from backscroll import __version__
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.mcp.answers import Answer, schema_of, spare
-from backscroll.mcp.call import Call
+from backscroll.mcp.call import Call, CrashedError
 from backscroll.mcp.completions import complete
 from backscroll.mcp.crew import Crew
 from backscroll.mcp.failures import INVALID, Failure, failure_of
@@ -82,7 +82,7 @@ class Desk:
             answer = await self.crew.run(
                 lambda call: tool.answer(call, asked), report=ctx.session.report_progress
             )
-        except (BackscrollError, OSError) as error:
+        except (BackscrollError, OSError, CrashedError) as error:
             return self._failed(failure_of(error), error)
         return self._told(answer)
 
@@ -132,7 +132,7 @@ class Desk:
         """What the crew answers; what went wrong is an error of the protocol, with its type."""
         try:
             return await self.crew.run(do)
-        except (BackscrollError, OSError) as error:
+        except (BackscrollError, OSError, CrashedError) as error:
             failure = failure_of(error)
             told = failure.document(error, is_redacted=self.crew.is_redacted)
             raise MCPError(failure.code, f"{told['message']}. {told['next']}", told) from error

@@ -1,7 +1,7 @@
 """The archive's file, and whose turn it is to write it."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Opened"]
 
+_STEPS = 5000  # of SQLite's, after which it asks whether it is to go on: a fraction of a millisecond
+
 
 class Opened:
     """The archive's file, and whose turn it is to write it."""
@@ -29,6 +31,10 @@ class Opened:
         if self._db.in_transaction:  # a shard's only one
             self._db.execute("commit")
         self._db.close()
+
+    def stop_when(self, is_stopped: Callable[[], bool]) -> None:
+        """End whatever is asked of the file with an error of SQLite's as soon as this holds."""
+        self._db.set_progress_handler(is_stopped, _STEPS)
 
     @contextmanager
     def patience(self, seconds: float | None) -> Iterator["Self | None"]:

@@ -1,0 +1,51 @@
+"""How much of a task came up in each session: its words, or others that may stand for them."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from backscroll.index import Index, Query
+from backscroll.index.endings import forms
+from backscroll.index.query import Clause, Word
+from backscroll.ingest.finding import Progress
+from backscroll.ingest.thesaurus import is_everyday, kin
+
+__all__ = ["coverage", "widened"]
+
+_KIN = 0.7  # what a word that stands for another counts beside it
+_EVERYDAY = 0.3  # what words of every day count beside telling ones
+
+
+def coverage(
+    index: Index, words: Sequence[str], talk: Query, progress: Progress | None = None
+) -> dict[int, float]:
+    """What the words weigh that came up in the talk of each session, by number; rare ones weigh more."""
+    sessions = max(len(index.count_by_session(talk)), 1)
+    covered: defaultdict[int, float] = defaultdict(float)
+    for number, word in enumerate(words):
+        if progress is not None:
+            progress(number, len(words))
+        weight = _EVERYDAY if is_everyday(word.lower()) else 1.0
+        seen: set[int] = set()
+        for some, share in ((_forms(word), 1.0), (_kin(word), _KIN)):
+            if not some:
+                continue
+            either = Clause(tuple(Word(one) for one in some))
+            found = index.count_by_session(Query((either, *talk.clauses))).keys() - seen
+            seen |= found
+            for session in found:
+                covered[session] += weight * share * math.log1p(sessions / (len(seen) + 0.5))
+    return covered
+
+
+def widened(word: str) -> Clause:
+    """A word in any form, or another that may stand for it."""
+    return Clause(tuple(Word(one) for one in (*_forms(word), *_kin(word))))
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    return forms(word.lower()) if word.isalpha() else (word,)
+
+
+def _kin(word: str) -> tuple[str, ...]:
+    return kin(word.lower()) if word.isalnum() else ()

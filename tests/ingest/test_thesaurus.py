@@ -1,0 +1,61 @@
+"""A session is recalled by other words than its own, and by its own before all."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.ingest.thesaurus import is_everyday, kin
+from backscroll.testing.claude_code import Transcript
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    talks = [
+        ("The photo on the landing page is too heavy", "It is resized while the page is built."),
+        ("Remove the folder of old snapshots", "All of them are gone."),
+        ("Why does the invoice show two totals?", "The tax was counted twice."),
+        ("Let the tests run on each push", "They do."),
+    ]
+    for number, (asked, said) in enumerate(talks, start=1):
+        one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd="/home/zoe/shop")
+        one.user(asked).assistant(said).write(tmp_path / "claude")
+    history = History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home")
+    history.sync()
+    return history
+
+
+@pytest.mark.parametrize(
+    ("task", "first"),
+    [
+        ("the picture on the homepage loads slowly", "1"),
+        ("delete the directory with backups", "2"),
+        ("the bill has a wrong sum, amount appears double", "3"),
+    ],
+)
+def test_other_words_for_the_same_find_it(history: History, task: str, first: str) -> None:
+    with history:
+        (best, *_) = history.recall(task).sessions
+        assert best.session_id.startswith(first)
+        assert best.excerpts, "what was found by other words is shown, too"
+
+
+def test_the_very_word_counts_for_more_than_another_for_it(history: History) -> None:
+    with history:
+        (best, *_) = history.recall("snapshots").sessions
+        assert best.session_id.startswith("2")
+
+
+def test_words_stand_for_one_another_in_all_their_forms() -> None:
+    assert {"image", "images", "photo"} <= set(kin("pictures"))
+    assert {"delete", "deleted", "dropped"} <= set(kin("removing"))
+    assert kin("ferry") == ()
+
+
+@given(st.text())
+def test_any_word_can_be_looked_up(word: str) -> None:
+    assert word not in kin(word)
+    assert isinstance(is_everyday(word), bool)

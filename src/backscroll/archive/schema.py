@@ -4,6 +4,7 @@ docs/reference/schema.md says what every column means.
 """
 
 from backscroll.archive.schema_activity import ACTIVITY
+from backscroll.archive.schema_folders import FOLDERS
 from backscroll.archive.schema_lean import LEAN
 from backscroll.archive.schema_notes import NOTES
 from backscroll.archive.schema_rows import KEPT_ROWS
@@ -336,4 +337,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("what tools and models did in each quarter of an hour", WORK),
     ("units as they are compared", _CURRENT),
     ("files that lean on what was told of them", _TOLD),
+    ("folders as they looked", FOLDERS),
 )

@@ -1,13 +1,19 @@
 """What the tools have that the archive does not know, and what it knows that they no longer have."""
 
 from collections.abc import Collection, Iterable
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from backscroll.archive import Archive, Known
+from backscroll.archive.units import folder_of
 from backscroll.model import Unit
 from backscroll.sources import Source
+
+if TYPE_CHECKING:
+    from backscroll.sources.base import Folder
 
 __all__ = ["Differences", "differences"]
 
@@ -19,6 +25,7 @@ class Differences(Struct):
     changed: list[tuple[Unit, Known | None]]  # to be read, and what is known of them
     vanished: list[int]  # their numbers
     signs: list[tuple[Unit, Known | None]] = []  # as ``changed``, to be read when all others have been
+    unsettled: set[str] = set()  # paths of what is to be read, has vanished, or is not to be known
 
 
 def differences(
@@ -31,16 +38,43 @@ def differences(
         for path in paths:
             met |= archive.units_below(source.name, root, path)
         return _compared(archive, listed, archive.known_units(source.name, root, met))
+    if (folders := source.folders(root)) is not None:
+        return _by_folder(archive, source, root, folders)
     current = archive.current_units(source.name, root)
     signs = source.signs(root)
     if signs is not None and _say_nothing_new(signs, current):
         return Differences(len(current), [], [])
-    found = _everywhere(archive, source, root, current)
+    found = _among(archive, source, root, source.units(root), current)
     if signs:
         # Once these are known, nobody asks for the others: they must not be before them.
         last = {unit.path for unit in signs}
         found.signs = [one for one in found.changed if not one[0].key and one[0].path in last]
         found.changed = [one for one in found.changed if one[0].key or one[0].path not in last]
+    return found
+
+
+def _by_folder(archive: Archive, source: Source, root: Path, folders: "Iterable[Folder]") -> Differences:
+    """Of all units those that are not as they were, without a thought for folders that look as they did."""
+    looks = archive.known_looks(source.name, root)
+    number = 0
+    unlike: list[Folder] = []
+    for folder in folders:
+        number += folder.number
+        if looks.pop(folder.path, None) != folder.look:
+            unlike.append(folder)
+    if not unlike and not looks:
+        return Differences(number, [], [])
+    there = [folder.path for folder in unlike]
+    current = archive.current_units(source.name, root, [*there, *looks])
+    found = _among(archive, source, root, chain.from_iterable(one.units() for one in unlike), current)
+    found.units = number
+    owed = {folder_of(path) for path in found.unsettled}
+    archive.settle_folders(
+        source.name,
+        root,
+        looks={one.path: one.look for one in unlike if one.path not in owed},
+        gone=looks.keys() - owed,
+    )
     return found
 
 
@@ -52,12 +86,14 @@ def _say_nothing_new(signs: Iterable[Unit], current: dict[str, str]) -> bool:
     )
 
 
-def _everywhere(archive: Archive, source: Source, root: Path, current: dict[str, str]) -> Differences:
-    """Of all units those that are not as they were; for every other one, two strings are compared."""
+def _among(
+    archive: Archive, source: Source, root: Path, listed: Iterable[Unit], current: dict[str, str]
+) -> Differences:
+    """Of these units those that are not as they were; for every other one, two strings are compared."""
     number = 0
     unlike: list[Unit] = []
     unread: set[str] = set()  # databases of which not even the contents could be listed
-    for unit in source.units(root):
+    for unit in listed:
         number += 1
         token = unit.fingerprint
         if current.pop(f"{unit.path}\n{unit.key}" if unit.key else unit.path, None) != token or not token:
@@ -68,16 +104,18 @@ def _everywhere(archive: Archive, source: Source, root: Path, current: dict[str,
         return Differences(number, [], [])
     left = {name.partition("\n")[0] for name in current} - unread
     known = archive.known_units(source.name, root, left | {unit.path for unit in unlike})
-    changed = [(unit, known.get((unit.path, unit.key))) for unit in unlike]
-    return Differences(
-        number,
-        [(unit, before) for unit, before in changed if archive.needs_reading(unit, before)],
-        [
-            known[path, key].number
-            for path, _, key in (name.partition("\n") for name in current)
-            if path in left
-        ],
-    )
+    changed: list[tuple[Unit, Known | None]] = []
+    unsettled = left.copy()
+    for unit in unlike:
+        before = known.get((unit.path, unit.key))
+        is_read = archive.needs_reading(unit, before)
+        if is_read:
+            changed.append((unit, before))
+        if is_read or before is None:
+            unsettled.add(unit.path)
+    names = (name.partition("\n") for name in current)
+    vanished = [known[path, key].number for path, _, key in names if path in left]
+    return Differences(number, changed, vanished, unsettled=unsettled)
 
 
 def _compared(archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, str], Known]) -> Differences:

@@ -9,7 +9,26 @@ from backscroll.config import Machine
 from backscroll.model import Item, Mark, Retention, Row, Unit
 from backscroll.model.resumption import Command, Refusal, Resumable
 
-__all__ = ["Source"]
+__all__ = ["Folder", "Source"]
+
+
+class Folder(Protocol):
+    """A folder as it was listed, of which nothing more is asked when it looks as it did."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, with the separator at the end."""
+
+    @property
+    def number(self) -> int:
+        """How many units there are in it."""
+
+    @property
+    def look(self) -> bytes:
+        """Changes whenever a unit in it does, or what counts as one."""
+
+    def units(self) -> Iterator[Unit]:
+        """Its units, as they were when it was listed; none of folders below."""
 
 
 class Source(Protocol):
@@ -28,6 +47,9 @@ class Source(Protocol):
 
     def units(self, root: Path) -> Iterator[Unit]:
         """What is there. Cheap: names, sizes and change tokens, no parsing."""
+
+    def folders(self, root: Path) -> Iterator[Folder] | None:
+        """What `units` tells, folder by folder; None where a unit is more than a file in a folder."""
 
     def units_at(self, root: Path, paths: Collection[str]) -> Iterable[Unit] | None:
         """Of the units those that a change at one of these paths bears on, and all that are in a folder.

@@ -1,10 +1,11 @@
 """What is read: which units are known, what they tell, and the sessions derived from it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backscroll.archive import folders as looks_of
 from backscroll.archive import unindexed, units
 from backscroll.archive.accounts import accounts_of
 from backscroll.archive.barrier import ALONE
@@ -30,9 +31,21 @@ class Intake(Opened):
         """Every unit ever read below a root, or only those at these paths, by path and key."""
         return units.known_units(self._db, source, str(root), paths)
 
-    def current_units(self, source: str, root: Path) -> dict[str, str]:
+    def current_units(
+        self, source: str, root: Path, folders: Collection[str] | None = None
+    ) -> dict[str, str]:
         """The fingerprint of every unit that was below a root, by path and key; see `units.current_units`."""
-        return units.current_units(self._db, source, str(root), self._barrier.digest)
+        return units.current_units(self._db, source, str(root), self._barrier.digest, folders)
+
+    def known_looks(self, source: str, root: Path) -> dict[str, bytes | None]:
+        """How folders with units looked when all of them were known, by path; see `folders.known_looks`."""
+        return looks_of.known_looks(self._db, source, str(root), self._barrier.digest)
+
+    def settle_folders(
+        self, source: str, root: Path, *, looks: Mapping[str, bytes], gone: Iterable[str]
+    ) -> None:
+        """Note how folders look whose units are all known; see `folders.settle`."""
+        looks_of.settle(self._db, source, str(root), self._barrier.digest, looks=looks, gone=gone)
 
     def units_below(self, source: str, root: Path, folder: str) -> set[str]:
         """The paths of the units that are there at a path or in the folder of that name."""

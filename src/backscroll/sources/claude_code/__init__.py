@@ -12,6 +12,7 @@ from backscroll.config import Machine
 from backscroll.model import Item, Mark, Retention, Row, Unit
 from backscroll.model.resumption import Command, Refusal, Resumable
 from backscroll.sources.claude_code import places
+from backscroll.sources.claude_code.folders import Folder, every_folder
 
 __all__ = ["ClaudeCode"]
 
@@ -27,6 +28,9 @@ class ClaudeCode:
 
     def units(self, root: Path) -> Iterator[Unit]:
         return places.units(root)
+
+    def folders(self, root: Path) -> Iterator[Folder]:
+        return every_folder(str(root))
 
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit]:
         return places.units_at(root, paths)

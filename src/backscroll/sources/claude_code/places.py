@@ -1,24 +1,27 @@
 """Where Claude Code keeps its history, and which files there tell of what."""
 
 import os
-import re
-import stat
 from collections.abc import Collection, Iterator
-from operator import attrgetter
+from itertools import chain
 from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model import Unit
+from backscroll.sources.claude_code.folders import (
+    NAME,
+    SUBAGENTS,
+    Folder,
+    below_project,
+    below_session,
+    every_folder,
+    is_id,
+    prompts,
+    single_file,
+)
 
 __all__ = ["NAME", "roots", "units", "units_at", "watched"]
 
-NAME = "claude-code"
-
-_SUBAGENTS = "subagents"
-_SIDECAR = ".meta.json"
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_NAME = attrgetter("name")
-_join = os.path.join  # a Path costs more than the asking, ten thousand times
+_join = os.path.join
 _is_link = os.path.islink
 
 
@@ -74,11 +77,7 @@ def watched(root: Path) -> list[Path]:
 
 def units(root: Path) -> Iterator[Unit]:
     """Every transcript below the root, and the log of prompts. Links to folders are not followed."""
-    base = str(root)
-    for project in _entries(_join(base, "projects")):
-        if project.is_dir(follow_symlinks=False):
-            yield from _below_project(base, project.path)
-    yield from _prompts(base)
+    return chain.from_iterable(folder.units() for folder in every_folder(str(root)))
 
 
 def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
@@ -88,115 +87,25 @@ def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
     found: dict[str, Unit] = {}
     for path in paths:
         if path.startswith(start):
-            found |= {unit.path: unit for unit in _at(base, Path(path[len(start) :]).parts)}
+            folders = _at(base, Path(path[len(start) :]).parts)
+            found |= {unit.path: unit for folder in folders for unit in folder.units()}
         elif path == base:
             return list(units(root))
     return list(found.values())
 
 
-def _at(root: str, parts: tuple[str, ...]) -> Iterator[Unit]:
+def _at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
     match parts:
         case ["history.jsonl"]:
-            yield from _prompts(root)
+            yield from prompts(root)
         case ["projects"]:
-            yield from units(Path(root))
+            yield from every_folder(root)
         case ["projects", project, *below] if not _is_link(folder := _join(root, "projects", project)):
             match below:
                 case []:
-                    yield from _below_project(root, folder)
-                case [name] if name.endswith((".jsonl", _SIDECAR)):
-                    name = name.removesuffix(_SIDECAR).removesuffix(".jsonl") + ".jsonl"
-                    path = _join(folder, name)
-                    if (status := _status(Path(path))) is not None:
-                        yield _flat(root, path, name, status)
-                case [session, *_] if _UUID.fullmatch(session) and not _is_link(_join(folder, session)):
-                    yield from _below_session(root, _join(folder, session, _SUBAGENTS), session)
-
-
-def _below_project(root: str, folder: str) -> Iterator[Unit]:
-    is_id = _UUID.fullmatch
-    for entry in _entries(folder):
-        name = entry.name
-        if name.endswith(".jsonl"):
-            if (status := _status(entry)) is not None:
-                yield _flat(root, entry.path, name, status)
-        elif is_id(name) and entry.is_dir(follow_symlinks=False):
-            yield from _below_session(root, f"{entry.path}{os.sep}{_SUBAGENTS}", name)
-
-
-def _flat(root: str, path: str, name: str, status: os.stat_result) -> Unit:
-    """A file that lies directly in a project's folder."""
-    stem = name[:-6]
-    if _UUID.fullmatch(stem):
-        token = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
-        return Unit(NAME, root, path, "", token, status.st_size, "session", stem)
-    if name.startswith("agent-"):
-        return _agent(root, path, status, _status(Path(f"{path[:-6]}{_SIDECAR}")), None)
-    return Unit(NAME, root, path, "", _token(status), status.st_size, "other")
-
-
-def _below_session(root: str, folder: str, session_id: str) -> Iterator[Unit]:
-    """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
-    entries = _entries(folder)
-    if entries and _is_link(folder):
-        return
-    waiting = [(entries, session_id)]
-    while waiting:
-        entries, parent = waiting.pop()
-        beside = {entry.name: entry for entry in entries if entry.name.endswith(_SIDECAR)}
-        for entry in entries:
-            name = entry.name
-            if name.endswith(".jsonl"):
-                if (status := _status(entry)) is None:
-                    continue
-                if name.startswith("agent-"):
-                    sidecar = beside.get(f"{name[:-6]}{_SIDECAR}")
-                    yield _agent(root, entry.path, status, sidecar and _status(sidecar), parent)
-                else:
-                    yield Unit(NAME, root, entry.path, "", _token(status), status.st_size, "journal", parent)
-            elif entry.is_dir(follow_symlinks=False):
-                waiting.append((_entries(entry.path), _parent(entry.path) or session_id))
-
-
-def _parent(folder: str) -> str | None:
-    parts = Path(folder).parts
-    for at in range(len(parts) - 1, 0, -1):
-        if parts[at] == _SUBAGENTS:
-            return parts[at - 1] if _UUID.fullmatch(parts[at - 1]) else None
-    return None
-
-
-def _prompts(root: str) -> Iterator[Unit]:
-    path = _join(root, "history.jsonl")
-    if (status := _status(Path(path))) is not None:
-        yield Unit(NAME, root, path, "", _token(status), status.st_size, "prompts")
-
-
-def _agent(
-    root: str, path: str, status: os.stat_result, beside: os.stat_result | None, parent: str | None
-) -> Unit:
-    token = _token(status)
-    if beside is not None:
-        token = f"{token}-{beside.st_mtime_ns}"
-    return Unit(NAME, root, path, "", token, status.st_size, "agent", parent)
-
-
-def _token(status: os.stat_result) -> str:
-    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
-
-
-def _status(path: Path | os.DirEntry[str]) -> os.stat_result | None:
-    """A regular file's status; a link to one is followed, a file that vanished is silence."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status if stat.S_ISREG(status.st_mode) else None
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=_NAME)
-    except OSError:
-        return []
+                    yield from below_project(root, folder)
+                case [name] if name.endswith((".jsonl", ".meta.json")):
+                    name = name.removesuffix(".meta.json").removesuffix(".jsonl") + ".jsonl"
+                    yield from single_file(root, folder, name)
+                case [session, *_] if is_id(session) and not _is_link(_join(folder, session)):
+                    yield from below_session(root, _join(folder, session, SUBAGENTS), session)

@@ -1,11 +1,11 @@
 """Claude Code deletes transcripts that nobody touched for thirty days, unless its settings say otherwise."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from backscroll.model import Retention
+from backscroll.sources.claude_code.folders import every_folder
 from backscroll.sources.claude_code.lines import integer
-from backscroll.sources.claude_code.places import units
 from backscroll.sources.claude_code.settings import change, find
 
 __all__ = ["retention"]
@@ -25,22 +25,16 @@ def retention(root: Path, now: datetime) -> Retention | None:
     setting = find(root, _KEY)
     said = integer(setting.value)
     days = said if said is not None else _DEFAULT_DAYS
-    limit = now - timedelta(days=min(days, _EVER)) + _SOON
-    expiring = [unit for unit in units(root) if unit.kind == "session" and _modified(unit.path) < limit]
+    limit = (now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9
+    folders = every_folder(str(root))
+    expiring = [id_ for folder in folders for id_, written in folder.sessions() if written < limit]
     if not expiring:
         return None
     return Retention(
         days=days,
         is_default=said is None,
         settings=str(setting.path),
-        expiring=tuple(unit.session_id or unit.path for unit in expiring),
+        expiring=tuple(expiring),
         diff=change(setting, _KEY, _LONG),
         trouble=setting.trouble,
     )
-
-
-def _modified(path: str) -> datetime:
-    try:
-        return datetime.fromtimestamp(Path(path).stat().st_mtime, UTC)
-    except OSError:
-        return datetime.max.replace(tzinfo=UTC)

@@ -47,6 +47,9 @@ class Cursor:
         library.refresh()
         return listing.units(library)
 
+    def folders(self, root: Path) -> None:
+        """A session's rows may lie in several databases."""
+
     def units_at(self, root: Path, paths: Collection[str]) -> None:
         """What a session is depends on several databases; those that did not change are not asked again."""
 

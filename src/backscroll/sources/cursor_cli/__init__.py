@@ -35,6 +35,9 @@ class CursorCli:
         self._known.pop(str(root), None)  # it may have changed
         return places.find_units(root)
 
+    def folders(self, root: Path) -> None:
+        """What a transcript is depends on others, elsewhere."""
+
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit] | None:
         self._known.pop(str(root), None)
         return places.find_units_at(root, paths)

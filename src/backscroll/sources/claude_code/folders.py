@@ -1,0 +1,218 @@
+"""The folders that hold Claude Code's files: a stat per file, and no more for those that are as they were."""
+
+import os
+import re
+from collections.abc import Iterator
+
+from backscroll import __version__
+from backscroll.model import Unit
+
+__all__ = [
+    "NAME",
+    "SUBAGENTS",
+    "Folder",
+    "below_project",
+    "below_session",
+    "every_folder",
+    "is_id",
+    "prompts",
+    "single_file",
+]
+
+NAME = "claude-code"
+
+SUBAGENTS = "subagents"
+_SIDECAR = ".meta.json"
+is_id = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
+_SEP = os.sep
+_VERSION = f"{__version__}\n".encode()
+_KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
+_OPENS_FOLDERS = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
+_stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # a Path costs more than the asking
+
+
+class Folder:
+    """A folder as it was listed. Each file is a row: its name, a slash, then what changes with it.
+
+    A row is a string because most folders are as they were, and then nobody wants to know more of it.
+    """
+
+    __slots__ = ("_beside", "_outermost", "_root", "_rows", "_session", "path")
+
+    def __init__(
+        self,
+        root: str,
+        path: str,
+        rows: list[str],
+        beside: list[str],
+        *,
+        session: str | None = None,
+        outermost: str | None = None,
+    ) -> None:
+        self.path = f"{path}{_SEP}"
+        self._root = root
+        rows.sort()
+        beside.sort()
+        self._rows = rows
+        self._beside = beside  # what is told about files, in files beside them
+        self._session = session  # whose subagents these are
+        self._outermost = outermost  # the folder above them that must not be a link
+
+    @property
+    def number(self) -> int:
+        """How many units there are in it."""
+        return len(self._rows)
+
+    @property
+    def look(self) -> bytes:
+        """Changes with any file in it, and with the version that tells which files count."""
+        rows = [*self._rows, *self._beside] if self._beside else self._rows
+        return _VERSION + "\n".join(rows).encode("utf-8", "surrogateescape")
+
+    def units(self) -> Iterator[Unit]:
+        """A unit for each of the files, in order of their names."""
+        if self._outermost is not None and os.path.islink(self._outermost):  # noqa: PTH114 - as above
+            return
+        times = {name: _time(token) for name, _, token in (row.partition("/") for row in self._beside)}
+        for row in self._rows:
+            name, _, token = row.partition("/")
+            kind, session = self._told_by(name)
+            if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
+                token = f"{token}-{time}"
+            size = int(token.partition("-")[0])
+            yield Unit(NAME, self._root, f"{self.path}{name}", "", token, size, kind, session)
+
+    def sessions(self) -> Iterator[tuple[str, int]]:
+        """The sessions themselves, with the nanosecond at which each was last written."""
+        if self._outermost is None:
+            for row in self._rows:
+                name, _, token = row.partition("/")
+                kind, session = self._told_by(name)
+                if kind == "session" and session is not None:
+                    yield session, int(_time(token))
+
+    def _told_by(self, name: str) -> tuple[str, str | None]:
+        """What a file of this name is, and the session that it tells of."""
+        if self._session is not None:
+            return ("agent" if name.startswith("agent-") else "journal"), self._session
+        if self.path == f"{self._root}{_SEP}":
+            return "prompts", None
+        stem = name[:-6]
+        if is_id(stem):
+            return "session", stem
+        return ("agent" if name.startswith("agent-") else "other"), None
+
+
+def every_folder(root: str) -> Iterator[Folder]:
+    """Every folder with a transcript in it, and the one with the log of prompts. Links are not followed."""
+    base = f"{root}{_SEP}projects"
+    for project in _folders_in(base):
+        yield from below_project(root, f"{base}{_SEP}{project}")
+    yield from prompts(root)
+
+
+def below_project(root: str, folder: str) -> Iterator[Folder]:
+    """A project's folder, and those of its sessions' subagents."""
+    rows, beside, inner = _listed(folder)
+    if rows:
+        yield Folder(root, folder, rows, beside)
+    for name in sorted(filter(is_id, inner)):
+        yield from below_session(root, f"{folder}{_SEP}{name}{_SEP}{SUBAGENTS}", name)
+
+
+def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
+    """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
+    waiting = [(folder, session_id)]
+    while waiting:
+        path, session = waiting.pop()
+        rows, beside, inner = _listed(path)
+        if rows:
+            yield Folder(root, path, rows, beside, session=session, outermost=folder)
+        for name in inner:
+            below = f"{path}{_SEP}{name}"
+            waiting.append((below, _parent(below) or session_id))
+
+
+def single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
+    """A project's folder as if there were no other file in it."""
+    if (row := _row(folder, name)) is not None:
+        beside = _row(folder, f"{name[:-6]}{_SIDECAR}")
+        yield Folder(root, folder, [row], [beside] if beside is not None else [])
+
+
+def prompts(root: str) -> Iterator[Folder]:
+    """The log of prompts."""
+    if (row := _row(root, "history.jsonl")) is not None:
+        yield Folder(root, root, [row], [])
+
+
+def _listed(folder: str) -> tuple[list[str], list[str], list[str]]:
+    """Rows of transcripts, rows of what is told about them, and the names of folders that are no links.
+
+    What is no regular file does not count, a link to one does; a file that vanished is silence.
+    """
+    rows: list[str] = []
+    beside: list[str] = []
+    inner: list[str] = []
+    try:
+        # A name in an open folder is found sooner than a path; where folders cannot be opened, by its path.
+        opened = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _OPENS_FOLDERS else None
+        start = "" if opened is not None else f"{folder}{_SEP}"
+    except OSError:
+        return rows, beside, inner
+    try:
+        with _scandir(folder if opened is None else opened) as found:
+            for entry in found:
+                name = entry.name
+                if name.endswith(".jsonl"):
+                    kept = rows
+                elif name.endswith(_SIDECAR):
+                    kept = beside
+                else:
+                    if entry.is_dir(follow_symlinks=False):
+                        inner.append(name)
+                    continue
+                # Not what the listing itself tells: on Windows that lacks the inode, and may be out of date.
+                try:
+                    status = _stat(start + name, dir_fd=opened)
+                except OSError:
+                    continue
+                if status.st_mode & _KIND == _REGULAR:
+                    kept.append(f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
+    except OSError:
+        return [], [], []
+    finally:
+        if opened is not None:
+            _close(opened)
+    return rows, beside, inner
+
+
+def _row(folder: str, name: str) -> str | None:
+    try:
+        status = _stat(f"{folder}{_SEP}{name}")
+    except OSError:
+        return None
+    if status.st_mode & _KIND != _REGULAR:
+        return None
+    return f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with _scandir(folder) as found:
+            return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _parent(folder: str) -> str | None:
+    parts = folder.split(_SEP)
+    for at in range(len(parts) - 1, 0, -1):
+        if parts[at] == SUBAGENTS:
+            return parts[at - 1] if is_id(parts[at - 1]) else None
+    return None
+
+
+def _time(token: str) -> str:
+    """The time of the last write, out of a size, a time and an inode; a time may be before 1970."""
+    return token[token.index("-") + 1 : token.rindex("-")]

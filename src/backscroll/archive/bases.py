@@ -127,11 +127,11 @@ def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> by
 def leaning_told(data: bytes, told: bytes, *, first: int, last: int) -> bytes:
     """A piece of a file that leans on the messages read from it, of which ``told`` are pieces together."""
     options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _LEVEL,
+        zstd.CompressionParameter.compression_level: 1,
         zstd.CompressionParameter.window_log: 23,
-        # Larger tables than this level has, since what is looked for lies far back.
-        zstd.CompressionParameter.hash_log: 19,
-        zstd.CompressionParameter.chain_log: 18,
+        # A larger table than this level has, since what is looked for lies far back; a higher level takes a
+        # third longer for a fiftieth less.
+        zstd.CompressionParameter.hash_log: 18,
     }
     prefix = zstd.ZstdDict(told, is_raw=True).as_prefix
     return _TOLD.pack(_MARK, first, last) + zstd.compress(data, options=options, zstd_dict=prefix)

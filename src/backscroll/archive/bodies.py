@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _LEVEL = 3
+_QUICK = 1  # for messages, of which there are most: a third faster, for a twentieth more room
 _SMALL = 64  # bytes that are not worth it
 _MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed body begins with
 _encoder = msgspec.msgpack.Encoder()
@@ -38,16 +39,17 @@ _message_decoder = msgspec.msgpack.Decoder(Message)
 
 
 @cache
-def _compressor() -> zstd.ZstdCompressor:
+def _compressor(level: int) -> zstd.ZstdCompressor:
     """One for all: its tables cost more than a small body does."""
-    return zstd.ZstdCompressor(_LEVEL)
+    return zstd.ZstdCompressor(level)
 
 
-def compress(data: bytes) -> bytes:
-    """Bytes in less room; a few stay as they are."""
+def compress(data: bytes, *, is_piece: bool = False) -> bytes:
+    """Bytes in less room, a piece of messages quickly; a few stay as they are."""
     if len(data) < _SMALL and not data.startswith(_MAGIC):
         return data
-    return _compressor().compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+    level = _QUICK if is_piece else _LEVEL
+    return _compressor(level).compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def decompress(data: bytes) -> bytes:
@@ -61,7 +63,7 @@ def encoded(messages: Sequence[Message]) -> bytes:
 
 def pack(messages: Sequence[Message]) -> bytes:
     """Messages that lie side by side, in one piece."""
-    return compress(encoded(messages))
+    return compress(encoded(messages), is_piece=True)
 
 
 def unpack(body: bytes) -> list[Message]:

@@ -44,14 +44,15 @@ def keep(
         file.seek(kept)
         line = told.first_line if kept else 1
         while data := file.read(max(0, min(_SEGMENT, end - kept))):
-            account, body = told.body_of(data, line)
+            lines = data.count(b"\n") if len(data) == _SEGMENT else None  # only a whole one is not the last
+            account, body = told.body_of(data, line, lines)
             db.execute(
                 "insert into raw (unit, offset, size, sha256, state, account, body)"
                 " values (?, ?, ?, ?, ?, ?, ?)",
                 [unit, kept, len(data), sha256(data).digest(), state, account, body],
             )
             kept += len(data)
-            line += data.count(b"\n")
+            line += lines or 0
 
 
 def _was_begun(db: sqlite3.Connection, unit: int) -> bool:

@@ -34,8 +34,11 @@ class Told:
         self._sizes.append(len(data))
         self._plain.hold((account, position), data)
 
-    def body_of(self, data: bytes, line: int) -> tuple[int | None, bytes]:
-        """A piece of the file that begins in this line as it is kept, and the account that it leans on."""
+    def body_of(self, data: bytes, line: int, lines: int | None) -> tuple[int | None, bytes]:
+        """A piece of the file as it is kept, and the account that it leans on.
+
+        It begins in a line and has so many of them; None when it has all that are left.
+        """
         if len(self._accounts) != 1:  # of a file that tells of many sessions, such as a log of prompts
             return None, compress(data)
         (account,) = self._accounts
@@ -43,7 +46,7 @@ class Told:
         if self._db.execute("select 1 from account where number = ?", [account]).fetchone() is None:
             return None, compress(data)
         begin = last = max(0, bisect_right(self._lines, line) - 1)
-        end = bisect_right(self._lines, line + data.count(b"\n"))
+        end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
         size = self._sizes[begin]
         while last + 1 < end and size + self._sizes[last + 1] <= _MOST:
             last += 1
@@ -85,8 +88,9 @@ def lean_on_told(db: sqlite3.Connection, unit: int) -> None:
     for row, base, account in rows.fetchall():
         (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
         data = plain.original(base, account, body)
+        lines = data.count(b"\n")
         if base is None and account is None:
-            account, leaning = told.body_of(data, line)
+            account, leaning = told.body_of(data, line, lines)
             if len(leaning) < len(body):
                 db.execute("update raw set account = ?, body = ? where rowid = ?", [account, leaning, row])
-        line += data.count(b"\n")
+        line += lines

@@ -310,7 +310,7 @@ class _Account:
             return
         piece = self.held[:stop]
         data = encoded(piece)
-        row = [self.number, self.first, compress(data)]
+        row = [self.number, self.first, compress(data, is_piece=True)]
         self.db.execute("insert into chunk (account, position, body) values (?, ?, ?)", row)
         if self.writer.told is not None:
             self.writer.told.add(self.number, self.first, piece[0], data)

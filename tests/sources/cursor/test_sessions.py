@@ -294,7 +294,7 @@ def test_a_session_ends_with_its_last_message_when_its_record_lags(home: cursor.
 
 
 def test_a_rewritten_bubble_changes_the_mark_of_its_session_only(home: cursor.Home) -> None:
-    one, two = home.composer(TALK), home.composer(TALK)
+    one, two, _ = home.composer(TALK), home.composer(TALK), home.composer(TALK)
     home.write()
     before = marks(home.root)
     cursor.damage.put(
@@ -303,6 +303,35 @@ def test_a_rewritten_bubble_changes_the_mark_of_its_session_only(home: cursor.Ho
     after = marks(home.root)
     assert before[one.id] != after[one.id]
     assert before[two.id] == after[two.id]
+
+
+def test_a_blob_that_is_written_after_the_session_that_names_it_changes_its_mark(home: cursor.Home) -> None:
+    home.composer(TALK)
+    made = home.composer(TALK)
+    home.write()
+    path = home.database
+    with closing(sqlite3.connect(path)) as db, db:
+        query = "select key, value from cursorDiskKV where key glob 'agentKv:blob:*' order by rowid"
+        blobs = db.execute(query).fetchall()
+        db.execute("delete from cursorDiskKV where key glob 'agentKv:blob:*'")
+    before = marks(home.root)
+    assert marks(home.root) == before
+    cursor.damage.put(path, *blobs[-1])
+    after = marks(home.root)
+    assert {id for id in before if id and before[id] != after[id]} == {made.id}
+    other = home.composer(TALK)
+    home.write()
+    assert marks(home.root)[made.id] != after[made.id]
+    assert other.id in marks(home.root)
+
+
+def test_another_root_of_the_agents_record_changes_the_mark(home: cursor.Home) -> None:
+    made = home.composer(TALK)
+    home.composer(TALK)
+    home.write()
+    before = marks(home.root)
+    cursor.damage.put(home.database, f"agentKv:checkpoint:{made.id}", "0" * 64)
+    assert marks(home.root)[made.id] != before[made.id]
 
 
 def test_a_new_title_changes_the_mark(home: cursor.Home) -> None:

@@ -41,6 +41,7 @@ OWNED = (
 )
 
 _CHANGING = ("codeBlockDiff", "codeBlockPartialInlineDiffFates")  # may be written after the last bubble
+_CHECKPOINT = "agentKv:checkpoint"  # names the root of the agent's own record
 _BAD_TEXT = re.compile("[\ud800-\udfff]")
 
 _NEXT = """
@@ -133,6 +134,23 @@ def sessions(connection: Connection) -> dict[str, Rows]:
             others = _range(connection, family, owner)
             token += f"-{others[1]:x}" if others[0] else ""
         found[name] = Rows(before.data, number, token, max(newest, before.newest))
+    for owner, key, rowid in owners(connection, _CHECKPOINT):
+        name = _name(owner)
+        if name in found and key == f"{_CHECKPOINT}:{name}".encode():
+            found[name] = found[name]._replace(token=f"{found[name].token}-{rowid:x}")
+    return _awaiting(connection, found)
+
+
+def _awaiting(connection: Connection, found: dict[str, Rows]) -> dict[str, Rows]:
+    """The same, with the session written last changing whenever any row is added.
+
+    Its record names blobs, whose keys name no session, and some may be written after it. When another session
+    is written to, it changes once more, and what has come by then is read.
+    """
+    if found:
+        last = max(found, key=lambda name: (found[name].newest, name))
+        for (newest,) in readable(connection, "select max(rowid) from cursorDiskKV"):
+            found[last] = found[last]._replace(token=f"{found[last].token}+{newest:x}")
     return found
 
 

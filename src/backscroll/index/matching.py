@@ -232,7 +232,8 @@ def _term(field: str, value: str) -> tantivy.Query:
 
 
 def _prefix(field: str, beginning: str) -> tantivy.Query:
-    return tantivy.Query.regex_query(schema(), field, f"{escaped(beginning)}.*")
+    # As fast as a pattern to answer, and there at once; a pattern has to be made ready each time.
+    return tantivy.Query.fuzzy_term_query(schema(), field, beginning, distance=0, prefix=True)
 
 
 def _filter(one: Filter) -> tantivy.Query:

@@ -21,7 +21,8 @@ from backscroll.index.query import Query
 
 __all__ = ["By", "Hit", "Hits", "Snapshot", "TooManyWordsError"]
 
-_FIRST_BLOCK = 500
+_BEST_BLOCK = 500  # the first block of the best
+_NEWEST_BLOCK = 2000  # and of the newest, of which more are of the same session
 _GROWTH = 4
 _RECENT_BONUS = 0.25
 _HALF_LIFE_DAYS = 90.0
@@ -115,11 +116,12 @@ class Snapshot:
         self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None
     ) -> tuple[list[_Row], Counts]:
         """The first block, and what is found in all when it is to be counted."""
+        size = _first_size(is_ranked)
         if by != "session":
-            rows, total = self._block(wanted, 0, _FIRST_BLOCK, is_ranked, is_counted=by is not None)
+            rows, total = self._block(wanted, 0, size, is_ranked, is_counted=by is not None)
             return rows, Counts(total)
         # Ranking leaves the interpreter to others, counting by session does not.
-        block = Beside(lambda: self._block(wanted, 0, _FIRST_BLOCK, is_ranked))
+        block = Beside(lambda: self._block(wanted, 0, size, is_ranked))
         buckets = by_session(self.searcher, wanted)
         return block.result()[0], Counts(len(buckets), buckets)
 
@@ -195,13 +197,17 @@ class Snapshot:
     def _blocks(
         self, wanted: tantivy.Query, first: list[_Row], *, is_ranked: bool, today: int
     ) -> Iterator[list[Hit]]:
-        block, offset, size = first, 0, _FIRST_BLOCK
+        block, offset, size = first, 0, _first_size(is_ranked)
         while block:
             yield _ranked(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
             if len(block) < size:
                 return
             offset, size = offset + size, size * _GROWTH
             block, _ = self._block(wanted, offset, size, is_ranked)
+
+
+def _first_size(is_ranked: bool) -> int:
+    return _BEST_BLOCK if is_ranked else _NEWEST_BLOCK
 
 
 def _ranked(rows: list[_Row], today: int) -> list[Hit]:

@@ -38,6 +38,9 @@ EVERYTHING: list[Told] = [
 ]
 
 
+A_LATE_SUBAGENT: list[Told] = [("2.1.288", [("wait", 2), ("fork agent", 0)], "")]
+
+
 def total_of(row: Sums) -> int:
     return row.tokens.total if row.tokens is not None else 0
 
@@ -87,6 +90,7 @@ def test_rows_are_those_of_the_raw_records_and_add_up(told: list[Told]) -> None:
 @settings(max_examples=8)
 @given(told=HISTORIES)
 @example(told=EVERYTHING)
+@example(told=A_LATE_SUBAGENT)
 def test_every_usage_record_is_explained_and_those_that_count_add_up(told: list[Told]) -> None:
     with synced(told) as (history, raw):
         told_records = 0

@@ -54,7 +54,7 @@ def count_accounts(
 
     These are the same that a session's own figures are made of: see `accounts.told_by` and `rows`.
     """
-    passing, values = condition(db, wanted)
+    passing, values = condition(db, wanted, with_subagents_times=True)
     if only is not None:
         passing += " and external_id = :only and platform = :platform"
         values |= {"only": only.id, "platform": only.platform}

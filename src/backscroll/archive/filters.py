@@ -10,6 +10,8 @@ from backscroll.archive.workspaces import workspace_hashes
 
 __all__ = ["Filter", "condition", "numbers"]
 
+_OF_ANY = "({0} or (external_id, platform) in (select parent_id, platform from subagent where {0}))"
+
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Which sessions are wanted; everything is optional."""
@@ -28,13 +30,19 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     with_unlisted: bool = False  # drafts, ghosts and the tools' own background work
 
 
-def condition(db: sqlite3.Connection, wanted: Filter) -> tuple[str, dict[str, Any]]:
+def condition(
+    db: sqlite3.Connection, wanted: Filter, *, with_subagents_times: bool = False
+) -> tuple[str, dict[str, Any]]:
     """A filter as SQL over conversations, with its values.
+
+    With its subagents' times, a session is as old and as young as they are: one may go on in the background
+    after the last word of the session.
 
     Raises `WorkspaceNotFoundError` when the end of a path fits several workspaces.
     """
     parts: list[str] = []
     values: dict[str, Any] = {}
+    at = _OF_ANY if with_subagents_times else "{}"
     if not wanted.with_unlisted:
         parts.append("visibility in ('listed', 'archived')")
     if wanted.source is not None:
@@ -44,10 +52,10 @@ def condition(db: sqlite3.Connection, wanted: Filter) -> tuple[str, dict[str, An
         parts.append("workspace_hash in (select value from json_each(:workspaces))")
         values["workspaces"] = msgspec.json.encode(workspace_hashes(db, wanted.workspace)).decode()
     if wanted.since is not None:
-        parts.append("updated_at >= :since")
+        parts.append(at.format("updated_at >= :since"))
         values["since"] = _spelled(wanted.since)
     if wanted.until is not None:
-        parts.append("started_at < :until")
+        parts.append(at.format("started_at < :until"))
         values["until"] = _spelled(wanted.until)
     if wanted.branch is not None:
         parts.append("git_branch glob :branch" if "*" in wanted.branch else "git_branch = :branch")

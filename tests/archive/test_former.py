@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.model import Message
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, calls, resume
 from backscroll.testing.cursor.kinds import best_of_n
 from tests.archive.keeping import Kept
 from tests.archive.kept import change, home_with
@@ -238,3 +238,88 @@ def test_what_another_account_completes_says_how_it_is_known(kept: Kept) -> None
     kept.sync()
     query = "select started_at, metadata ->> 'started_at_source' from conversations"
     assert kept.archive._db.execute(query).fetchone() == ("2025-10-09T08:53:20.000Z", "stored")
+
+
+def test_a_failure_stays_when_the_line_that_told_of_it_is_gone(kept: Kept) -> None:
+    path = Transcript().user("go").run(calls.bash("make", "").failed("no rule to make it")).write(kept.root)
+    kept.sync()
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    kept.sync()
+    results = [(one.tool.result, one.is_active) for one in kept.messages(path.stem) if one.tool is not None]
+    assert results == [(None, True), ("<tool_use_error>no rule to make it</tool_use_error>", False)]
+
+
+def test_a_title_stays_when_the_line_that_gave_it_is_gone(kept: Kept) -> None:
+    session = Transcript(version="1.0.98").user("where is the quay?").assistant("behind the dike")
+    path = session.summary("Finding the quay", session.last).write(kept.root)
+    kept.sync()
+    whole = path.read_bytes()
+    for left in (b"".join(whole.splitlines(keepends=True)[:-1]), b"", whole.replace(b"quay?", b"ferry?")):
+        path.write_bytes(left)
+        kept.sync()
+        assert kept.summaries()[0].title == "Finding the quay"
+    path.write_bytes(whole.replace(b"Finding the quay", b"Where ships lie"))
+    kept.sync()
+    assert kept.summaries()[0].title == "Where ships lie"
+
+
+def test_a_session_of_which_only_subagents_lines_are_left_is_still_listed(kept: Kept) -> None:
+    session = Transcript(version="1.0.98")
+    with session.sidechain("count the ferries"):
+        session.assistant("three")
+    first = len(session.records)
+    path = session.user("where is the quay?").assistant("behind the dike").write(kept.root)
+    kept.sync()
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:first]))
+    kept.sync()
+    (found,) = kept.summaries(with_subagents=False)
+    assert found.id == path.stem
+    assert ("where is the quay?", False) in said(kept.messages(path.stem))
+
+
+def test_an_answer_whose_call_is_elsewhere_stands_where_it_was_given(kept: Kept, tmp_path: Path) -> None:
+    session = Transcript().run(calls.bash("make", "done")).assistant("made").user("thanks").assistant("bye")
+    del session.records[0]
+    path = session.write(kept.root)
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    kept.sync()
+    path.write_bytes(whole)
+    kept.sync()
+    told = kept.messages(path.stem)
+    assert [one.tool.result if one.tool else one.content for one in told] == ["done", "made", "thanks", "bye"]
+    anew = Kept("claude-code", kept.root, tmp_path / "anew")
+    anew.sync()
+    assert anew.told() == kept.told()
+
+
+def test_a_prompt_read_while_it_waited_is_one_message_when_it_has_arrived(kept: Kept) -> None:
+    session = Transcript(version="2.1.50").user("go").assistant("going").queue("enqueue", "and the winter?")
+    path = session.write(kept.root)
+    kept.sync()
+    assert said(kept.messages(path.stem))[-1] == ("and the winter?", True)
+    session.queue("dequeue").user("and the winter?").assistant("cold").write(kept.root)
+    kept.sync()
+    told = kept.messages(path.stem)
+    assert said(told) == [("go", True), ("going", True), ("and the winter?", True), ("cold", True)]
+    assert [one.kind for one in told] == [None] * 4
+    assert kept.summaries()[0].interaction_count == 2
+    assert kept.archive.verify() == []
+
+
+def test_a_response_that_goes_on_after_it_was_copied_costs_the_same_everywhere(kept: Kept) -> None:
+    def spent(output: int) -> dict[str, int]:
+        return {"input_tokens": 1, "output_tokens": output}
+
+    first = Transcript(version="1.0.98").user("go").assistant("one", message_id="msg_1", usage=spent(30))
+    path = first.write(kept.root)
+    second = resume(first).user("on").assistant("two", message_id="msg_2", usage=spent(5))
+    second.write(kept.root)
+    kept.sync()
+    first.assistant("more", message_id="msg_1", usage=spent(285)).write(kept.root)
+    kept.sync()
+    told = {one.id: one.total_tokens for one in kept.summaries()}
+    assert told == {path.stem: 286, second.session_id: 6}
+    costs = [one.usage.output_tokens for one in kept.messages(second.session_id) if one.usage is not None]
+    assert costs == [285, 5]

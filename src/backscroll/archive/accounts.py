@@ -107,6 +107,10 @@ def completed(accounts: Sequence[Account]) -> Closing:
         if known is not None:
             source = f"{name}_source"  # how it is known
             filled |= {each: getattr(known, each) for each in (name, source) if hasattr(known, each)}
+    if best.visibility == "hidden":
+        # What one file tells now is nobody's to look for, but another's, or what it told before, is.
+        told = (one.closing.visibility for one in told_by(accounts) if one.messages)
+        filled["visibility"] = next((seen for seen in told if seen in ("listed", "archived")), "hidden")
     return msgspec.structs.replace(best, **filled)
 
 

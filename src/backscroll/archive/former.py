@@ -138,7 +138,7 @@ def _texts(message: Message) -> Iterator[str]:
     if message.content.strip():
         yield message.content.strip()
     tool = message.tool
-    if tool is not None and tool.status == "completed" and tool.result and tool.result.strip():
+    if tool is not None and tool.status != "pending" and tool.result and tool.result.strip():
         yield tool.result.strip()
 
 

@@ -79,11 +79,15 @@ def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, 
     ).fetchone()
     if row is None:
         return False
-    db.execute(
-        "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
-        " speed, cost) = (?, ?, ?, ?, ?, ?, ?, ?) where account = ? and id = ?",
-        [*_columns(words, _usage(row).merged(usage)), account, id_],
-    )
+    earlier = _usage(row)
+    merged = earlier.merged(usage)
+    if merged != earlier:
+        # Other accounts that tell of the response are to know of it, so it is compared with them again.
+        db.execute(
+            "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
+            " speed, cost) = (?, ?, ?, ?, ?, ?, ?, ?), is_copy = null where account = ? and id = ?",
+            [*_columns(words, merged), account, id_],
+        )
     return True
 
 

@@ -95,8 +95,11 @@ def retell(
             accounts = db.execute("select number from account where unit = ? and not is_former", [number])
             release_accounts(db, [account for (account,) in accounts.fetchall()])
             db.execute("delete from account where unit = ? and not is_former", [number])
-            for table in ("naming", "link", "problem"):
+            for table in ("link", "problem"):
                 db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+            # A title may be all that is left of a state that the original had before.
+            was_rewritten = "exists (select 1 from account where unit = :unit and is_former)"
+            db.execute(f"delete from naming where unit = :unit and not {was_rewritten}", {"unit": number})  # noqa: S608
             writer = UnitWriter(db, number, original.platform)
             writer.write(items)
             if not writer.was_read or (may_lack and _is_poorer(_sizes(db, number), before)):

@@ -4,12 +4,10 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
-from backscroll.archive.bodies import compress, decompress
 from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
@@ -134,6 +132,8 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
     ).fetchone()
     if row is None or row[0] is None:
         return None
+    from backscroll.archive.bodies import decompress
+
     return Mark(row[0], row[1], decompress(row[2]))
 
 
@@ -166,7 +166,7 @@ def set_aside(db: sqlite3.Connection, number: int) -> None:
         " where unit = :unit and not is_former",
         {"unit": number, "aside": SET_ASIDE},
     )
-    for table in ("naming", "link", "problem"):
+    for table in ("link", "problem"):
         db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
 
 

@@ -20,7 +20,9 @@ from backscroll.archive.responses import Spending
 from backscroll.archive.told import Told
 from backscroll.archive.words import Words
 from backscroll.model import (
+    WITHOUT_CALL,
     Answer,
+    Arrival,
     Closing,
     Item,
     Link,
@@ -45,7 +47,6 @@ _PIECE_SIZE = 64 * 1024  # characters; a message that was found is read with its
 _MOST_HELD = 2000  # messages kept in hand for an answer
 _PREVIEW = 300
 _MOST_PROBLEMS = 100
-_ORPHAN = "answer without a call"
 
 _NO_TOOL = (None, None, None, None)
 
@@ -101,6 +102,8 @@ class UnitWriter:
                     self._account.answer(item)
                 case Opening():
                     self._open(item)
+                case Arrival(early) if self._account is not None:
+                    self._account.arriving = early
                 case Spent() if self._account is not None:
                     self._account.spending.spend(item.response_id, item.usage, None)
                 case Closing() if self._account is not None:
@@ -110,9 +113,7 @@ class UnitWriter:
                 case Naming() | Link() | Problem() if self._is_outside:
                     pass
                 case Naming(message_id, title):
-                    db.execute(
-                        "insert into naming values (?, ?, ?)", [self.unit, record_number(message_id), title]
-                    )
+                    self._name(record_number(message_id), title)
                 case Link():
                     call = number_of(item.tool_call_id)
                     row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength, call]
@@ -124,6 +125,11 @@ class UnitWriter:
                     db.execute("insert into problem values (?, ?, ?, ?)", row)
                 case Tally():
                     self.tally = item
+
+    def _name(self, record: int, title: str) -> None:
+        """Keep a title. The last one that a unit gives is the one; one that it gives no more stays."""
+        self.db.execute("delete from naming where unit = ? and record = ?", [self.unit, record])
+        self.db.execute("insert into naming values (?, ?, ?)", [self.unit, record, title])
 
     def _open(self, opening: Opening) -> None:
         if self.barrier.is_forgotten(self.platform, opening):
@@ -166,7 +172,7 @@ class _Account:
         self.places: dict[str, int] = {}
         self.calls: dict[str, int] = {}
         self.open_calls: set[int] = set()
-        self.early: dict[str, Answer] = {}
+        self.arriving: str | None = None  # whose place the next message takes
         self.spending = Spending()
 
     def _begin(self) -> tuple[int, int, str | None]:
@@ -203,10 +209,14 @@ class _Account:
         if message.usage is not None:
             self.spending.spend(message.response_id or message.id, message.usage, message)
         call = message.tool.id if message.tool is not None else None
-        place = self._known_place(message.id)
+        place = self._known_place(message.id) if message.kind != WITHOUT_CALL else None
+        early, self.arriving = self.arriving, None
+        if early is not None and place is None:
+            place = self._known_place(early)
+            self.places.pop(early, None)
         if call is not None and (known := self._call(call)) is not None:
             before = self._message(known)
-            if before.kind == _ORPHAN:  # it was answered in an earlier reading than it is asked in
+            if before.kind == WITHOUT_CALL:
                 place, message = known, with_answer(message, before)
             elif before.id == message.id:
                 message = with_answer(message, before)
@@ -219,13 +229,11 @@ class _Account:
             self.count += 1
             self.held.append(message)
             self.held_size += len(message.content)
-            self.places[message.id] = place
+        self.places[message.id] = place
         if call is not None:
             self.calls[call] = place
             if message.tool is not None and message.tool.result is None:
                 self.open_calls.add(place)
-            if call in self.early:
-                self.answer(self.early.pop(call))
         if self.preview is None and message.role == "user" and message.kind in (None, "queued"):
             self.preview = message.content.strip()[:_PREVIEW] or None
         if len(self.held) >= _PIECE or self.held_size >= _PIECE_SIZE:
@@ -236,8 +244,8 @@ class _Account:
         if place is not None or not self.writer.is_appended:
             return place
         rows = self.db.execute(
-            "select position from message where account = ? and record = ? order by position",
-            [self.number, record_number(id_, self.opening.id)],
+            "select position from message where account = ? and record = ? and kind is not ? order by 1",
+            [self.number, record_number(id_, self.opening.id), self.writer.words[WITHOUT_CALL]],
         ).fetchall()
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
         return rows[order][0] if order < len(rows) else None
@@ -258,10 +266,10 @@ class _Account:
         return self.held[place - self.first] if place >= self.first else self._written(place)
 
     def answer(self, answer: Answer) -> None:
-        """Complete a call, now or when it comes."""
+        """Complete a call. An answer may precede its call, which then takes its place."""
         place = self._call(answer.tool_call_id)
         if place is None:
-            self.early[answer.tool_call_id] = answer
+            self.say(without_call(answer))
             return
         message = self._message(place)
         if message.tool is None:
@@ -357,12 +365,6 @@ class _Account:
             self.db.executemany("insert into edit values (?, ?, ?, ?, ?, ?)", edits)
 
     def close(self, closing: Closing) -> None:
-        early, self.early = list(self.early.values()), {}
-        for answer in early:
-            message = without_call(answer)
-            if self._known_place(message.id) is not None:  # the record that answered says something as well
-                message = replace(message, id=f"{message.id}.{answer.tool_call_id}")
-            self.say(message)
         self._flush(keep_open=False)
         self._mark_abandoned(closing)
         writer = self.writer
@@ -389,10 +391,8 @@ class _Account:
         self._activate(left, is_active=False)
 
     def _activate(self, places: Iterable[int], *, is_active: bool) -> None:
-        self.db.executemany(
-            "update message set is_active = ? where account = ? and position = ?",
-            [(is_active, self.number, place) for place in places],
-        )
+        change = "update message set is_active = ? where account = ? and position = ?"
+        self.db.executemany(change, [(is_active, self.number, place) for place in places])
 
 
 def _tool_columns(tool: ToolCall, words: Words) -> tuple[int | None, ...]:

@@ -1,6 +1,15 @@
 """What a session is: pure values, knowing no tool, no file and no database."""
 
-from backscroll.model.fold import Reading, Told, answered, fold, is_same_response, with_answer, without_call
+from backscroll.model.fold import (
+    WITHOUT_CALL,
+    Reading,
+    Told,
+    answered,
+    fold,
+    is_same_response,
+    with_answer,
+    without_call,
+)
 from backscroll.model.message import (
     Attachment,
     Decision,
@@ -24,6 +33,7 @@ from backscroll.model.stream import (
     Addition,
     Agent,
     Answer,
+    Arrival,
     Closing,
     Completeness,
     Item,
@@ -45,9 +55,11 @@ from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised,
 __all__ = [
     "STORES",
     "UNKNOWN_WORKSPACE",
+    "WITHOUT_CALL",
     "Addition",
     "Agent",
     "Answer",
+    "Arrival",
     "Attachment",
     "Closing",
     "Completeness",

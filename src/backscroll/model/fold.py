@@ -6,9 +6,31 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model.message import Message, TokenUsage, ToolCall
-from backscroll.model.stream import Answer, Closing, Item, Link, Naming, Opening, Problem, Spent, Tally
+from backscroll.model.stream import (
+    Answer,
+    Arrival,
+    Closing,
+    Item,
+    Link,
+    Naming,
+    Opening,
+    Problem,
+    Spent,
+    Tally,
+)
 
-__all__ = ["Reading", "Told", "answered", "fold", "is_same_response", "with_answer", "without_call"]
+__all__ = [
+    "WITHOUT_CALL",
+    "Reading",
+    "Told",
+    "answered",
+    "fold",
+    "is_same_response",
+    "with_answer",
+    "without_call",
+]
+
+WITHOUT_CALL = "answer without a call"
 
 
 class Reading(Struct, frozen=True):
@@ -42,11 +64,15 @@ class _Open:
         self.opening = opening
         self.messages: dict[str, Message] = {}
         self.calls: dict[str, str] = {}
-        self.early: dict[str, Answer] = {}
         self.usage: dict[str, TokenUsage] = {}
+        self.arriving: str | None = None
 
     def say(self, message: Message) -> None:
         """Take a message; the same id said again replaces what was said before."""
+        early, self.arriving = self.messages.get(self.arriving or ""), None
+        if early is not None and message.id not in self.messages:
+            self._put_instead(early, message)
+            return
         if message.usage is not None and message.response_id is not None:
             self.spend(message.response_id, message.usage)
         call = message.tool and message.tool.id
@@ -56,22 +82,28 @@ class _Open:
         known = self.messages.get(self.calls.get(call, ""))
         if known is not None and known.id != message.id and is_same_response(known, message):
             return
-        if known is not None and known.id == message.id:
-            message = with_answer(message, known)
-        self.messages[message.id] = message
+        if known is not None and known.kind == WITHOUT_CALL and message.id not in self.messages:
+            self._put_instead(known, with_answer(message, known))
+        else:
+            if known is not None and known.id == message.id:
+                message = with_answer(message, known)
+            self.messages[message.id] = message
         self.calls[call] = message.id
-        if call in self.early:
-            self.answer(self.early.pop(call))
+
+    def _put_instead(self, early: Message, message: Message) -> None:
+        """Put a message into the place of one that came too early, such as the answer to a call."""
+        said = [message if one is early else one for one in self.messages.values()]
+        self.messages = {one.id: one for one in said}
 
     def spend(self, response_id: str, usage: TokenUsage) -> None:
         known = self.usage.get(response_id)
         self.usage[response_id] = known.merged(usage) if known else usage
 
     def answer(self, answer: Answer) -> None:
-        """Complete a tool call, now or when it comes: an answer may precede its call."""
+        """Complete a tool call. An answer may precede its call, which then takes its place."""
         message = self.messages.get(self.calls.get(answer.tool_call_id, ""))
         if message is None or message.tool is None:
-            self.early[answer.tool_call_id] = answer
+            self.say(without_call(answer))
             return
         self.messages[message.id] = replace(
             message,
@@ -80,11 +112,6 @@ class _Open:
         )
 
     def close(self, closing: Closing) -> Reading:
-        for answer in self.early.values():
-            message = without_call(answer)
-            if message.id in self.messages:  # the record that answered says something as well
-                message = replace(message, id=f"{message.id}.{answer.tool_call_id}")
-            self.messages[message.id] = message
         abandoned = set(closing.abandoned)
         out: list[Message] = []
         for message in self.messages.values():
@@ -113,13 +140,14 @@ def with_answer(again: Message, known: Message) -> Message:
 
 
 def without_call(answer: Answer) -> Message:
-    """An answer whose call was never written here."""
+    """An answer whose call is not written here, or not yet; its record may say something as well."""
+    record, call = answer.record_id, answer.tool_call_id
     return Message(
-        id=answer.record_id or f"answer-{answer.tool_call_id}",
+        id=f"{record}.{call}" if record is not None else f"answer-{call}",
         role="tool",
         content="",
         origin=answer.origin,
-        kind="answer without a call",
+        kind=WITHOUT_CALL,
         timestamp=answer.timestamp,
         timestamp_source="stored" if answer.timestamp else None,
         tool=answered(ToolCall(answer.tool_call_id, "unknown"), answer),
@@ -155,6 +183,8 @@ def fold(items: Iterable[Item]) -> Told:
                 session.say(item)
             case Answer() if session is not None:
                 session.answer(item)
+            case Arrival(early) if session is not None:
+                session.arriving = early
             case Spent() if session is not None:
                 session.spend(item.response_id, item.usage)
             case Closing() if session is not None:

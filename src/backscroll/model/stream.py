@@ -6,7 +6,7 @@ closing says what is known only at the end. One `Tally` ends the stream of every
 unit. Nothing in the stream needs the whole session in memory; `fold` puts one
 together for those who want it.
 
-    Opening  (Message | Answer | Spent | Naming | Link | Problem)*  Closing   any number of times
+    Opening  (Message | Answer | Arrival | Spent | Naming | Link | Problem)*  Closing   any number of times
     Tally                                                            once, last
 """
 
@@ -33,6 +33,7 @@ __all__ = [
     "Addition",
     "Agent",
     "Answer",
+    "Arrival",
     "Closing",
     "Completeness",
     "Item",
@@ -130,6 +131,12 @@ class Answer(Struct, frozen=True, kw_only=True, gc=False):
     timestamp: datetime | None = None
     edits: tuple[Edit, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+
+
+class Arrival(Struct, frozen=True):
+    """What was told too early, in this reading or in one before it: the message said next takes its place."""
+
+    message_id: str  # of the message that told it
 
 
 class Spent(Struct, frozen=True):
@@ -281,7 +288,7 @@ class Tally(Struct, kw_only=True):
         self.unknown[name] = self.unknown.get(name, 0) + number
 
 
-Item: TypeAlias = Opening | Message | Answer | Spent | Naming | Link | Closing | Problem | Tally
+Item: TypeAlias = Opening | Message | Answer | Arrival | Spent | Naming | Link | Closing | Problem | Tally
 
 
 def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:

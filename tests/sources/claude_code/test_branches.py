@@ -170,5 +170,5 @@ def test_results_that_lie_before_their_calls_are_active_with_them(tmp_path: Path
     records = session.records
     records[1], records[3] = records[3], records[1]
     messages = only(session, tmp_path).messages
-    assert [tool.result for tool in tools(messages)] == ["2", "1"]
+    assert [tool.result for tool in tools(messages)] == ["1", "2"]  # each where the first of the two stands
     assert all(m.is_active for m in messages)

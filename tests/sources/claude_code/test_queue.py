@@ -55,7 +55,9 @@ def test_a_notification_taken_out_of_the_queue_leaves_a_persons_prompt_in_it(tmp
 def test_a_prompt_told_too_early_gives_way_to_its_delivery(tmp_path: Path) -> None:
     session = Transcript(version="2.1.50").user("go").queue("enqueue", "my words").queue("remove")
     session.user("my words").assistant("ok")
-    assert said(only(session, tmp_path).messages, "user") == ["go", "my words"]
+    messages = only(session, tmp_path).messages
+    assert said(messages, "user", active=False) == ["go", "my words"]
+    assert [message.kind for message in messages if message.role == "user"] == [None, None]
 
 
 def test_a_text_queued_a_hundred_times_is_shown_once(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def system(said: Said) -> None:
     if told.kind == "compact_boundary":
         transcript.kept.facts.compactions += 1
     for kind, role, words in told.said:
+        if kind == "command":
+            transcript.delivered(words)
         said.say(role, words, kind=kind)
 
 

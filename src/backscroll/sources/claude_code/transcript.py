@@ -14,6 +14,7 @@ import msgspec
 
 from backscroll.model import (
     Answer,
+    Arrival,
     Item,
     Link,
     Mark,
@@ -216,10 +217,11 @@ class Transcript:
             self._out.append(link)
 
     def delivered(self, words: str) -> None:
-        """Note that a prompt arrived, so that the queue's line of it is not told as well."""
+        """Note that a prompt arrived, which is told next: the queue's line of it is not told as well."""
         early = self.kept.queue.deliver(words)
         if early is not None:
-            self.tree.dead.add(early)
+            self.tree.told[self.tree.find(early)] = 0
+            self.emit(Arrival(early))
 
     @property
     def results_folder(self) -> Path:

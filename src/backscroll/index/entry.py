@@ -12,13 +12,12 @@ from msgspec import UNSET, Raw, UnsetType
 
 from backscroll.index.document import Spoken, Whose
 from backscroll.index.fields import tag, word_analyser
-from backscroll.index.folding import fold_accents, fold_encoded
+from backscroll.index.folding import bare, fold_accents
 from backscroll.index.words import Analysed, analyse
 
 __all__ = ["Entry", "entry", "whole"]
 
 _SAID = ("user", "assistant", "note")
-_BETWEEN = bytes(0x20 if byte < 0x20 or byte in b'"\\' else byte for byte in range(256))
 _TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
 
 
@@ -113,13 +112,13 @@ def _with_paths(message: Spoken) -> str | bytes:
 
 def _cuttable(text: Analysed) -> bytes:
     """A text that the engine can cut into words without looking at them: no accents, no overlong words."""
-    words = fold_encoded(text.words) if text.is_accented else text.words
+    words = bare(text.words, text.beyond)
     return " ".join(word_analyser().analyze(words.decode())).encode() if text.has_long_run else words
 
 
 def _quoted(words: bytes) -> Raw:
-    """Words as JSON. Whatever would have to be escaped only lies between words."""
-    return Raw(b'"%b"' % words.translate(_BETWEEN))
+    """Words as JSON."""
+    return Raw(b'"%b"' % words)
 
 
 def _longer(quoted: Raw | UnsetType, more: Analysed) -> Raw:

@@ -30,10 +30,6 @@ _PIECE = re.compile(rf"[A-Z]{{2,}}s(?!{_SMALL})|[A-Z]+(?=[A-Z]{_SMALL})|[A-Z]?{_
 _ASCII = bytes(range(128))
 # First bytes of the characters that need neither joining nor cutting: Latin, dashes, quotes, arrows.
 _SIMPLE = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
-# Beginnings of those that may have an accent, and not of the dashes, arrows and frames that tools draw.
-_ACCENTED = re.compile(
-    rb"\xc2[\xaa\xb2\xb3\xb9\xba]|[\xc3-\xca\xe1\xea\xef]|\xe2[\x81\x82\x84\x86\x91-\x93\x9d\x9e\xb1]"
-)
 
 # Every byte as the kind of character it belongs to. Beyond ASCII all count as small letters: a dash
 # among them only makes a longer compound, of which the pieces are the same.
@@ -55,7 +51,7 @@ class Analysed(Struct, frozen=True, gc=False):
     parts: str  # what compound identifiers are made of
     pairs: str  # characters of languages without spaces, two by two
     is_odd: bool  # holds something that the dictionary does not have as it is written
-    is_accented: bool  # may have letters with accents
+    beyond: bytes  # what of the words is not ASCII
     has_long_run: bool  # may have a word that is too long for the dictionary
 
 
@@ -76,18 +72,17 @@ def analyse(text: str | bytes) -> Analysed:
         written = raw.decode()
         words = clean(written)
         is_odd = is_odd or words != written
-        beyond = words.encode().translate(None, _ASCII)
         words, runs = cut_cjk(words)
         if runs:
             joined = [unicodedata.normalize("NFKC", run) for run in runs]
             is_odd = is_odd or joined != runs
             pairs = " ".join(pair for run in joined for pair in bigrams(run))
         raw = words.encode()
+        beyond = raw.translate(None, _ASCII)
     kinds = raw.translate(_KINDS)
     parts = {piece for compound in _compounds(raw, kinds) for piece in split(compound)}
     is_long = _has_long_run(kinds)
-    is_accented = beyond != b"" and _ACCENTED.search(beyond) is not None
-    return Analysed(raw, " ".join(sorted(parts)), pairs, is_odd or is_long, is_accented, is_long)
+    return Analysed(raw, " ".join(sorted(parts)), pairs, is_odd or is_long, beyond, is_long)
 
 
 def _encoded(text: str) -> tuple[bytes, bool]:

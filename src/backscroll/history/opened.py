@@ -1,6 +1,8 @@
 """The archive and the index of one home, opened when they are first needed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -12,11 +14,11 @@ from backscroll.errors import (
     ArchiveError,
     BackscrollError,
 )
-from backscroll.sources import Source
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
     from backscroll.index import Index
+    from backscroll.sources import Source
 
 __all__ = ["Opened"]
 
@@ -44,7 +46,7 @@ class Opened:
         return archive_home(self._home, self._machine) / "archive.db"
 
     @cached_property
-    def _archive(self) -> "Archive":
+    def _archive(self) -> Archive:
         from backscroll.archive import Archive, Barrier  # the database is loaded only by those who need it
 
         return Archive(self.archive_path, barrier=Barrier(patterns=self.settings.exclude))
@@ -54,9 +56,10 @@ class Opened:
         """What the archive's settings file says. Raises `UsageError` when it cannot be understood."""
         return settings(self.archive_path.parent, self._machine)
 
-    def stop_when(self, is_stopped: Callable[[], bool]) -> None:
-        """Have what is asked of the archive end with an `ArchiveError` as soon as this holds."""
-        self._archive.stop_when(is_stopped)
+    def interrupt(self) -> None:
+        """From any thread: what the archive is being asked at this moment ends with an `ArchiveError`."""
+        if (archive := self.__dict__.get("_archive")) is not None:
+            archive.interrupt()
 
     def close(self) -> None:
         """Close the archive, if it was opened."""
@@ -88,7 +91,7 @@ class Opened:
         return self.archive_path.with_name("index")
 
     @cached_property
-    def _index(self) -> "Index":
+    def _index(self) -> Index:
         from backscroll.index import Index
 
         return Index(self._index_folder)

@@ -1,6 +1,7 @@
 """Threads that answer calls, each with a history of its own: a database connection belongs to one thread."""
 
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -33,8 +34,30 @@ class _Job:
         self.done = anyio.Event()
         self.token = anyio.lowlevel.current_token()
         self.progress: tuple[int, int] | None = None
+        self._history: History | None = None  # while it is being done
+        self._guard = Lock()
         self.result: object = None
         self.error: BaseException | None = None
+
+    def begin(self, history: History) -> bool:
+        """Whether it is still wanted, and then by whom it is done."""
+        with self._guard:
+            if not self.stop.is_set():
+                self._history = history
+            return self._history is not None
+
+    def end(self) -> None:
+        with self._guard:
+            self._history = None
+
+    def interrupt(self) -> None:
+        """Not wanted any more: end what the archive is asked for it, at whichever step it is."""
+        while True:
+            with self._guard:
+                if self._history is None:
+                    return
+                self._history.interrupt()
+            time.sleep(_PULSE / 10)
 
     def note(self, done: int, total: int) -> None:
         self.progress = (done, total)
@@ -79,6 +102,8 @@ class Crew:
                     await report(told[0], told[1] or None)
         finally:
             job.stop.set()
+            if not job.done.is_set():
+                Thread(target=job.interrupt, daemon=True).start()
         if job.error is not None:
             raise job.error
         return job.result  # type: ignore[return-value]  # it is what ``do`` gave
@@ -89,8 +114,9 @@ class Crew:
             job = self._jobs.get()
             if job is None:
                 return
-            if not job.stop.is_set():
+            if job.begin(history):
                 self._answer(history, job)
+                job.end()
             with self._counting:
                 self._open -= 1
             with suppress(RuntimeError):  # the loop that waited may be gone
@@ -100,7 +126,6 @@ class Crew:
         try:
             # Opened for each call: what another process has put in its place is then what is read.
             with history:
-                history.stop_when(job.stop.is_set)
                 job.result = job.do(
                     Call(history, is_redacted=self.is_redacted, stop=job.stop, report=job.note)
                 )

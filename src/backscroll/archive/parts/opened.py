@@ -1,8 +1,8 @@
 """The archive's file, and whose turn it is to write it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Opened"]
-
-_STEPS = 5000  # of SQLite's, after which it asks whether it is to go on: a fraction of a millisecond
 
 
 class Opened:
@@ -32,9 +30,10 @@ class Opened:
             self._db.execute("commit")
         self._db.close()
 
-    def stop_when(self, is_stopped: Callable[[], bool]) -> None:
-        """End whatever is asked of the file with an error of SQLite's as soon as this holds."""
-        self._db.set_progress_handler(is_stopped, _STEPS)
+    def interrupt(self) -> None:
+        """From any thread: end what is being asked of the file with an error of SQLite's."""
+        with suppress(sqlite3.ProgrammingError):  # it was closed meanwhile
+            self._db.interrupt()
 
     @contextmanager
     def patience(self, seconds: float | None) -> Iterator["Self | None"]:

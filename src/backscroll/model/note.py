@@ -10,7 +10,7 @@ __all__ = ["NOTES", "Note"]
 NOTES = 1 << 40
 
 
-class Note(Struct, frozen=True):
+class Note(Struct, frozen=True, gc=False):
     """Words about a session, with the number that they are edited and deleted by."""
 
     number: int  # from 1, within the session; never given twice while a later one is there

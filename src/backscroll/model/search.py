@@ -9,7 +9,7 @@ from backscroll.model.message import Role
 __all__ = ["SearchMatch", "SearchResult"]
 
 
-class SearchMatch(Struct, frozen=True, kw_only=True):
+class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
     """A message that was found, and the place in it."""
 
     session_ref: str

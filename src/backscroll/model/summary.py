@@ -14,7 +14,7 @@ __all__ = ["PaginatedResult", "Pagination", "Session", "SessionSummary"]
 T = TypeVar("T")
 
 
-class SessionSummary(Struct, frozen=True, kw_only=True):
+class SessionSummary(Struct, frozen=True, kw_only=True, gc=False):
     """What a list shows of a session."""
 
     ref: str

@@ -1,5 +1,6 @@
 """The list: all sessions or what a search finds, narrowed while somebody types."""
 
+import gc
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -76,6 +77,10 @@ class Listing(Reading):
 
         def listed(answer: tuple[list[SessionSummary], list[str]]) -> None:
             summaries, welcome = answer
+            if not self.is_listed:
+                # All that was loaded and made so far stays: looking through it for garbage, time and again,
+                # would hold up whoever types.
+                gc.freeze()
             self.is_listed = True
             self.shelf.fill(summaries)
             self.welcome = _FIRST if self.is_syncing else welcome
@@ -148,6 +153,9 @@ class Listing(Reading):
         self.query_one("#question").add_class("-asked")
         self.line.value = {"search": self.words, "filter": self.narrowing.words}.get(asking, "")
         self.line.focus()
+        if asking == "search":
+            # The index is opened while the first letter is still to be typed.
+            self.ask("search", lambda history: history.search_sessions("", limit=1), lambda _: None)
 
     @on(Input.Changed, "#question Input")
     def _typed(self, event: Input.Changed) -> None:

@@ -144,3 +144,54 @@ def test_a_message_copied_by_a_fork_says_where_from(tmp_path: Path) -> None:
     session = Transcript().user("copied", forkedFrom=origin).user("own")
     session.user("mine after all", forkedFrom={"sessionId": session.session_id, "messageUuid": "u"})
     assert [m.copied_from for m in only(session, tmp_path).messages] == [origin["sessionId"], None, None]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "compaction", "content": "what was said so far"},
+        {
+            "type": "search_result",
+            "source": "https://example.invalid",
+            "content": [blocks.text("what was said so far")],
+        },
+        {
+            "type": "resource",
+            "resource": {"uri": "file:///x", "text": "what was said so far", "mimeType": "text/plain"},
+        },
+        {"type": "text", "text": [{"text": "what was said so far"}]},
+        {"type": None, "words": {"more": "what was said so far"}},
+    ],
+)
+def test_a_block_of_an_unknown_form_still_says_its_words(block: Any, tmp_path: Path) -> None:
+    session = Transcript().user("go").assistant("before", further=[block]).user([blocks.text("and"), block])
+    told = " ".join(message.content for message in only(session, tmp_path).messages)
+    assert told.count("what was said so far") == 2
+
+
+def test_data_in_a_block_of_an_unknown_form_is_nobodys_words(tmp_path: Path) -> None:
+    audio = {"type": "audio", "data": "UklGRg==", "waveform": "A" * 5000}
+    session = Transcript().user("go").assistant("before", further=[audio]).user([audio])
+    told = [m.content for m in only(session, tmp_path).messages if m.kind == "unknown block"]
+    assert told == ["[audio]", "[audio]"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, "no message in it"),
+        ({"message": {"role": "assistant", "parts": ["hello"]}}, "no content in its message"),
+        ({"message": ["hello"]}, "its message is of no known form"),
+        ({"message": None}, None),
+        ({"message": {"role": "assistant", "content": None}}, None),
+        ({"message": {"role": "assistant", "content": []}}, None),
+    ],
+)
+def test_a_line_that_must_say_something_and_does_not_is_a_problem(
+    fields: dict[str, Any], reason: str | None, tmp_path: Path
+) -> None:
+    session = Transcript().user("go")
+    session.chain({"type": "assistant", **fields}, {})
+    told = tell(session.assistant("done").write(tmp_path))
+    assert [problem.reason for problem in told.problems] == ([reason] if reason else [])
+    assert told.tally.problems == len(told.problems)

@@ -9,7 +9,7 @@ from typing import Any
 from backscroll.model import Role, Spent, ToolCall
 from backscroll.sources.claude_code import results, user
 from backscroll.sources.claude_code.agents import Pending
-from backscroll.sources.claude_code.blocks import attachment, blocks_of
+from backscroll.sources.claude_code.blocks import attachment, blocks_of, words_in
 from backscroll.sources.claude_code.branches import TALK
 from backscroll.sources.claude_code.lines import Block, params, text, usage
 from backscroll.sources.claude_code.said import Said
@@ -32,8 +32,8 @@ def tell(said: Said) -> None:
         finished = message.stop_reason is not None
         said.usage = usage(message.usage, finished=finished, cost=said.value.cost_usd)
     said.enter(TALK)
-    for block in blocks_of(message.content):
-        _tell_block(block, said)
+    for number, block in enumerate(blocks_of(message.content)):
+        _tell_block(block, number, said)
     if said.usage is not None:  # nothing but white space was said, and yet it cost something
         if said.response is None:
             said.say("assistant", "", kind="empty")
@@ -44,14 +44,14 @@ def tell(said: Said) -> None:
         said.transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))
 
 
-def _tell_block(block: Block, said: Said) -> None:
+def _tell_block(block: Block, number: int, said: Said) -> None:
     kind = text(block.type)
     if kind == "text":
-        words = block.text if isinstance(block.text, str) else ""
+        words = block.text if isinstance(block.text, str) else words_in(said.block(number))
         if words.strip() and not said.repeats("text", words):
             said.say(_role(words, said), words)
     elif kind == "thinking":
-        words = block.thinking if isinstance(block.thinking, str) else ""
+        words = block.thinking if isinstance(block.thinking, str) else words_in(said.block(number))
         if not words.strip():
             # Empty but signed is how most thinking is kept since 2026.
             said.say("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
@@ -69,7 +69,8 @@ def _tell_block(block: Block, said: Said) -> None:
         said.say("assistant", "", attachments=(found,))
     else:
         said.transcript.tally.meet(f"content block {kind}")
-        said.say("assistant", text(block.text) or f"[{kind}]", kind="unknown block")
+        words = text(block.text) or f"[{kind}]\n{words_in(said.block(number))}".strip()
+        said.say("assistant", words, kind="unknown block")
 
 
 def _role(words: str, said: Said) -> Role:

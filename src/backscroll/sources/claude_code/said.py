@@ -104,6 +104,23 @@ class Said:
         """The line with all its fields."""
         return whole(self.raw)
 
+    def block(self, number: int) -> Any:
+        """A block of the line's message with all its fields, whatever they are."""
+        message = self.whole().get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = [block for block in content if block is not None] if isinstance(content, list) else [content]
+        return blocks[number] if number < len(blocks) else None
+
+    def lack(self) -> str | None:
+        """What a line that gave no message lacks to give one; None when it is known to say nothing."""
+        record = self.whole()
+        message = record.get("message", record.get("content", self))
+        if message is self:
+            return "no message in it" if record else None
+        if isinstance(message, dict):
+            return None if "content" in message else "no content in its message"
+        return None if message is None or isinstance(message, str) else "its message is of no known form"
+
     def say(
         self,
         role: Role,

@@ -174,7 +174,12 @@ class Transcript:
         kept.facts.note(said.value)
         if kept.parent_id is None and self.agent_id is not None:
             kept.parent_id = text(said.value.session_id)
+        before = len(self._out)
         tell(said)
+        if said.value.type in ("user", "assistant") and not said.count:
+            is_told = any(isinstance(item, Answer) for item in self._out[before:])
+            if not is_told and (lack := said.lack()) is not None:
+                self.note(Problem(said.origin, lack))
         self.tree.tell(said.node, said.count, answers=said.answers)
         if kept.first_role is None and said.value.type in ("user", "assistant"):
             kept.first_role = said.value.type

@@ -6,7 +6,13 @@ from msgspec import Raw
 
 from backscroll.model import Answer, Attachment, Edit, Link
 from backscroll.sources.claude_code import results, talk
-from backscroll.sources.claude_code.blocks import attachment, blocks_of, odd_result_text, result_text
+from backscroll.sources.claude_code.blocks import (
+    attachment,
+    blocks_of,
+    odd_result_text,
+    result_text,
+    words_in,
+)
 from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, TALK
 from backscroll.sources.claude_code.lines import Block, Line, LineOrigin, text
 from backscroll.sources.claude_code.memory import Early
@@ -38,28 +44,35 @@ def tell(said: Said) -> None:
             elif part.kind == "shell":
                 said.transcript.delivered(part.content.replace("! ", "!", 1))
             said.say("system", part.content, kind=part.kind, attachments=() if human else attachments)
-    for kind in unknown:
+    for number, kind in unknown:
+        words = words_in(said.block(number))
+        if kind is None and not words:
+            continue
         said.transcript.tally.meet(f"content block {kind}")
-        said.say("system", f"[{kind}]", kind="unknown block")
+        said.say("system", f"[{kind}]\n{words}".strip(), kind="unknown block")
 
 
-def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[str]]:
-    """A line's words, what came along, the tool results in it, and the types of blocks nobody knows."""
+_Unknown = tuple[int, str | None]  # the place of a block that nobody knows, and its type
+
+
+def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[_Unknown]]:
+    """A line's words, what came along, the tool results in it, and the blocks that nobody knows."""
     if isinstance(content, str):
         return [content], (), [], []
     texts: list[str] = []
     attachments: list[Attachment] = []
     answers: list[Block] = []
-    unknown: list[str] = []
-    for block in blocks_of(content):
-        if block.type == "tool_result":
+    unknown: list[_Unknown] = []
+    for number, block in enumerate(blocks_of(content)):
+        kind = text(block.type)
+        if kind is not None and kind.endswith("tool_result"):
             answers.append(block)
         elif (found := attachment(block)) is not None:
             attachments.append(found)
         elif isinstance(block.text, str):
             texts.append(block.text)
-        elif (kind := text(block.type)) is not None and kind != "text":
-            unknown.append(kind)
+        else:
+            unknown.append((number, kind if kind != "text" else None))
     return texts, tuple(attachments), answers, unknown
 
 

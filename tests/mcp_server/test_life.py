@@ -193,7 +193,7 @@ def test_a_recollection_that_nobody_waits_for_ends(history: History) -> None:
 def test_what_an_unexpected_error_says_is_not_passed_on(
     asking: Asking, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(call: Call, *_: object) -> None:
+    def fail(history: History, *_: object, **__: object) -> None:
         raise ValueError("a secret of the history")
 
     monkeypatch.setattr(History, "list_sessions", fail)
@@ -210,4 +210,5 @@ def test_what_an_unexpected_error_says_is_not_passed_on(
     assert result.is_error
     assert result.structured_content["error"]["type"] == "internal"
     assert "secret" not in str(result)
-    assert "ValueError: a secret of the history" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("backscroll mcp: ValueError in fail, line ") and "secret" not in told

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -136,4 +137,7 @@ class Crew:
         except BaseException as error:  # whatever it is, whoever waits is told  # noqa: BLE001
             job.error = CrashedError(f"something went wrong that should not ({type(error).__name__})")
             job.error.__cause__ = error
-            sys.stderr.write(f"backscroll mcp: {type(error).__name__}: {error}\n")
+            # Its words may be history's, and clients keep what is written here.
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{last.name}, line {last.lineno} of {last.filename}"
+            sys.stderr.write(f"backscroll mcp: {type(error).__name__} in {where}\n")

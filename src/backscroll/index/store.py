@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Index", "IndexDamagedError"]
 
 _NAME = "current"
+_COPY = "copy"  # a generation that is being made and may never be finished
 _SMALL = 100  # messages that one thread writes as fast as two
 _MOST = 1000
 _GLANCE = 192  # messages that are looked at before asking more precisely
@@ -75,13 +76,45 @@ class Index:
             raise OSError(f"the index cannot be written: {error}") from error
         writer.commit(None)
         writer.close()
-        unfinished = self.folder / f"{_NAME}.{name}"
-        unfinished.write_text(name, encoding="ascii")
-        unfinished.replace(self.folder / _NAME)
+        self._use(name)
+        shutil.rmtree(self.folder / _COPY, ignore_errors=True)
         for number in numbers:
             if str(number) == old or number < int(name) - 1:
                 # Another process may hold a file of it open, which some systems do not let go.
                 shutil.rmtree(self.folder / str(number), ignore_errors=True)
+
+    def _use(self, name: str) -> None:
+        """Have everybody use a generation from now on."""
+        unfinished = self.folder / f"{_NAME}.{name}"
+        unfinished.write_text(name, encoding="ascii")
+        unfinished.replace(self.folder / _NAME)
+
+    def erase_forgotten(self) -> bool:
+        """Leave nothing in the files of what was forgotten; whoever is reading the old ones may go on.
+
+        False when another process is writing, or it could not be done: then only a `rebuild` does it.
+        """
+        import shutil
+
+        from backscroll.index.erasing import copy_without_forgotten
+
+        copy = self.folder / _COPY
+        shutil.rmtree(copy, ignore_errors=True)
+        with self.writer(is_small=True) as writer:  # so that nobody else writes meanwhile
+            if writer is None:
+                return False
+            old = self._generation
+            with self._guarded():
+                is_made = copy_without_forgotten(self.folder / old, copy, self.watermark)
+            if not is_made:
+                shutil.rmtree(copy, ignore_errors=True)
+                return False
+            name = str(max(int(each.name) for each in self.folder.iterdir() if each.name.isdecimal()) + 1)
+            copy.rename(self.folder / name)
+            self._use(name)
+        self.close()
+        shutil.rmtree(self.folder / old, ignore_errors=True)
+        return True
 
     @property
     def watermark(self) -> str | None:

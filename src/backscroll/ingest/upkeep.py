@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive
 from backscroll.archive.forgetting import Forgotten
 from backscroll.archive.retelling import Original
-from backscroll.index import Index
+from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.indexing import update
 from backscroll.ingest.originals import placed, retold_rows
 from backscroll.model import SessionSummary, Unit
@@ -43,11 +43,19 @@ def erase(archive: Archive, index: Index) -> bool:
     Stopped on the way, the next sync does the rest.
     """
     if archive.owes_index:
-        # The engine keeps the words of what it forgot until it happens to merge; a new index never had them.
-        index.rebuild()
-        update(archive, index)
+        if not _has_erased(archive, index):
+            index.rebuild()  # a new one never had the words
+            update(archive, index)
         archive.settle_index()
     return archive.vacuum()
+
+
+def _has_erased(archive: Archive, index: Index) -> bool:
+    """Take what was forgotten out of the index there is. False when it has to be made anew."""
+    try:
+        return update(archive, index) and index.erase_forgotten()
+    except (IndexDamagedError, OSError):
+        return False
 
 
 def rebuild(archive: Archive, index: Index, progress: Progress | None = None) -> Rebuilt:

@@ -178,6 +178,57 @@ def test_unless_it_is_agreed_to_nothing_changes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_whoever_is_not_there_to_agree_is_told_that_nothing_changed(tmp_path: Path) -> None:
+    done = backscroll("mcp", "install", "claude-code", HOME=str(tmp_path))
+    assert (done.code, done.err.strip()) == (1, "Nothing was changed.")
+
+
+def test_lines_that_end_as_windows_has_them_all_end_so_afterwards() -> None:
+    text = '{\r\n  "mcpServers": {\r\n    "other": {"command": "x"}, // keep\r\n  }\r\n}\r\n'
+    there = with_member(text, "mcpServers", "backscroll", {"command": "b", "args": ["mcp"]})
+    assert there.count("\n") == there.count("\r\n") == there.count("\r")
+    assert "// keep\r\n" in there
+    assert without_member(there, "mcpServers", "backscroll") == text
+
+
+def test_what_somebody_added_to_the_entry_stays(tmp_path: Path) -> None:
+    file = tmp_path / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"backscroll": {"command": "old", "args": [], "env": {"TZ": "UTC"}}}}')
+    installation(CLIENTS["cursor"], Machine(tmp_path), ["backscroll", "mcp"]).make()
+    entry = decoded(file.read_text())["mcpServers"]["backscroll"]
+    assert entry == {"command": "backscroll", "args": ["mcp"], "env": {"TZ": "UTC"}}
+    assert not installation(CLIENTS["cursor"], Machine(tmp_path), ["backscroll", "mcp"]).is_needed
+
+
+def test_a_file_that_nobody_may_write_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".claude.json").write_text("{}")
+    (tmp_path / ".claude.json").chmod(0o444)
+    with pytest.raises(DestinationError, match="is write-protected"):
+        installation(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"]).make()
+    assert [path.name for path in tmp_path.iterdir()] == [".claude.json"]
+
+
+def test_what_is_nested_without_end_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".claude.json").write_text('{"a": ' + "[" * 100_000)
+    with pytest.raises(UsageError, match="left as it is"):
+        installation(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"])
+
+
+@pytest.mark.parametrize("is_environment", [False, True])
+def test_archive_and_roots_are_passed_on_as_they_are_found_from_anywhere(
+    tmp_path: Path, is_environment: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = {"BACKSCROLL_HOME": "my archive", "BACKSCROLL_ROOTS": "claude-code=some/claude"}
+    flags = [] if is_environment else ["--home", "my archive", "--root", "claude-code=some/claude"]
+    more = named if is_environment else {}
+    done = backscroll(*flags, "mcp", "install", "cursor", "--print", HOME=str(tmp_path), **more)
+    assert json.loads(done.out)["mcpServers"]["backscroll"]["args"] == [
+        "--home", str(tmp_path / "my archive"), "--root", f"claude-code={tmp_path}/some/claude", "mcp",
+    ]  # fmt: skip
+
+
 def test_what_is_only_printed_is_not_written(tmp_path: Path) -> None:
     done = backscroll("mcp", "install", "claude-desktop", "--print", HOME=str(tmp_path))
     assert json.loads(done.out)["mcpServers"]["backscroll"]["args"] == ["mcp"]

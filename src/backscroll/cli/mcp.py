@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from backscroll.cli.app import Setup
-from backscroll.config import this_machine
+from backscroll.config import archive_home, named_roots, this_machine
 from backscroll.mcp.clients import CLIENTS, Change, entry_of, installation, removal
 
 __all__ = ["command"]
@@ -77,7 +77,7 @@ def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
     """Have a client start the server: adds it to the client's settings.
 
     Shows the change and asks; keeps the file as it was beside it. Other entries and comments stay as they
-    are. The archive and roots that were named by --home and --root are passed on.
+    are. The archive and roots that were named by --home and --root or in the environment are passed on.
 
     Example:
 
@@ -115,17 +115,28 @@ def uninstall(client: str, yes: bool) -> None:
 def _make(change: Change, yes: bool, question: str) -> None:
     for line in change.diff():
         click.echo(line)
-    if not yes and not click.confirm(question):
-        raise click.Abort
+    if not yes and not _is_agreed(question):
+        raise click.ClickException("Nothing was changed.")
     kept = change.make()
     click.echo(f"Wrote {change.path}." + (f" As it was before: {kept}" if kept is not None else ""))
 
 
+def _is_agreed(question: str) -> bool:
+    try:
+        return click.confirm(question)
+    except click.Abort:  # nobody is there to ask
+        click.echo()
+        return False
+
+
 def _command_line(setup: Setup) -> Sequence[str]:
-    """What starts this very program; a client may not know where commands are looked for."""
+    """What starts this very program with this very archive, wherever and with whatever environment."""
+    machine = this_machine()
     program = Path(sys.argv[0]).absolute()
-    named = [path for path in (program, program.with_name(f"{program.name}.exe")) if path.is_file()]
-    start = [str(named[0])] if named else [sys.executable, "-c", "from backscroll.cli import main; main()"]
-    home = ["--home", str(setup.home.absolute())] if setup.home is not None else []
-    roots = [word for root in setup.roots for word in ("--root", root)]
+    found = [path for path in (program, program.with_name(f"{program.name}.exe")) if path.is_file()]
+    start = [str(found[0])] if found else [sys.executable, "-c", "from backscroll.cli import main; main()"]
+    is_named = setup.home is not None or bool(machine.environ.get("BACKSCROLL_HOME"))
+    home = ["--home", str(archive_home(setup.home, machine).absolute())] if is_named else []
+    named = named_roots(setup.roots, machine)
+    roots = [word for root in named for word in ("--root", f"{root.source}={root.path}")]
     return [*start, *home, *roots, "mcp"]

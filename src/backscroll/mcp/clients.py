@@ -85,6 +85,8 @@ class Change(Struct, frozen=True):
             mode = 0o600
             if self.before is not None:
                 mode = path.stat().st_mode & 0o777
+                if not mode & 0o200:
+                    raise DestinationError(f"{path} is write-protected, so it is left as it is", path)
                 stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S.%fZ")
                 kept = path.with_name(f"{path.name}.before-backscroll-{stamp}")
                 _write(kept, self.before, mode)
@@ -120,7 +122,7 @@ def _change(client: Client, machine: Machine, edit: Callable[[str], str]) -> Cha
         after = edit(text)
         if after.strip("\ufeff \t\r\n"):
             decoded(after)  # what cannot be read again is not written
-    except (NotJsonError, UnicodeDecodeError, ValueError) as error:
+    except (NotJsonError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be understood, so it is left as it is: {error}") from error
     except OSError as error:
         raise DestinationError(f"{path} cannot be read: {error}", path) from error

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 __all__ = ["NotJsonError", "decoded", "with_member", "without_member"]
 
-_TRIVIA = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_TRIVIA = re.compile(r"(?:[\s\ufeff]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SCALAR = re.compile(r"[^\s,:\[\]{}\"/]+")
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/)?[ \t]*(?=\r?\n|\Z)")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)?[ \t]*(?=\r?\n|\Z)")
 
 
 class NotJsonError(Exception):
@@ -42,7 +42,10 @@ def decoded(text: str) -> dict[str, Any]:
 
 
 def with_member(text: str, group: str, name: str, value: Any) -> str:
-    """The text with a member in the object that ``group`` names; either is made when it is not there."""
+    """The text with a member in the object that ``group`` names; either is made when it is not there.
+
+    What an object of that name has beside what ``value`` says stays with it.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     if _skip(text, 0) == len(text):
         whole = json.dumps({group: {name: value}}, indent=2, ensure_ascii=False)
@@ -55,7 +58,10 @@ def with_member(text: str, group: str, name: str, value: Any) -> str:
     known = _member(inner, name)
     if known is None:
         return _inserted(text, inner, name, value, newline)
-    if json.loads(_plain(text[known.value : known.end])) == value:
+    there = json.loads(_plain(text[known.value : known.end]))
+    if isinstance(there, dict) and isinstance(value, dict):
+        value = {**there, **value}
+    if there == value:
         return text
     told = _written(value, _indent(text, known.start), _step(text, inner), newline)
     return text[: known.value] + told + text[known.end :]

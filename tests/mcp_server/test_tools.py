@@ -140,6 +140,19 @@ def test_figures_are_those_of_the_library(asking: Asking, history: History) -> N
     assert told["total"]["messages"] == history.stats().total.messages
 
 
+def test_rows_of_figures_are_paged_to_their_end(asking: Asking, history: History) -> None:
+    found: list[str] = []
+    has_more = True
+    while has_more:
+        page = asking.document("stats", by="day", limit=9, offset=len(found))
+        found += [row["key"] for row in page["data"]]
+        has_more = page["pagination"]["has_more"]
+        assert page["total"]["sessions"] == history.stats().total.sessions
+    assert found == [row.key for row in reversed(history.stats(by="day").rows)]
+    assert len(found) == page["pagination"]["total"] > 9
+    assert "9 of " in asking.text("stats", by="day", limit=9)
+
+
 def test_recall_stays_within_its_budget(asking: Asking) -> None:
     for budget in (300, 900):
         told = asking.document("recall", task="why is the import slow", token_budget=budget)

@@ -120,6 +120,7 @@ class StatsAnswer(Struct):
     total: dict[str, Any]
     prices_checked: str
     zone: str
+    pagination: Pagination
     by: str | None
     since: str | None
     until: str | None

@@ -135,7 +135,12 @@ class ListWorkspaces(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stats(Struct, frozen=True, forbid_unknown_fields=True):
-    by: Annotated[By | None, Meta(description="A row for each of these, beside the sum.")] = None
+    by: Annotated[
+        By | None,
+        Meta(description="A row for each of these, beside the sum; days, weeks and months newest first."),
+    ] = None
+    limit: Annotated[int, Meta(description="How many rows.", ge=1, le=1000)] = 31
+    offset: Offset = 0
     workspace: Workspace | None = None
     source: Source | None = None
     since: Since | None = None

@@ -16,6 +16,7 @@ from backscroll.render.terminal.listing import short_id
 __all__ = ["recall", "search_sessions", "stats"]
 
 _WIDTH = 100
+_TIMES = ("day", "week", "month")
 
 
 def search_sessions(call: Call, asked: SearchSessions) -> Answer:
@@ -68,13 +69,26 @@ def recall(call: Call, asked: Recall) -> Answer:
 def stats(call: Call, asked: Stats) -> Answer:
     wanted = call.filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
     document = report_document(call.history.stats(wanted, by=asked.by))
-    for row in document["data"]:
+    rows = document["data"][::-1] if asked.by in _TIMES else document["data"]
+    some = rows[asked.offset : asked.offset + asked.limit]
+    for row in some:
         if isinstance(row["key"], str):
             row["key"] = call.text(row["key"], "figures")
-    lines = [_figures(row) for row in document["data"]]
+    met = asked.offset + len(some)
+    document["data"] = some
+    document["pagination"] = {
+        "total": len(rows),
+        "limit": asked.limit,
+        "offset": asked.offset,
+        "has_more": met < len(rows),
+    }
+    lines = [_figures(row) for row in some]
     lines.append(_figures(document["total"] | {"key": "All together"}))
-    own = f"Prices of {document['prices_checked']}; days of {document['zone']}."
-    return Answer("\n".join(lines), document, (own,))
+    own = [f"Prices of {document['prices_checked']}; days of {document['zone']}."]
+    if asked.by is not None:
+        more = f"; more with offset={met}" if met < len(rows) else ""
+        own.append(f"{len(some)} of {counted(len(rows), 'row')}{more}.")
+    return Answer("\n".join(lines), document, tuple(own))
 
 
 def _titled(call: Call, match: SearchMatch) -> SearchMatch:

@@ -19,7 +19,7 @@ from backscroll.index.counting import By, Counts, by_session, count
 from backscroll.index.matching import Matching, Piece
 from backscroll.index.query import Query
 
-__all__ = ["By", "Hit", "Hits", "Snapshot", "TooManyWordsError"]
+__all__ = ["By", "Hit", "Hits", "Search", "Snapshot", "TooManyWordsError"]
 
 _BEST_BLOCK = 500  # the first block of the best
 _NEWEST_BLOCK = 2000  # and of the newest, of which more are of the same session
@@ -56,12 +56,35 @@ class Hits(Struct, frozen=True):
     is_varied: bool = False  # words count in other forms, too
 
 
+class Search:
+    """A page that was found, while its sessions may still be counted."""
+
+    def __init__(
+        self,
+        hits: list[Hit],
+        counts: "Counts | Beside[Counts]",
+        *,
+        is_relaxed: bool = False,
+        is_varied: bool = False,
+    ) -> None:
+        self.hits = hits
+        self.is_relaxed = is_relaxed
+        self.is_varied = is_varied
+        self._counts = counts
+
+    def finish(self) -> Hits:
+        """The page with its counts."""
+        counts = self._counts.result() if isinstance(self._counts, Beside) else self._counts
+        counted = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
+        return Hits(counted, counts.total, is_relaxed=self.is_relaxed, is_varied=self.is_varied)
+
+
 class _Beginning(Struct, frozen=True):
     """What the engine found for a query: the first block of rows, and how many there are in all."""
 
     wanted: tantivy.Query
     rows: list[_Row]
-    counts: Counts
+    counts: Counts | Beside[Counts]
     is_varied: bool = False
 
 
@@ -82,10 +105,10 @@ class Snapshot:
         now: datetime | None = None,
         is_loose: bool = False,
         is_counted: bool = True,
-    ) -> Hits:
+    ) -> Search:
         """One page of the best messages, or of the sessions they are in."""
         if matching.is_empty:
-            return Hits([], 0)
+            return Search([], Counts(0))
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
         if is_loose and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
@@ -94,7 +117,7 @@ class Snapshot:
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         blocks = self._blocks(found.wanted, found.rows, is_ranked=matching.is_ranked, today=today)
         hits = _page(blocks if by == "message" else _grouped(blocks), limit=limit, offset=offset)
-        return Hits(_counted(hits, found.counts), found.counts.total, is_varied=found.is_varied)
+        return Search(hits, found.counts, is_varied=found.is_varied)
 
     def _begun(self, matching: Matching, by: By) -> _Beginning:
         """How a query begins, counted; that of the last few queries is kept for their next pages."""
@@ -114,32 +137,35 @@ class Snapshot:
 
     def _first(
         self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None
-    ) -> tuple[list[_Row], Counts]:
+    ) -> tuple[list[_Row], Counts | Beside[Counts]]:
         """The first block, and what is found in all when it is to be counted."""
         size = _first_size(is_ranked)
         if by != "session":
             rows, total = self._block(wanted, 0, size, is_ranked, is_counted=by is not None)
             return rows, Counts(total)
-        # Ranking leaves the interpreter to others, counting by session does not.
-        block = Beside(lambda: self._block(wanted, 0, size, is_ranked))
+        counts = Beside(lambda: self._counts(wanted))
+        return self._block(wanted, 0, size, is_ranked)[0], counts
+
+    def _counts(self, wanted: tantivy.Query) -> Counts:
         buckets = by_session(self.searcher, wanted)
-        return block.result()[0], Counts(len(buckets), buckets)
+        return Counts(len(buckets), buckets)
 
     def _loosely(
         self, matching: Matching, pieces: list[Piece], *, limit: int, offset: int, by: By, today: int
-    ) -> Hits:
+    ) -> Search:
         """The best of what has some of the words. It is not counted: nearly everything has one of them."""
         wanted = matching.any_of(pieces)
         first, _ = self._first(wanted, True)
         blocks = self._blocks(wanted, first, is_ranked=True, today=today)
         if by == "message":
-            return Hits(_page(blocks, limit=limit, offset=offset), None, is_relaxed=True, is_varied=True)
+            hits = _page(blocks, limit=limit, offset=offset)
+            return Search(hits, Counts(None), is_relaxed=True, is_varied=True)
         groups = _grouped(blocks)
         best = self._covering(matching, pieces, next(groups, []))
         hits = _page(chain([best], groups), limit=limit, offset=offset)
         there = matching.among(wanted, {hit.session for hit in hits})
         counts = Counts(None, by_session(self.searcher, there))
-        return Hits(_counted(hits, counts), None, is_relaxed=True, is_varied=True)
+        return Search(hits, counts, is_relaxed=True, is_varied=True)
 
     def _covering(self, matching: Matching, pieces: list[Piece], hits: list[Hit]) -> list[Hit]:
         """The best sessions ranked anew: what other messages of a session have of the words counts too."""
@@ -225,10 +251,6 @@ def _recency(at: float | None, today: int) -> float:
 @lru_cache(maxsize=4096)
 def _bonus(days: int) -> float:
     return 1.0 + _RECENT_BONUS * math.exp2(-days / _HALF_LIFE_DAYS)
-
-
-def _counted(hits: list[Hit], counts: Counts) -> list[Hit]:
-    return [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in hits]
 
 
 def _grouped(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import tantivy
 
     from backscroll.index.scan import Pattern
-    from backscroll.index.search import By, Hit, Hits, Snapshot
+    from backscroll.index.search import By, Hit, Hits, Search, Snapshot
     from backscroll.index.writing import Note, Writer
 
 __all__ = ["Index", "IndexDamagedError"]
@@ -167,7 +167,11 @@ class Index:
         finally:
             writer.close()
 
-    def search(
+    def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Hits":
+        """One page: the best message of each session, or messages, best first; newest first without words."""
+        return self.finish(self.start(query, limit=limit, offset=offset, by=by))
+
+    def start(
         self,
         query: Query,
         *,
@@ -176,11 +180,10 @@ class Index:
         by: "By" = "session",
         is_loose: bool = False,
         is_counted: bool = True,
-    ) -> "Hits":
-        """One page: the best message of each session, or messages, best first; newest first without words.
+    ) -> "Search":
+        """The same page before all is counted, to be looked at while the counting goes on, or without it.
 
-        When loose, not every word is asked for even where some message has all of them. What is not counted
-        is found sooner.
+        When loose, not every word is asked for even where some message has all of them.
         """
         from backscroll.index.matching import Matching
 
@@ -194,6 +197,11 @@ class Index:
                 is_loose=is_loose,
                 is_counted=is_counted,
             )
+
+    def finish(self, search: "Search") -> "Hits":
+        """The page that was started, with its counts."""
+        with self._guarded():
+            return search.finish()
 
     def count_by_session(self, query: Query) -> dict[int, int]:
         """How many messages of each session have every word, by the session's number."""

@@ -76,19 +76,25 @@ def find_words(
     from backscroll.index.spans import spans_of
 
     start = time.perf_counter()
-    found = index.search(query, limit=limit, offset=offset, by=by)
-    told = texts(archive, ((hit.session, hit.position) for hit in found.hits))
+    search = index.start(query, limit=limit, offset=offset, by=by)
+    told = texts(archive, ((hit.session, hit.position) for hit in search.hits))
     if learn is not None:
-        learn({hit.session for hit in found.hits})
+        learn({hit.session for hit in search.hits})
     finds = []
-    for hit in found.hits:
+    for hit in search.hits:
         if (hit.session, hit.position) in told:
             passage, text = told[hit.session, hit.position]
             text = clean(text, passage.summary.ref, hit.position) if clean is not None else text
-            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=found.is_varied)))
+            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=search.is_varied)))
+    matches = list(_matches(archive, finds, context))
+    found = index.finish(search)
+    counts = {(hit.session, hit.position): hit.match_count for hit in found.hits}
     met = offset + len(found.hits)
     return SearchResult(
-        data=tuple(_matches(archive, finds, context)),
+        data=tuple(
+            replace(match, match_count=counts[find.hit.session, find.hit.position])
+            for match, find in zip(matches, finds, strict=True)
+        ),
         total=found.total,
         total_at_least=None if found.total is not None else met,
         limit=limit,
@@ -109,7 +115,7 @@ def find_places(
     there = replace(query, clauses=(*query.clauses, Clause((Sessions(frozenset(refs)),))))
     found: list[tuple[str, int]] = []
     while len(found) % _PLACES == 0 and len(found) < _MOST_PLACES:
-        page = index.search(there, limit=_PLACES, offset=len(found), by="message", is_counted=False)
+        page = index.start(there, limit=_PLACES, offset=len(found), by="message", is_counted=False)
         if not page.hits:
             break
         found += [(refs[hit.session], hit.position) for hit in page.hits]

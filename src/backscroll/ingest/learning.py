@@ -29,6 +29,6 @@ def learn_from(archive: Archive, index: Index, redaction: "Redaction", sessions:
     named = Clause(tuple(Word(name) for name in _NAMES))
     asked = Query((named, Clause((Sessions(frozenset(sessions)),))))
     limit = min(_SOME + _EACH * len(sessions), _MOST)
-    hits = index.search(asked, limit=limit, by="message", is_counted=False).hits
+    hits = index.start(asked, limit=limit, by="message", is_counted=False).hits
     places = [(hit.session, hit.position) for hit in hits if hit.position != NOTES]
     redaction.learn(passage.message for passage in archive.passages(places).values())

@@ -74,7 +74,7 @@ def leads(
     sure: defaultdict[int, set[int]] = defaultdict(set)
     for way in _ways(words, every, telling):
         query = resolve(archive, way.query.narrowed(*condition))
-        found = index.search(query, limit=_DEPTH, is_loose=way.is_loose, is_counted=False)
+        found = index.start(query, limit=_DEPTH, is_loose=way.is_loose, is_counted=False)
         for place, hit in enumerate(found.hits, start=1):
             scores[hit.session] += way.weight / (_SMOOTHING + place)
             positions[hit.session].append(hit.position)
@@ -94,13 +94,13 @@ def leads(
     there = Clause((Sessions(frozenset(ordered)),))
     said: defaultdict[int, list[int]] = defaultdict(list)
     asked = Query((*telling, _TALK, there))
-    for hit in index.search(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
+    for hit in index.start(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
         said[hit.session].append(hit.position)
     own, wide = Query(telling), Query(tuple(widened(word) for word in words))
     if silent := frozenset(ordered) - said.keys() - positions.keys():
         # Found by other words than the task's.
         asked = Query((*wide.clauses, _TALK, Clause((Sessions(silent),))))
-        for hit in index.search(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
+        for hit in index.start(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
             said[hit.session].append(hit.position)
     return [
         Lead(

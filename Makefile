@@ -49,7 +49,7 @@ fuzz: $(VENV)/.tested
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -q -n $(WORKERS) tests/properties tests/readers tests/sources tests/index
 
 soak: $(VENV)/.tested
-	@KILLS=50 $(BIN)/pytest -q tests/robustness
+	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness
 
 # Needs uv; the lock files name versions and hashes, and no place to get them from.
 lock:

@@ -1,0 +1,146 @@
+"""A very long history through the server: ``make soak`` makes it a million messages."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.testing.claude_code import Transcript
+from tests.mcp_server.serving import Asking, environment, over_stdio
+
+EACH = 1000  # messages of a session
+SESSIONS = int(os.environ.get("MESSAGES", "10000")) // EACH
+# The ends of everything that is one session's alone; they are also what its prompts name.
+OWN = re.compile(rb"(?<=needle)ffff|(?<=-[0-9a-f]{8})[0-9a-f]{4}(?=\")|(?<=(?:msg|req)_01\w{18})\w{4}(?=\")")
+
+
+def write(root: Path) -> None:
+    """One session, over and over, with ids and a word of its own each time."""
+    one = Transcript("70000000-0000-4000-8000-00000000ffff", seed=7, cwd="/home/zoe/many", version="1.0.30")
+    for number in range(EACH // 2):
+        one.user(f"needleffff: what about part {number} of the harbour?").assistant(f"Part {number} holds.")
+    file = one.write(root)
+    pieces = OWN.split(file.read_bytes())
+    file.unlink()
+    for number in range(SESSIONS):
+        own = b"%04x" % number
+        file.with_name(f"70000000-0000-4000-8000-00000000{own.decode()}.jsonl").write_bytes(own.join(pieces))
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    folder: Path = tmp_path_factory.mktemp("many")
+    write(folder / "claude")
+    with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:
+        history.sync()
+    with over_stdio(environment(folder / "home", {"claude-code": folder / "claude"})) as asking:
+        yield asking
+
+
+def test_all_of_it_is_counted(asking: Asking) -> None:
+    total = asking.document("stats")["total"]
+    assert (total["sessions"], total["messages"]) == (SESSIONS, SESSIONS * EACH)
+
+
+def test_every_session_is_listed_once(asking: Asking) -> None:
+    found: list[str] = []
+    has_more = True
+    while has_more:
+        page = asking.document("list_sessions", limit=300, offset=len(found))
+        found += [one["ref"] for one in page["data"]]
+        has_more = page["pagination"]["has_more"]
+    assert len(found) == len(set(found)) == SESSIONS
+
+
+def test_every_message_of_a_session_is_read_once(asking: Asking) -> None:
+    ref = f"70000000-0000-4000-8000-00000000{SESSIONS // 2:04x}"
+    found: list[int] = []
+    start: int | None = 0
+    while start is not None:
+        page = asking.document("get_session", ref=ref, count=200, **{"from": start})
+        found += [one["position"] for one in page["messages"]]
+        start = page.get("next_from")
+    assert found == list(range(EACH))
+
+
+def test_the_one_session_that_has_a_word_is_found(asking: Asking) -> None:
+    for number in (0, SESSIONS // 3, SESSIONS - 1):
+        own = f"{number:04x}"
+        page = asking.document("search_sessions", query=f"needle{own}", limit=20)
+        assert [one["session_id"][-4:] for one in page["data"]] == [own]
+        assert page["data"][0]["match_count"] == EACH // 2
+        best, *_ = asking.document("recall", task=f"what did needle{own} say about the harbour?")["data"]
+        assert best["session_id"].endswith(own)
+
+
+def test_matches_that_everything_has_are_paged_without_a_double(asking: Asking) -> None:
+    found: list[tuple[str, int]] = []
+    for _ in range(5):
+        page = asking.document(
+            "search_sessions", query="harbour", by="message", limit=100, offset=len(found), context=0
+        )
+        found += [(one["session_id"], one["message_index"]) for one in page["data"]]
+    assert len(set(found)) == 500
+    assert page["pagination"]["total"] == SESSIONS * EACH // 2
+
+
+def test_a_long_call_can_be_cancelled_and_tells_how_far_it_is(asking: Asking) -> None:
+    reports: list[float] = []
+
+    async def report(done: float, total: float | None, message: str | None) -> None:
+        reports.append(done)
+
+    async def hurry(client: Client) -> bool:
+        with anyio.move_on_after(1.0) as scope:
+            await client.call_tool(
+                "search_sessions", {"query": "h.rb..rs", "pattern": "regex"}, progress_callback=report
+            )
+        return scope.cancelled_caught
+
+    was_cancelled = asking.run(hurry)
+    assert reports == sorted(reports)
+    assert reports or not was_cancelled
+    for tool, arguments in (
+        ("stats", {"by": "day"}),
+        ("recall", {"task": "which part of the harbour holds"}),
+    ):
+
+        async def leave(client: Client, tool: str = tool, arguments: dict[str, str] = arguments) -> None:
+            with anyio.move_on_after(0.05):
+                await client.call_tool(tool, arguments)
+
+        for _ in range(8):
+            asking.run(leave)
+    assert asking.document("list_sessions", limit=1)["data"]
+
+
+def test_fifty_calls_at_once_are_all_answered(asking: Asking) -> None:
+    calls = [
+        ("list_sessions", {"limit": 5}),
+        ("search_sessions", {"query": "harbour part"}),
+        ("recall", {"task": "which part of the harbour holds"}),
+        ("get_session", {"ref": "1"}),
+        ("list_workspaces", {}),
+    ]
+
+    async def ask(client: Client) -> int:
+        answered = 0
+
+        async def one(number: int) -> None:
+            nonlocal answered
+            result = await client.call_tool(*calls[number % len(calls)])
+            assert not result.is_error, result.content
+            answered += 1
+
+        async with anyio.create_task_group() as group:
+            for number in range(50):
+                group.start_soon(one, number)
+        return answered
+
+    assert asking.run(ask) == 50

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive import Archive
+from backscroll.archive.connection import SCHEMA
+from backscroll.archive.schema import MIGRATIONS
 from backscroll.errors import ArchiveError
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
@@ -109,3 +111,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"nonsense" * 1000)
     with pytest.raises(ArchiveError):
         Archive(path)
+
+
+def test_the_version_of_the_schema_is_the_number_of_its_migrations() -> None:
+    assert len(MIGRATIONS) == SCHEMA

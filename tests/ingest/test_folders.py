@@ -3,12 +3,13 @@
 import os
 import shutil
 import sqlite3
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
 from backscroll.archive import Archive, Barrier
-from backscroll.archive.units import folder_of
+from backscroll.archive.folders import folder_of
 from backscroll.ingest.sync import Synced, sync
 from backscroll.sources import named
 from backscroll.sources.claude_code.folders import Folder
@@ -233,3 +234,7 @@ def test_the_archive_knows_folders_of_windows(kept: Kept) -> None:
             ["C:\\Users\\zoe\\one.jsonl"],
         )
     assert list(kept.archive.known_looks("s", Path("r"))) == ["C:\\Users\\zoe\\"]
+
+
+def test_whoever_excludes_nothing_has_the_digest_of_no_patterns() -> None:
+    assert Barrier().digest == blake2b(b"", digest_size=8).digest()

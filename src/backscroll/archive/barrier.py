@@ -1,18 +1,22 @@
 """What is not to be written: sessions that were forgotten, and workspaces that a person excluded."""
 
+from __future__ import annotations
+
 import re
 from fnmatch import translate
 from functools import lru_cache
-from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.model import Opening, Workspace, normalised
+if TYPE_CHECKING:
+    from backscroll.model import Opening, Workspace
 
 __all__ = ["ALONE", "TELLING", "Barrier"]
 
 ALONE = ("session", "agent", "transcript")  # kinds of units that tell of one session, today and tomorrow
 
+_NO_PATTERNS = bytes.fromhex("e4a6a0577479b2b4")  # their digest, for all who exclude nothing
 TELLING = 8  # characters of an id below which it may be found in anything
 
 
@@ -25,6 +29,10 @@ class Barrier(Struct, frozen=True):
     @property
     def digest(self) -> bytes:
         """Tells these patterns from others."""
+        if not self.patterns:
+            return _NO_PATTERNS
+        from hashlib import blake2b
+
         return blake2b("\n".join(self.patterns).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
     def is_forgotten(self, platform: str, opening: Opening) -> bool:
@@ -54,6 +62,8 @@ class Barrier(Struct, frozen=True):
 
 
 def _fits(patterns: tuple[str, ...], path: str) -> bool:
+    from backscroll.model import normalised
+
     folder = normalised(path)
     expressions = [_expression(pattern) for pattern in patterns]
     while folder:
@@ -66,5 +76,7 @@ def _fits(patterns: tuple[str, ...], path: str) -> bool:
 @lru_cache(maxsize=256)
 def _expression(pattern: str) -> re.Pattern[str]:
     """A pattern for a folder; what is below goes with it, so ``/**`` at the end says nothing more."""
+    from backscroll.model import normalised
+
     folder = normalised(pattern.removesuffix("/**"))
     return re.compile(translate(folder if "/" in folder else f"*/{folder}"))

@@ -7,16 +7,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
-from backscroll.archive.bodies import number_of
-from backscroll.archive.schema import MIGRATIONS
 from backscroll.archive.trouble import is_busy, trouble
 from backscroll.errors import ArchiveError
 
-__all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "connect", "transaction"]
+__all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "SCHEMA", "connect", "transaction"]
 
 OLDEST_SQLITE = (3, 35, 0)
+SCHEMA = 14  # how many migrations there are; they are loaded only for an archive that lacks one
 _LOG = 16_000  # pages that the write-ahead log may grow to before they are brought home
 BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 
@@ -77,14 +74,17 @@ def _set_journal(db: sqlite3.Connection, mode: str) -> None:
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
     version = db.execute("pragma user_version").fetchone()[0]
-    if version == len(MIGRATIONS):
+    if version == SCHEMA:
         return
-    if version > len(MIGRATIONS):
+    if version > SCHEMA:
         raise ArchiveError(
             f"the archive {path} was written by a newer version of Backscroll (schema {version}, this one"
-            f" knows {len(MIGRATIONS)}); update Backscroll, or name another folder with --home",
+            f" knows {SCHEMA}); update Backscroll, or name another folder with --home",
             path,
         )
+    from backscroll.archive.bodies import number_of
+    from backscroll.archive.schema import MIGRATIONS
+
     db.create_function("number_of", 1, lambda id_: id_ if id_ is None else number_of(id_), deterministic=True)
     db.create_function("tokens_of", 2, _tokens_of, deterministic=True)
     with transaction(db):
@@ -100,11 +100,13 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
             db.execute(
                 "insert into migration values (?, ?, ?)", [number, name, datetime.now(UTC).isoformat()]
             )
-        db.execute(f"pragma user_version = {len(MIGRATIONS)}")
+        db.execute(f"pragma user_version = {SCHEMA}")
 
 
 def _tokens_of(usage: bytes, name: str) -> int | float | str | None:
     """One figure of a response, from how the first archives kept it."""
+    import msgspec
+
     found: int | float | str | None = msgspec.msgpack.decode(usage).get(name)
     return found
 

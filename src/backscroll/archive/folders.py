@@ -1,12 +1,18 @@
 """Folders: which of them look as they did when all of their files were known."""
 
+import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from backscroll.archive.connection import transaction
 
-__all__ = ["known_looks", "settle"]
+__all__ = ["folder_of", "known_looks", "settle"]
+
+
+def folder_of(path: str) -> str:
+    """The folder that a path lies in, with the separator at its end."""
+    return path[: path.rindex(os.sep) + 1]
 
 
 def known_looks(db: sqlite3.Connection, source: str, root: str, patterns: bytes) -> dict[str, bytes | None]:

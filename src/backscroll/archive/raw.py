@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backscroll.archive.bases import Plain, release_original
 from backscroll.archive.told import Told
-from backscroll.archive.trouble import DAMAGE
+from backscroll.archive.trouble import unpacking_errors
 from backscroll.errors import ArchiveError, DestinationError
 
 __all__ = ["keep", "written_back"]
@@ -78,7 +78,7 @@ def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
             damaged = ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
             try:
                 data = plain.original(*kept)
-            except DAMAGE as error:
+            except unpacking_errors() as error:
                 raise damaged from error
             if sha256(data).digest() != digest or offset != size:
                 raise damaged

@@ -9,7 +9,7 @@ from msgspec import Struct
 from backscroll.archive.bases import Plain
 from backscroll.archive.bodies import decoded, record_number
 from backscroll.archive.kept_rows import verify_rows
-from backscroll.archive.trouble import DAMAGE
+from backscroll.archive.trouble import unpacking_errors
 
 __all__ = ["Status", "status", "verify"]
 
@@ -69,7 +69,7 @@ def verify(db: sqlite3.Connection) -> list[str]:
     ):
         try:
             is_whole = sha256(plain.original(*kept)).digest() == digest
-        except DAMAGE:
+        except unpacking_errors():
             is_whole = False
         if not is_whole:
             found.append(f"the original of unit {unit} is damaged at byte {offset}")
@@ -79,7 +79,7 @@ def verify(db: sqlite3.Connection) -> list[str]:
     ).fetchall():
         try:
             found += _verify_account(db, account, count, id_)
-        except DAMAGE:
+        except unpacking_errors():
             found.append(f"the messages of account {account} are damaged")
     return found
 

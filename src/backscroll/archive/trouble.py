@@ -1,24 +1,12 @@
 """What goes wrong with the archive's file, said so that a person knows what to do."""
 
 import sqlite3
-import struct
 import sys
-import traceback
 from pathlib import Path
-
-import msgspec
 
 from backscroll.errors import ArchiveError
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-__all__ = ["DAMAGE", "is_busy", "is_trouble", "trouble"]
-
-# What unpacking raises when bytes are not what was packed.
-DAMAGE = (zstd.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, struct.error)
+__all__ = ["is_busy", "is_trouble", "trouble", "unpacking_errors"]
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full. The archive {path} is whole and holds what it held; make room,"
@@ -42,6 +30,20 @@ _OURS = (
 _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 
+def unpacking_errors() -> tuple[type[Exception], ...]:
+    """What unpacking raises when bytes are not what was packed."""
+    import struct  # these are loaded only when something went wrong
+
+    import msgspec
+
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    return zstd.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, struct.error
+
+
 def trouble(error: BaseException, path: Path) -> ArchiveError:
     """The error to raise when the archive's file gives this one."""
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -63,8 +65,10 @@ def is_trouble(error: BaseException) -> bool:
 
 def _is_damage(error: BaseException) -> bool:
     """Whether what the archive itself has packed cannot be unpacked."""
-    if not isinstance(error, DAMAGE):
+    if not isinstance(error, unpacking_errors()):
         return False
+    import traceback
+
     modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [name for name in modules if name.startswith("backscroll.")]
     return bool(own) and own[-1].startswith("backscroll.archive.")
@@ -77,7 +81,9 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 def _code(error: BaseException) -> int:
     """The primary code; an error that Python itself raised has none."""
-    if isinstance(error, DAMAGE) or str(error).startswith("Could not decode to UTF-8"):
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF
+    if isinstance(error, unpacking_errors()) or str(error).startswith("Could not decode to UTF-8"):
         return sqlite3.SQLITE_CORRUPT
-    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-    return code & 0xFF
+    return sqlite3.SQLITE_ERROR

@@ -4,10 +4,13 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
+from backscroll.archive.bodies import compress, decompress
+from backscroll.archive.folders import folder_of
 from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
@@ -16,7 +19,6 @@ __all__ = [
     "beginning_of",
     "current_units",
     "exclude",
-    "folder_of",
     "known_units",
     "mark_gone",
     "mark_of",
@@ -112,11 +114,6 @@ def _current(
     return found
 
 
-def folder_of(path: str) -> str:
-    """The folder that a path lies in, with the separator at its end."""
-    return path[: path.rindex(os.sep) + 1]
-
-
 def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> set[str]:
     """The paths of the units that are there at a path or in the folder of that name."""
     query = "select distinct path from unit where source = ? and root = ? and not is_gone and path"
@@ -132,8 +129,6 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
     ).fetchone()
     if row is None or row[0] is None:
         return None
-    from backscroll.archive.bodies import decompress
-
     return Mark(row[0], row[1], decompress(row[2]))
 
 

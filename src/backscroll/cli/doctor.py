@@ -17,8 +17,8 @@ from backscroll.history import History
 from backscroll.ingest.survey import Place, Survey
 from backscroll.model import Retention
 from backscroll.model.ledger import Ledger
+from backscroll.render.expiry import expiry_lines
 from backscroll.render.ledger import ledger_document, ledger_line
-from backscroll.render.text import expiry_lines
 
 __all__ = ["command"]
 

@@ -1,14 +1,16 @@
 """Going on with a session."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.sessions import Sessions
-from backscroll.model import SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.continuing.resuming import Resumption
+    from backscroll.model import SessionSummary
     from backscroll.model.resumption import Command
     from backscroll.render.briefing import Briefing
     from backscroll.render.redaction import Redaction
@@ -19,7 +21,7 @@ __all__ = ["Continuing"]
 class Continuing(Sessions):
     """Going on with a session: in its own tool, at its files, or with another assistant."""
 
-    def resumption(self, ref: str) -> "Resumption":
+    def resumption(self, ref: str) -> Resumption:
         """What continues a session in its own tool, and what is in the way; a subagent's is its session's."""
         from backscroll.continuing.resuming import resumption
 
@@ -34,7 +36,7 @@ class Continuing(Sessions):
 
         return put_back(self._archive, self._session_of(ref))
 
-    def opening(self, ref: str, position: int | None = None) -> "Command":
+    def opening(self, ref: str, position: int | None = None) -> Command:
         """What opens a session's workspace, or the file that the message at a position is about.
 
         Raises `DataNotFoundError` when there is no such file or folder here.
@@ -66,7 +68,7 @@ class Continuing(Sessions):
         folder = workspace if workspace is not None and Path(workspace).is_dir() else None
         return Command(argv, folder)
 
-    def briefing(self, ref: str, *, tokens: int = 2000, redaction: "Redaction | None" = None) -> "Briefing":
+    def briefing(self, ref: str, *, tokens: int = 2000, redaction: Redaction | None = None) -> Briefing:
         """A session in short, to go on with elsewhere, within so many tokens by estimate.
 
         With a redaction, secrets are replaced; afterwards it tells what was.

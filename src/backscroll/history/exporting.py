@@ -1,15 +1,17 @@
 """Sessions for other eyes: written in other formats, without their secrets."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.history.sessions import Sessions
-from backscroll.model import SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.export.files import Exported, Format
     from backscroll.ingest.survey import Progress
+    from backscroll.model import SessionSummary
     from backscroll.render.redaction import Redaction, Replaced
     from backscroll.render.secrets import Kinds
 
@@ -22,9 +24,9 @@ class Exporting(Sessions):
     def export_session(
         self,
         ref: str,
-        format: "Format" = "md",
+        format: Format = "md",
         *,
-        redaction: "Redaction | None" = None,
+        redaction: Redaction | None = None,
         everything: bool = False,
     ) -> Iterator[str]:
         """A session as Markdown, HTML, JSON, JSON lines or text, piece by piece.
@@ -43,13 +45,13 @@ class Exporting(Sessions):
         self,
         summaries: Sequence[SessionSummary],
         folder: Path,
-        format: "Format" = "md",
+        format: Format = "md",
         *,
-        redaction: "Redaction | None" = None,
+        redaction: Redaction | None = None,
         everything: bool = False,
         force: bool = False,
-        progress: "Progress | None" = None,
-    ) -> "Exported":
+        progress: Progress | None = None,
+    ) -> Exported:
         """Sessions as files of a folder, one each, with an index page beside HTML.
 
         Raises `DestinationError`, before anything is written, when a file is there already and ``force``
@@ -62,11 +64,11 @@ class Exporting(Sessions):
 
     def find_secrets(
         self,
-        summaries: "Sequence[SessionSummary]",
+        summaries: Sequence[SessionSummary],
         *,
-        kinds: "Sequence[Kinds]" = ("secrets",),
-        progress: "Progress | None" = None,
-    ) -> "list[Replaced]":
+        kinds: Sequence[Kinds] = ("secrets",),
+        progress: Progress | None = None,
+    ) -> list[Replaced]:
         """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""
         from backscroll.export.searching import find_secrets
 

@@ -1,5 +1,7 @@
 """The archive itself: what it holds, whether it is whole, and what is to go."""
 
+from __future__ import annotations
+
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +11,6 @@ from backscroll.errors import (
     UsageError,
 )
 from backscroll.history.sessions import Sessions
-from backscroll.model.ledger import Ledger
 
 if TYPE_CHECKING:
     from backscroll.archive.adopting import Adopted
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.originals import Extracted
     from backscroll.ingest.survey import Progress
     from backscroll.ingest.upkeep import Rebuilt
+    from backscroll.model.ledger import Ledger
 
 __all__ = ["Keeping"]
 
@@ -27,7 +29,7 @@ __all__ = ["Keeping"]
 class Keeping(Sessions):
     """The archive itself: what it holds, whether it is whole, and what is to go."""
 
-    def archive_status(self) -> "Status":
+    def archive_status(self) -> Status:
         """What the archive holds, in numbers."""
         return self._archive.status()
 
@@ -39,7 +41,7 @@ class Keeping(Sessions):
         """What in the archive does not agree with itself, a sentence each."""
         return self._archive.verify()
 
-    def upgrade_database(self, path: Path) -> "Upgraded":
+    def upgrade_database(self, path: Path) -> Upgraded:
         """Bring another program's database from the old unified schema to today's, after a backup.
 
         Raises `DatabaseNotFoundError`, `DatabaseUnreadableError`, `DatabaseLockedError` or
@@ -49,7 +51,7 @@ class Keeping(Sessions):
 
         return upgrade(path)
 
-    def adopt_database(self, path: Path) -> "Adopted":
+    def adopt_database(self, path: Path) -> Adopted:
         """Take the conversations of an upgraded database into the archive, where it has none of that id.
 
         Raises `DatabaseUnreadableError`; then the archive is as it was.
@@ -58,7 +60,7 @@ class Keeping(Sessions):
 
         return adopt(self.archive_path, path, self._archive.barrier)
 
-    def forget_session(self, ref: str) -> "Forgotten":
+    def forget_session(self, ref: str) -> Forgotten:
         """Erase a session and its subagents from archive and index for good, and keep them from coming back.
 
         The tool's own files are not touched. Messages that another session repeats stay in that one.
@@ -73,17 +75,17 @@ class Keeping(Sessions):
             )
         return forget(self._archive, self._index, summary)
 
-    def rebuild_archive(self, progress: "Progress | None" = None) -> "Rebuilt":
+    def rebuild_archive(self, progress: Progress | None = None) -> Rebuilt:
         """Make sessions and index anew from the original files and rows that are kept."""
         from backscroll.ingest.upkeep import rebuild
 
         return rebuild(self._archive, self._index, progress)
 
-    def compact_archive(self) -> "Compacted":
+    def compact_archive(self) -> Compacted:
         """Make the archive's file as small as it can be."""
         return self._archive.compact()
 
-    def extract(self, ref: str, folder: Path) -> "Extracted":
+    def extract(self, ref: str, folder: Path) -> Extracted:
         """Write a session's originals into a folder, and its subagents' too.
 
         Files come byte for byte; of databases the session's rows, laid out as the tool lays them out.

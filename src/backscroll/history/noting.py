@@ -1,5 +1,7 @@
 """What a person adds to sessions, in the archive only."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -7,17 +9,17 @@ from backscroll.errors import (
     UsageError,
 )
 from backscroll.history.sessions import Sessions
-from backscroll.model import SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.archive import Session as Noted
+    from backscroll.model import SessionSummary
 
 __all__ = ["Noting"]
 
 _LONGEST_TAG = 100
 
 
-def _key(summary: SessionSummary) -> "Noted":
+def _key(summary: SessionSummary) -> Noted:
     from backscroll.archive import Session as Noted
 
     return Noted(summary.platform, summary.id)

@@ -1,15 +1,17 @@
 """A session as it is read: turn by turn, from anywhere in it, with the subagents where they were started."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from backscroll.errors import UsageError
 from backscroll.history.sessions import Sessions
-from backscroll.model import Message, SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.archive.records import Records
+    from backscroll.model import Message, SessionSummary
     from backscroll.render.turns import Event
 
 __all__ = ["Reading"]
@@ -36,7 +38,7 @@ class Reading(Sessions):
         with_agents: bool = True,
         start: int = 0,
         turns: tuple[int, int] | None = None,
-    ) -> "Iterator[Event]":
+    ) -> Iterator[Event]:
         """A session in the order it is read, each subagent after the call that started it.
 
         ``everything`` tells abandoned branches and injected text as well; without ``with_agents`` a subagent
@@ -93,7 +95,7 @@ class Reading(Sessions):
             raise UsageError(f"{name!r} may be any of these messages; write more of it:\n{named}{more}")
         return found[0][0]
 
-    def records_of(self, summary: SessionSummary) -> "Records":
+    def records_of(self, summary: SessionSummary) -> Records:
         """Finds the original line or row of each message of a session, where it is kept."""
         return self._archive.records_of(summary)
 
@@ -114,7 +116,7 @@ def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:
     return first, last
 
 
-def _until(events: "Iterable[Event]", last: int) -> "Iterator[Event]":
+def _until(events: Iterable[Event], last: int) -> Iterator[Event]:
     """The events up to the end of a turn."""
     from backscroll.render.turns import Begun, Ended
 

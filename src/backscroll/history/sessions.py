@@ -1,5 +1,7 @@
 """Which sessions there are: listed, found by a ref, read whole, searched."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -11,12 +13,12 @@ from backscroll.errors import (
     UsageError,
 )
 from backscroll.history.opened import Opened
-from backscroll.model import PaginatedResult, Pagination, SearchResult, Session, SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.archive import Filter
     from backscroll.ingest.finding import By, Clean, Learn
     from backscroll.ingest.survey import Progress
+    from backscroll.model import PaginatedResult, SearchResult, Session, SessionSummary
     from backscroll.render.redaction import Redaction
 
 __all__ = ["Sessions"]
@@ -39,10 +41,11 @@ class Sessions(Opened):
     """Which sessions there are: listed, found by a ref, read whole, searched."""
 
     def list_sessions(
-        self, wanted: "Filter | None" = None, *, limit: int = 20, offset: int = 0
+        self, wanted: Filter | None = None, *, limit: int = 20, offset: int = 0
     ) -> PaginatedResult[SessionSummary]:
         """One page of sessions, newest first."""
         from backscroll.archive import Filter
+        from backscroll.model import PaginatedResult, Pagination
 
         _check_page(limit, offset)
         wanted = wanted or Filter()
@@ -51,13 +54,13 @@ class Sessions(Opened):
         has_more = offset + len(data) < total
         return PaginatedResult(tuple(data), Pagination(total, limit, offset, has_more))
 
-    def every_session(self, wanted: "Filter | None" = None) -> list[SessionSummary]:
+    def every_session(self, wanted: Filter | None = None) -> list[SessionSummary]:
         """All sessions that fit, newest first, without pages."""
         from backscroll.archive import Filter
 
         return self._archive.summaries(wanted or Filter(), limit=-1, offset=0)
 
-    def find(self, ref: str, wanted: "Filter | None" = None) -> SessionSummary:
+    def find(self, ref: str, wanted: Filter | None = None) -> SessionSummary:
         """The session that a ref names: an index of the list, an id, or any unambiguous beginning of one.
 
         Raises `SessionNotFoundError`, which names the candidates when there are several.
@@ -88,12 +91,14 @@ class Sessions(Opened):
         names = "\n".join(f"  {one.ref}  {one_line(one.title or '', 100)}".rstrip() for one in found)
         raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
 
-    def get_session(self, ref: str, wanted: "Filter | None" = None) -> Session:
+    def get_session(self, ref: str, wanted: Filter | None = None) -> Session:
         """A session with every message of it."""
+        from backscroll.model import Session
+
         summary = self.find(ref, wanted)
         return Session(summary, tuple(self._archive.messages_of(summary)))
 
-    def learn_secrets(self, redaction: "Redaction", summary: SessionSummary) -> None:
+    def learn_secrets(self, redaction: Redaction, summary: SessionSummary) -> None:
         """Take note of the secrets that a session calls by name, so that they are known where it does not."""
         if not self._index.is_usable():
             redaction.learn(islice(self._archive.messages_of(summary), _LEARNED))
@@ -104,7 +109,7 @@ class Sessions(Opened):
 
     def is_index_behind(self) -> bool:
         """Whether a search does not find everything yet; the next sync completes the index."""
-        return bool(self._archive.unindexed(1))
+        return self._archive.is_index_behind
 
     def search_sessions(
         self,
@@ -112,14 +117,14 @@ class Sessions(Opened):
         *,
         limit: int = 20,
         offset: int = 0,
-        by: "By" = "session",
+        by: By = "session",
         context: int = 2,
         pattern: Literal["words", "exact", "regex"] = "words",
         filters: Mapping[str, str | Sequence[str]] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        progress: "Progress | None" = None,
-        redaction: "Redaction | None" = None,
+        progress: Progress | None = None,
+        redaction: Redaction | None = None,
     ) -> SearchResult:
         """Find what was said: words in the query syntax, an exact substring, or a regular expression.
 

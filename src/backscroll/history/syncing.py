@@ -1,5 +1,7 @@
 """What the tools keep on disk: read into the archive, watched, surveyed."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,13 +9,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from backscroll.history.sessions import Sessions
-from backscroll.model import Retention, SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.ingest.follow import Said
     from backscroll.ingest.survey import Progress, Survey
     from backscroll.ingest.sync import Synced
     from backscroll.ingest.watch import Change, Watcher
+    from backscroll.model import Retention, SessionSummary
     from backscroll.readers.outline import Outline
 
 __all__ = ["Syncing"]
@@ -24,7 +26,9 @@ _WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Syncing(Sessions):
     """What the tools keep on disk: read into the archive, watched, surveyed."""
 
-    def sync(self, progress: "Progress | None" = None, *, wait: bool = True) -> "Synced | None":
+    _is_compared = False  # whether the archive was asked to look at everything, and knows how it looks
+
+    def sync(self, progress: Progress | None = None, *, wait: bool = True) -> Synced | None:
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
         import sqlite3
 
@@ -44,7 +48,8 @@ class Syncing(Sessions):
             if is_trouble(error):
                 raise trouble(error, self.archive_path) from error
             raise
-        if self._archive.unindexed(1) or not self._index_folder.exists():
+        self._is_compared = True
+        if self._archive.is_index_behind or not self._index_folder.exists():
             self._update_index()
         return report
 
@@ -53,7 +58,7 @@ class Syncing(Sessions):
 
         erase(self._archive, self._index)
 
-    def watch(self, stop: Event | None = None) -> "Iterator[Change]":
+    def watch(self, stop: Event | None = None) -> Iterator[Change]:
         """Keep the archive up to date until told to stop, and tell what becomes of sessions meanwhile.
 
         `sync` first: else all that is new since the last time is told as well.
@@ -62,7 +67,7 @@ class Syncing(Sessions):
 
     def follow(
         self, ref: str | None = None, *, last: int = 10, everything: bool = False, stop: Event | None = None
-    ) -> "Iterator[Said]":
+    ) -> Iterator[Said]:
         """A session's last messages, then every one that comes, until told to stop.
 
         Without a ref it is the session with the newest activity. One that is not there yet is waited for: any
@@ -89,7 +94,7 @@ class Syncing(Sessions):
         id_ = ref.rpartition(":")[2]
         return _WHOLE_ID.fullmatch(id_) is not None and not self._archive.find(id_)
 
-    def _watcher(self) -> "Watcher":
+    def _watcher(self) -> Watcher:
         from backscroll.ingest.watch import Watcher
 
         return Watcher(self._archive, self._index, self.roots)
@@ -97,16 +102,21 @@ class Syncing(Sessions):
     def retentions(self, now: datetime | None = None) -> list[Retention]:
         """What the tools themselves will delete within a week. What was synced is kept here."""
         now = now or datetime.now(UTC)
-        found = [source.retention(root, now) for source, root in self.roots() if root.is_dir()]
-        return [one for one in found if one is not None]
+        found: list[Retention] = []
+        for source, root in self.roots():
+            if root.is_dir():
+                looks = self._archive.known_looks(source.name, root) if self._is_compared else None
+                one = source.retention(root, now, looks)
+                found += [one] if one is not None else []
+        return found
 
-    def survey(self, progress: "Progress | None" = None) -> "Survey":
+    def survey(self, progress: Progress | None = None) -> Survey:
         """What there is, and whether all of it was understood."""
         from backscroll.ingest.survey import survey
 
         return survey(self.roots(), progress)
 
-    def outlines(self) -> "dict[str, dict[str, Outline]]":
+    def outlines(self) -> dict[str, dict[str, Outline]]:
         """Keys and types of every kind of record, by source, with no value in them."""
         from backscroll.readers.outline import Outline
 

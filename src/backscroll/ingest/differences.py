@@ -1,5 +1,7 @@
 """What the tools have that the archive does not know, and what it knows that they no longer have."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable
 from itertools import chain
 from pathlib import Path
@@ -7,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, Known
-from backscroll.archive.units import folder_of
-from backscroll.model import Unit
-from backscroll.sources import Source
+from backscroll.archive.folders import folder_of
 
 if TYPE_CHECKING:
+    from backscroll.archive import Archive, Known
+    from backscroll.model import Unit
+    from backscroll.sources import Source
     from backscroll.sources.base import Folder
 
 __all__ = ["Differences", "differences"]
@@ -53,7 +55,7 @@ def differences(
     return found
 
 
-def _by_folder(archive: Archive, source: Source, root: Path, folders: "Iterable[Folder]") -> Differences:
+def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[Folder]) -> Differences:
     """Of all units those that are not as they were, without a thought for folders that look as they did."""
     looks = archive.known_looks(source.name, root)
     number = 0

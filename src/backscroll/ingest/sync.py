@@ -1,5 +1,7 @@
 """Bring the archive up to date: read what changed, keep what vanished."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -8,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from backscroll.archive import Archive, IntegrityError, Known, Session
 from backscroll.ingest.differences import differences
-from backscroll.ingest.shards import Batch, batches, keeps_file, read_batches
-from backscroll.model import Mark, Unit
-from backscroll.sources import Source
 
 if TYPE_CHECKING:
+    from backscroll.archive import Archive, Known, Session
     from backscroll.index import Index
+    from backscroll.ingest.shards import Batch
+    from backscroll.model import Mark, Unit
+    from backscroll.sources import Source
 
 __all__ = ["Progress", "Synced", "sync"]
 
@@ -58,7 +60,7 @@ def sync(
     progress: Progress | None = None,
     *,
     paths: Collection[str] | None = None,
-    index: "Callable[[], Index] | None" = None,
+    index: Callable[[], Index] | None = None,
 ) -> Synced:
     """Read every unit that changed since it was last read, and derive what that changes.
 
@@ -88,7 +90,7 @@ def sync(
     done = 0
     told: set[Session] = set()  # brought up to date
     try:
-        for size in _read_all(archive, work, report, told, index):
+        for size in _read_all(archive, work, report, told, index) if work else ():
             done += size
             if progress is not None:
                 progress(done, total)
@@ -109,9 +111,11 @@ def _read_all(
     work: list[_Work],
     report: Synced,
     told: set[Session],
-    index: "Callable[[], Index] | None",
+    index: Callable[[], Index] | None,
 ) -> Iterator[int]:
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
+    from backscroll.ingest.shards import batches
+
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
     for batch in _read_side_by_side(archive, batches([one.unit for one in new.values()]), told, index):
@@ -125,14 +129,16 @@ def _read_all(
 
 
 def _read_side_by_side(
-    archive: Archive, work: list[Batch], told: set[Session], index: "Callable[[], Index] | None"
+    archive: Archive, work: list[Batch], told: set[Session], index: Callable[[], Index] | None
 ) -> Iterator[Batch]:
     """Read much in several processes, and index it round by round while they go on; what was taken in."""
     if not work:
         return
+    from backscroll.archive import IntegrityError
     from backscroll.index import IndexDamagedError  # these are loaded only when there is much to read
     from backscroll.ingest.entries import Ready
     from backscroll.ingest.indexing import Indexing
+    from backscroll.ingest.shards import read_batches
 
     ready = Ready()
     with nullcontext() if index is None else Indexing(archive, index()) as indexing:
@@ -153,6 +159,8 @@ def _read_side_by_side(
 
 
 def _read(archive: Archive, work: _Work, report: Synced) -> None:
+    from backscroll.ingest.shards import keeps_file
+
     unit, known = work.unit, work.known
     mark = _usable_mark(archive, unit, known)
     if known is None:

@@ -135,7 +135,7 @@ class Watcher:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                     raise
                 return False
-        return not self._archive.unindexed(1) or update(self._archive, self._index)
+        return not self._archive.is_index_behind or update(self._archive, self._index)
 
 
 def _affected(roots: Iterable[tuple[Source, Path]], paths: set[str]) -> list[tuple[Source, Path]]:

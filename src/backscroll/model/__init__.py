@@ -1,56 +1,63 @@
-"""What a session is: pure values, knowing no tool, no file and no database."""
+"""What a session is: pure values, knowing no tool, no file and no database.
 
-from backscroll.model.fold import (
-    WITHOUT_CALL,
-    Reading,
-    Told,
-    answered,
-    fold,
-    is_same_response,
-    with_answer,
-    without_call,
-)
-from backscroll.model.message import (
-    Attachment,
-    Decision,
-    Edit,
-    Hunk,
-    Message,
-    Origin,
-    Role,
-    Status,
-    TimeSource,
-    TokenUsage,
-    ToolCall,
-    is_universal,
-    record_of,
-)
-from backscroll.model.note import Note
-from backscroll.model.row import Row
-from backscroll.model.search import SearchMatch, SearchResult
-from backscroll.model.stream import (
-    STORES,
-    Addition,
-    Agent,
-    Answer,
-    Arrival,
-    Closing,
-    Completeness,
-    Item,
-    Link,
-    Mark,
-    Naming,
-    Opening,
-    Problem,
-    Retention,
-    Spent,
-    Tally,
-    TrackedFile,
-    Unit,
-    Visibility,
-)
-from backscroll.model.summary import PaginatedResult, Pagination, Session, SessionSummary
-from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
+A name is loaded when it is first asked for: whoever looks and finds nothing new needs few of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from backscroll.model.folding import (
+        WITHOUT_CALL,
+        Reading,
+        Told,
+        answered,
+        fold,
+        is_same_response,
+        with_answer,
+        without_call,
+    )
+    from backscroll.model.message import (
+        Attachment,
+        Decision,
+        Edit,
+        Hunk,
+        Message,
+        Origin,
+        Role,
+        Status,
+        TimeSource,
+        TokenUsage,
+        ToolCall,
+        is_universal,
+        record_of,
+    )
+    from backscroll.model.note import Note
+    from backscroll.model.retention import Retention
+    from backscroll.model.row import Row
+    from backscroll.model.search import SearchMatch, SearchResult
+    from backscroll.model.stream import (
+        STORES,
+        Addition,
+        Agent,
+        Answer,
+        Arrival,
+        Closing,
+        Completeness,
+        Item,
+        Link,
+        Mark,
+        Naming,
+        Opening,
+        Problem,
+        Spent,
+        Tally,
+        TrackedFile,
+        Unit,
+        Visibility,
+    )
+    from backscroll.model.summary import PaginatedResult, Pagination, Session, SessionSummary
+    from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 
 __all__ = [
     "STORES",
@@ -106,3 +113,26 @@ __all__ = [
     "without_call",
     "workspace_hash",
 ]
+
+# module: the names in it
+_PLACES = {
+    "folding": "Reading Told WITHOUT_CALL answered fold is_same_response with_answer without_call",
+    "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
+    " is_universal record_of",
+    "note": "Note",
+    "retention": "Retention",
+    "row": "Row",
+    "search": "SearchMatch SearchResult",
+    "stream": "STORES Addition Agent Answer Arrival Closing Completeness Item Link Mark Naming Opening"
+    " Problem Spent Tally TrackedFile Unit Visibility",
+    "summary": "PaginatedResult Pagination Session SessionSummary",
+    "workspace": "UNKNOWN_WORKSPACE Workspace normalised workspace_hash",
+}
+
+
+def __getattr__(name: str) -> Any:
+    for place, names in _PLACES.items():
+        if name in names.split():
+            value = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

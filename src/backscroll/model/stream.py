@@ -42,7 +42,6 @@ __all__ = [
     "Naming",
     "Opening",
     "Problem",
-    "Retention",
     "Spent",
     "Tally",
     "TrackedFile",
@@ -189,17 +188,6 @@ class TrackedFile(Struct, frozen=True, gc=False):
     version: int | None = None
     backup: str | None = None  # the name of the kept copy; None when the file did not exist
     at: datetime | None = None
-
-
-class Retention(Struct, frozen=True, kw_only=True):
-    """What a tool is about to delete of its own accord, and how to keep it from doing so."""
-
-    days: int  # after which it deletes what nobody has touched
-    is_default: bool  # nobody has set it
-    settings: str  # the file where it is set
-    expiring: tuple[str, ...]  # sessions that go within a week
-    diff: str  # the change that would keep them; empty when nobody can say
-    trouble: str | None = None  # why the file where it is set could not be understood
 
 
 class Closing(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from datetime import datetime
-from hashlib import sha256
 
 from msgspec import Struct
 
@@ -58,6 +57,8 @@ def workspace_hash(path: str | None, *, authority: str = "") -> str:
     """Thirty-two hex digits that are the same for every source, or ``unknown``."""
     if not path:
         return UNKNOWN_WORKSPACE
+    from hashlib import sha256  # needed by few of those who need the rest
+
     spelling = normalised(path)
     whole = f"{authority}{spelling}" if not authority else f"{authority}:{spelling}"
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -19,13 +19,12 @@ _LATEST_SECONDS = _LATEST.timestamp()
 _SHORTEST_CLOCK = 10  # digits of a clock's reading in seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-_WORDS = re.compile(
+# Seldom met, and put together only then.
+_WORDS = (
     r"(?:[A-Za-z]+,\s+)?([A-Za-z]{3})[a-z]*\.?\s+(\d{1,2}),?\s+(\d{4}),?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
     r"\s*([AaPp])?\.?[Mm]?\.?\s*(?:\(?\s*(?:UTC|GMT)\s*([+\-−]\d{1,2})?(?::?(\d{2}))?\s*\)?)?"
 )
-_GIT = re.compile(
-    r"[A-Za-z]{3}\s+([A-Za-z]{3})\s+(\d{1,2})\s+(\d{2}):(\d{2}):(\d{2})\s+(\d{4})\s+([+\-])(\d{2})(\d{2})"
-)
+_GIT = r"[A-Za-z]{3}\s+([A-Za-z]{3})\s+(\d{1,2})\s+(\d{2}):(\d{2}):(\d{2})\s+(\d{4})\s+([+\-])(\d{2})(\d{2})"
 _MONTHS = {
     name: number
     for number, name in enumerate(
@@ -100,7 +99,7 @@ def _from_odd_text(text: str) -> datetime | None:
 
 
 def _from_git(text: str) -> datetime | None:
-    found = _GIT.fullmatch(text)
+    found = re.fullmatch(_GIT, text)
     if found is None or (month := _MONTHS.get(found[1].lower())) is None:
         return None
     zone = timedelta(hours=int(found[8]), minutes=int(found[9]))
@@ -121,7 +120,7 @@ def _from_git(text: str) -> datetime | None:
 
 def from_words(text: str) -> datetime | None:
     """A time as a tool tells it to a model: ``Friday, Jul 31, 2026, 11:12 PM (UTC+8)``."""
-    found = _WORDS.search(text)
+    found = re.search(_WORDS, text)
     if found is None or (month := _MONTHS.get(found[1].lower())) is None:
         return None
     hour = int(found[4])

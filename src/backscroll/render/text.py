@@ -1,14 +1,14 @@
-"""What a search found and what a tool is about to delete, as lines that are safe for any terminal."""
+"""What a search found, as lines that are safe for any terminal."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from backscroll.model import Retention, SearchResult
+from backscroll.model import SearchResult
 from backscroll.render.inert import inert, one_line
 from backscroll.render.terminal.amounts import ago
 from backscroll.render.terminal.listing import short_id
 
-__all__ = ["expiry_lines", "match_lines"]
+__all__ = ["match_lines"]
 
 _WIDTH = 300
 _NARROWEST = 40
@@ -66,19 +66,3 @@ def _marked(text: str, highlights: Iterable[tuple[int, int]]) -> str:
         out += [inert(text[at:start]), "\x1b[1;33m", inert(text[start:end]), "\x1b[0m"]
         at = end
     return "".join([*out, inert(text[at:])])
-
-
-def expiry_lines(retention: Retention) -> Iterator[str]:
-    """What a tool is about to delete, and the change that would keep it from doing so."""
-    number = len(retention.expiring)
-    sessions = "1 session" if number == 1 else f"{number:,} sessions"
-    set_by = "which is its default" if retention.is_default else "as its settings say"
-    yield ""
-    yield f"{sessions} the tool itself will delete within 7 days: after {retention.days} days without change,"
-    if retention.trouble is not None:
-        yield f"{set_by}; {inert(retention.settings)}"
-        yield f"{retention.trouble}, so that another number there is not seen. All are kept here."
-        return
-    yield f"{set_by}. All are kept here. To keep them there as well:"
-    yield ""
-    yield from inert(retention.diff).splitlines()

@@ -1,6 +1,6 @@
 """What every source can do. Adding one is a room like its neighbours and a line in the registry."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,8 +75,14 @@ class Source(Protocol):
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """The raw records, decoded, by kind, to look at their outline; never one that holds secrets."""
 
-    def retention(self, root: Path, now: datetime) -> Retention | None:
-        """What the tool itself will delete within a week, if it does such things."""
+    def retention(
+        self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None
+    ) -> Retention | None:
+        """What the tool itself will delete within a week, if it does such things.
+
+        Whoever has just compared all folders gives their looks, by path: then nothing is listed again but
+        those without one.
+        """
 
     def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
         """What continues a session in the tool itself, whether or not that is installed."""

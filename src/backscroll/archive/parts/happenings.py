@@ -1,16 +1,17 @@
 """What became of sessions, ever or since a moment."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
-from backscroll.archive import changes, fates
-from backscroll.archive.changes import Key, Standing
 from backscroll.archive.parts.opened import Opened
-from backscroll.model.ledger import Ledger
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backscroll.archive.changes import Key, Standing
+    from backscroll.model.ledger import Ledger
 
 __all__ = ["Happenings"]
 
@@ -20,22 +21,32 @@ class Happenings(Opened):
 
     def ledger(self, since: datetime | None) -> Ledger:
         """What became of sessions since a moment, or ever."""
+        from backscroll.archive import fates
+
         return fates.ledger(self._db, since)
 
     def moment(self) -> int:
         """Now, as the ledger counts it."""
+        from backscroll.archive import changes
+
         return changes.moment(self._db)
 
     def touched(self, since: int) -> set[Key]:
         """The sessions that something was read about since a moment, by whichever process."""
+        from backscroll.archive import changes
+
         return changes.touched(self._db, since)
 
     def unsettled(self) -> set[Key]:
         """The sessions that something was read about which has not been told yet."""
+        from backscroll.archive import changes
+
         return changes.unsettled(self._db)
 
     def standings(self, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
         """How far these sessions have come, or all that a list shows."""
+        from backscroll.archive import changes
+
         return changes.standings(self._db, keys)
 
     def live(self) -> set[tuple[str, str]]:

@@ -1,23 +1,22 @@
 """What is read: which units are known, what they tell, and the sessions derived from it."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.archive import folders as looks_of
-from backscroll.archive import unindexed, units
-from backscroll.archive.accounts import accounts_of
-from backscroll.archive.barrier import ALONE
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive import Session
 from backscroll.archive.endings import end_sessions
 from backscroll.archive.parts.opened import Opened
-from backscroll.archive.units import Known
-from backscroll.model import Item, Mark, Row, Unit
 
 if TYPE_CHECKING:
+    from backscroll.archive.derive import Session
     from backscroll.archive.listening import Listener
+    from backscroll.archive.units import Known
+    from backscroll.model import Item, Mark, Row, Unit
 
 __all__ = ["Intake"]
 
@@ -29,12 +28,16 @@ class Intake(Opened):
         self, source: str, root: Path, paths: Collection[str] | None = None
     ) -> dict[tuple[str, str], Known]:
         """Every unit ever read below a root, or only those at these paths, by path and key."""
+        from backscroll.archive import units
+
         return units.known_units(self._db, source, str(root), paths)
 
     def current_units(
         self, source: str, root: Path, folders: Collection[str] | None = None
     ) -> dict[str, str]:
         """The fingerprint of every unit that was below a root, by path and key; see `units.current_units`."""
+        from backscroll.archive import units
+
         return units.current_units(self._db, source, str(root), self._barrier.digest, folders)
 
     def known_looks(self, source: str, root: Path) -> dict[str, bytes | None]:
@@ -49,11 +52,14 @@ class Intake(Opened):
 
     def units_below(self, source: str, root: Path, folder: str) -> set[str]:
         """The paths of the units that are there at a path or in the folder of that name."""
+        from backscroll.archive import units
+
         return units.units_below(self._db, source, str(root), folder)
 
     def needs_reading(self, unit: Unit, known: Known | None) -> bool:
         """Whether a unit may say something that is not known, and not to be kept out."""
         from backscroll.archive import forgetting
+        from backscroll.archive.barrier import ALONE
 
         if known is None:
             return not forgetting.is_forgotten(self._db, unit.path, unit.key)
@@ -66,10 +72,14 @@ class Intake(Opened):
 
     def mark_of(self, known: Known) -> Mark | None:
         """How far a unit was read."""
+        from backscroll.archive import units
+
         return units.mark_of(self._db, known.number)
 
     def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:
         """Whether a file still holds, up to the mark, what was read from it."""
+        from backscroll.archive import units
+
         try:
             return units.still_begins(known, Path(unit.path), mark.offset)
         except OSError:
@@ -84,7 +94,7 @@ class Intake(Opened):
         event: str,
         is_appended: bool = False,
         keeps_file: bool = False,
-        listener: "Listener | None" = None,
+        listener: Listener | None = None,
         rows: Iterable[Row] = (),
     ) -> bool:
         """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
@@ -119,6 +129,8 @@ class Intake(Opened):
 
     def mark_gone(self, numbers: Iterable[int]) -> None:
         """Note that units vanished."""
+        from backscroll.archive import units
+
         with transaction(self._db):
             units.mark_gone(self._db, numbers)
 
@@ -131,6 +143,8 @@ class Intake(Opened):
         end_sessions(self._db, now)
         if not changed:
             return set()
+        from backscroll.archive import unindexed
+        from backscroll.archive.accounts import accounts_of
         from backscroll.archive.compacting import give_back
         from backscroll.archive.derive import affected, mark_copies, settle
         from backscroll.archive.leaning import lean

@@ -1,16 +1,18 @@
 """What units were read from: files and rows, written back and told anew."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.parts.opened import Opened
-from backscroll.model import Item, Row, SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.archive.retelling import Original
     from backscroll.archive.units import Known
+    from backscroll.model import Item, Row, SessionSummary
     from backscroll.model.resumption import Resumable
 
 __all__ = ["Originals"]
@@ -40,49 +42,49 @@ class Originals(Opened):
             written.append(target)
         return written
 
-    def kept_units(self, session_id: str | None = None) -> "list[Original]":
+    def kept_units(self, session_id: str | None = None) -> list[Original]:
         """Every unit of which rows are kept, or only those that tell of a session and its subagents."""
         from backscroll.archive import retelling
 
         return retelling.kept_units(self._db, session_id)
 
-    def rows_of(self, original: "Original", *, fullest: bool = False) -> Iterator[Row]:
+    def rows_of(self, original: Original, *, fullest: bool = False) -> Iterator[Row]:
         """A unit's rows; see `kept_rows.rows_of`."""
         from backscroll.archive.kept_rows import rows_of
 
         return rows_of(self._db, original.number, fullest=fullest)
 
-    def resumable(self, summary: SessionSummary) -> "Resumable":
+    def resumable(self, summary: SessionSummary) -> Resumable:
         """What the tool that held a session is asked to continue."""
         from backscroll.archive.stores import resumable
 
         return resumable(self._db, summary)
 
-    def files_of(self, summary: SessionSummary) -> "list[Original]":
+    def files_of(self, summary: SessionSummary) -> list[Original]:
         """The files of a session and its subagents, as far as they are kept."""
         from backscroll.archive.stores import files_of
 
         return files_of(self._db, summary)
 
-    def write_original(self, original: "Original", target: Path) -> None:
+    def write_original(self, original: Original, target: Path) -> None:
         """Write one kept file, byte for byte."""
         from backscroll.archive import raw
 
         raw.written_back(self._db, original.number, target)
 
-    def originals(self) -> "list[Original]":
+    def originals(self) -> list[Original]:
         """Every unit of which the file is kept."""
         from backscroll.archive import retelling
 
         return retelling.originals(self._db)
 
-    def is_same(self, original: "Original | Known", file: Path) -> bool:
+    def is_same(self, original: Original | Known, file: Path) -> bool:
         """Whether a file is, byte for byte, the one that is kept of a unit."""
         from backscroll.archive import retelling
 
         return retelling.is_same(self._db, original.number, file)
 
-    def retell(self, original: "Original", items: Iterable[Item], file: Path, *, may_lack: bool) -> bool:
+    def retell(self, original: Original, items: Iterable[Item], file: Path, *, may_lack: bool) -> bool:
         """Put what an original tells today in the place of what it told; see `retelling.retell`."""
         from backscroll.archive import retelling
 

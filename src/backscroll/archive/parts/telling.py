@@ -1,22 +1,22 @@
 """Sessions and their messages, as they are asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backscroll.archive import nesting, passages, reading
-from backscroll.archive.at_hand import AtHand
-from backscroll.archive.derive import Session
-from backscroll.archive.filters import Filter, numbers
 from backscroll.archive.parts.opened import Opened
-from backscroll.archive.passages import Passage, Place
-from backscroll.archive.workspaces import every_workspace, workspace_hashes, workspaces_of
-from backscroll.model import Message, SessionSummary
-from backscroll.model.workspace import WorkspaceSummary
 
 if TYPE_CHECKING:
+    from backscroll.archive.at_hand import AtHand
+    from backscroll.archive.derive import Session
+    from backscroll.archive.filters import Filter
+    from backscroll.archive.passages import Passage, Place
     from backscroll.archive.records import Records
     from backscroll.archive.statistics import Statistics
+    from backscroll.model import Message, SessionSummary
+    from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["Telling"]
 
@@ -26,18 +26,26 @@ class Telling(Opened):
 
     @cached_property
     def _at_hand(self) -> AtHand:
+        from backscroll.archive.at_hand import AtHand
+
         return AtHand(self._db)
 
     def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
         """One page of sessions, newest first."""
+        from backscroll.archive import reading
+
         return reading.summaries(self._db, wanted, limit=limit, offset=offset)
 
     def count(self, wanted: Filter) -> int:
         """How many sessions pass a filter."""
+        from backscroll.archive import reading
+
         return reading.count(self._db, wanted)
 
     def numbers(self, wanted: Filter) -> tuple[set[int], set[int]]:
         """The numbers of the sessions that pass with the subagents they started, and those of all others."""
+        from backscroll.archive.filters import numbers
+
         return numbers(self._db, wanted)
 
     def workspace_hashes(self, called: str, *, is_strict: bool = True) -> list[str]:
@@ -45,30 +53,44 @@ class Telling(Opened):
 
         When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
         """
+        from backscroll.archive.workspaces import workspace_hashes
+
         return workspace_hashes(self._db, called, is_strict=is_strict)
 
     def every_workspace(self) -> list[WorkspaceSummary]:
         """Every workspace of a listed session, the one used last first."""
+        from backscroll.archive.workspaces import every_workspace
+
         return every_workspace(self._db)
 
     def workspaces_of(self, numbers: Iterable[int]) -> dict[int, str]:
         """The hashes of the workspaces that sessions and subagents belong to, by their numbers."""
+        from backscroll.archive.workspaces import workspaces_of
+
         return workspaces_of(self._db, numbers)
 
     def find(self, id_: str) -> list[SessionSummary]:
         """Sessions and subagents whose id begins so."""
+        from backscroll.archive import reading
+
         return reading.find(self._db, id_)
 
     def by_number(self, number: int) -> SessionSummary | None:
         """The session or subagent that has this number in the archive."""
+        from backscroll.archive import reading
+
         return reading.by_number(self._db, number)
 
     def numbered(self, numbers: Iterable[int]) -> dict[int, SessionSummary]:
         """The sessions and subagents that have these numbers, by number."""
+        from backscroll.archive import reading
+
         return reading.numbered(self._db, numbers)
 
     def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in."""
+        from backscroll.archive import passages
+
         return passages.passages(self._db, self._at_hand, places)
 
     def indexes(self, numbers: Iterable[int]) -> dict[int, int]:
@@ -78,10 +100,14 @@ class Telling(Opened):
 
     def agents_started(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         """The subagents below a session, each with the id of the call that started it, where it is known."""
+        from backscroll.archive import nesting
+
         return nesting.agents_started(self._db, summary)
 
     def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
         """The messages of a session from a position on, in order; see `reading.messages_of`."""
+        from backscroll.archive import reading
+
         return reading.messages_of(self._db, summary, start)
 
     def talk_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
@@ -102,13 +128,13 @@ class Telling(Opened):
 
         return position_of(self._db, summary, id_)
 
-    def records_of(self, summary: SessionSummary) -> "Records":
+    def records_of(self, summary: SessionSummary) -> Records:
         """The original records of a session's messages."""
         from backscroll.archive.records import Records
 
         return Records(self._db, summary)
 
-    def statistics(self, wanted: Filter, only: Session | None = None) -> "Statistics":
+    def statistics(self, wanted: Filter, only: Session | None = None) -> Statistics:
         """The figures of the sessions that pass, or of that one of them."""
         from backscroll.archive.statistics import Statistics
 
@@ -116,8 +142,12 @@ class Telling(Opened):
 
     def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
         """Which account tells of a session, if only one does, and how many messages there are."""
+        from backscroll.archive import reading
+
         return reading.extent(self._db, summary)
 
     def numbers_below(self, summary: SessionSummary) -> dict[int, str]:
         """The numbers of a session and of its subagents, with their refs."""
+        from backscroll.archive import nesting
+
         return nesting.numbers_below(self._db, summary)

@@ -1,18 +1,19 @@
 """The file itself: what it holds, whether it is whole, what is to go."""
 
+from __future__ import annotations
+
 import sqlite3
 from typing import TYPE_CHECKING
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive import Session
 from backscroll.archive.erasure import owe_erasure, owes_erasure, owes_index, settle_erasure, settle_index
 from backscroll.archive.parts.intake import Intake
-from backscroll.model import SessionSummary
 
 if TYPE_CHECKING:
     from backscroll.archive.compacting import Compacted
     from backscroll.archive.forgetting import Forgotten
     from backscroll.archive.status import Status
+    from backscroll.model import SessionSummary
 
 __all__ = ["Upkeep"]
 
@@ -20,9 +21,10 @@ __all__ = ["Upkeep"]
 class Upkeep(Intake):
     """The file itself: what it holds, whether it is whole, what is to go."""
 
-    def forget(self, summary: SessionSummary) -> "Forgotten":
+    def forget(self, summary: SessionSummary) -> Forgotten:
         """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
         from backscroll.archive import forgetting
+        from backscroll.archive.derive import Session
 
         owe_erasure(self.path)
         self._db.execute("pragma secure_delete = on")
@@ -48,7 +50,7 @@ class Upkeep(Intake):
         """The index was made anew after something was forgotten."""
         settle_index(self.path)
 
-    def compact(self) -> "Compacted":
+    def compact(self) -> Compacted:
         """Make the file as small as it can be."""
         from backscroll.archive.compacting import compact
 
@@ -66,7 +68,7 @@ class Upkeep(Intake):
             settle_erasure(self.path)
         return is_gone
 
-    def status(self) -> "Status":
+    def status(self) -> Status:
         """What there is, in numbers."""
         from backscroll.archive.status import status
 

@@ -3,16 +3,22 @@
 docs/formats/claude-code.md describes the format and the versions seen.
 """
 
-from collections.abc import Collection, Iterator
-from datetime import datetime
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from backscroll.config import Machine
-from backscroll.model import Item, Mark, Retention, Row, Unit
-from backscroll.model.resumption import Command, Refusal, Resumable
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from backscroll.sources.claude_code import places
 from backscroll.sources.claude_code.folders import Folder, every_folder
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from backscroll.config import Machine
+    from backscroll.model import Item, Mark, Retention, Row, Unit
+    from backscroll.model.resumption import Command, Refusal, Resumable
 
 __all__ = ["ClaudeCode"]
 
@@ -59,10 +65,12 @@ class ClaudeCode:
 
         return documents(unit)
 
-    def retention(self, root: Path, now: datetime) -> Retention | None:
+    def retention(
+        self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None
+    ) -> Retention | None:
         from backscroll.sources.claude_code.retention import retention
 
-        return retention(root, now)
+        return retention(root, now, looks)
 
     def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.claude_code.resuming import resumption

@@ -1,11 +1,16 @@
 """The folders that hold Claude Code's files: a stat per file, and no more for those that are as they were."""
 
+from __future__ import annotations
+
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from backscroll import __version__
-from backscroll.model import Unit
+
+if TYPE_CHECKING:
+    from backscroll.model import Unit
 
 __all__ = [
     "NAME",
@@ -16,6 +21,7 @@ __all__ = [
     "every_folder",
     "is_id",
     "prompts",
+    "remembered",
     "single_file",
 ]
 
@@ -71,6 +77,8 @@ class Folder:
 
     def units(self) -> Iterator[Unit]:
         """A unit for each of the files, in order of their names."""
+        from backscroll.model import Unit
+
         if self._outermost is not None and os.path.islink(self._outermost):  # noqa: PTH114 - as above
             return
         times = {name: _time(token) for name, _, token in (row.partition("/") for row in self._beside)}
@@ -84,12 +92,10 @@ class Folder:
 
     def sessions(self) -> Iterator[tuple[str, int]]:
         """The sessions themselves, with the nanosecond at which each was last written."""
-        if self._outermost is None:
-            for row in self._rows:
-                name, _, token = row.partition("/")
-                kind, session = self._told_by(name)
-                if kind == "session" and session is not None:
-                    yield session, int(_time(token))
+        for row in self._rows if self._session is None else ():
+            name, _, token = row.partition("/")
+            if is_id(name[:-6]):
+                yield name[:-6], int(_time(token))
 
     def _told_by(self, name: str) -> tuple[str, str | None]:
         """What a file of this name is, and the session that it tells of."""
@@ -131,6 +137,15 @@ def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
         for name in inner:
             below = f"{path}{_SEP}{name}"
             waiting.append((below, _parent(below) or session_id))
+
+
+def remembered(root: str, looks: Mapping[str, bytes | None]) -> Iterator[Folder]:
+    """The projects' folders from how they looked; only those of which that is not known are listed."""
+    depth = root.count(_SEP) + 3  # the root, projects, the project, and the end of its name
+    for path, look in looks.items():
+        if path.count(_SEP) == depth:
+            rows = _listed(path)[0] if look is None else look.decode("utf-8", "surrogateescape").split("\n")
+            yield Folder(root, path[:-1], rows, [])
 
 
 def single_file(root: str, folder: str, name: str) -> Iterator[Folder]:

@@ -1,12 +1,13 @@
 """Where Claude Code keeps its history, and which files there tell of what."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from backscroll.config import Machine
-from backscroll.model import Unit
 from backscroll.sources.claude_code.folders import (
     NAME,
     SUBAGENTS,
@@ -18,6 +19,10 @@ from backscroll.sources.claude_code.folders import (
     prompts,
     single_file,
 )
+
+if TYPE_CHECKING:
+    from backscroll.config import Machine
+    from backscroll.model import Unit
 
 __all__ = ["NAME", "roots", "units", "units_at", "watched"]
 

@@ -1,12 +1,17 @@
 """Claude Code deletes transcripts that nobody touched for thirty days, unless its settings say otherwise."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from backscroll.model import Retention
-from backscroll.sources.claude_code.folders import every_folder
-from backscroll.sources.claude_code.lines import integer
-from backscroll.sources.claude_code.settings import change, find
+from backscroll.sources.claude_code.folders import every_folder, remembered
+from backscroll.sources.claude_code.settings import Setting, change, find
+
+if TYPE_CHECKING:
+    from backscroll.model import Retention
 
 __all__ = ["retention"]
 
@@ -17,19 +22,21 @@ _SOON = timedelta(days=7)
 _KEY = "cleanupPeriodDays"
 
 
-def retention(root: Path, now: datetime) -> Retention | None:
+def retention(root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None) -> Retention | None:
     """What the program will delete within a week, and the change of settings that would keep it.
 
     0 is taken at its word, as versions before 2.1.89 did; what is no number of days means the default.
     """
     setting = find(root, _KEY)
-    said = integer(setting.value)
+    said = _days(setting) if setting.is_said else None
     days = said if said is not None else _DEFAULT_DAYS
     limit = (now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9
-    folders = every_folder(str(root))
+    folders = every_folder(str(root)) if looks is None else remembered(str(root), looks)
     expiring = [id_ for folder in folders for id_, written in folder.sessions() if written < limit]
     if not expiring:
         return None
+    from backscroll.model import Retention
+
     return Retention(
         days=days,
         is_default=said is None,
@@ -38,3 +45,9 @@ def retention(root: Path, now: datetime) -> Retention | None:
         diff=change(setting, _KEY, _LONG),
         trouble=setting.trouble,
     )
+
+
+def _days(setting: Setting) -> int | None:
+    from backscroll.sources.claude_code.lines import integer  # loaded by nobody who has set nothing
+
+    return integer(setting.value)

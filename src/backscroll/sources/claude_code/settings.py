@@ -3,15 +3,11 @@
 Of the rest of a file nothing is told or shown: it may hold keys.
 """
 
-import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-
-from backscroll.readers import lenient
 
 __all__ = ["Setting", "change", "find"]
 
@@ -50,6 +46,8 @@ def _read(path: Path, key: str) -> Setting:
         return Setting(path)
     except OSError as error:
         return Setting(path, trouble=f"cannot be read: {error.strerror}")
+    from backscroll.readers import lenient  # loaded by nobody who has no such file
+
     try:
         said = lenient.load(text) if text.strip() else {}
     except lenient.FAILURES:
@@ -69,6 +67,9 @@ def change(setting: Setting, key: str, value: int) -> str:
     if not text.strip():
         head = f"--- {path if path.exists() else '/dev/null'}\n+++ {path}\n@@ -0,0 +1,3 @@\n"
         return f'{head}+{{\n+  "{key}": {value}\n+}}\n'
+    import json
+    import re
+
     head = f"--- {path}\n+++ {path}\n"
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):

@@ -4,7 +4,7 @@ docs/formats/cursor.md describes the stores and the versions met.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +104,7 @@ class Cursor:
         except (BackscrollError, sqlite3.Error):
             return
 
-    def retention(self, root: Path, now: datetime) -> None:
+    def retention(self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None) -> None:
         """Nothing is deleted by itself."""
 
     def resumption(self, session: Resumable, machine: Machine) -> Command:

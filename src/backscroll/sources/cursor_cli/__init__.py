@@ -3,7 +3,7 @@
 docs/formats/cursor-cli.md describes the format and the versions seen.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class CursorCli:
 
         return documents_of(Path(unit.path))
 
-    def retention(self, root: Path, now: datetime) -> None:
+    def retention(self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None) -> None:
         """Nothing is deleted by itself."""
 
     def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:

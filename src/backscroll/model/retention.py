@@ -1,0 +1,16 @@
+"""What a tool deletes by itself."""
+
+from msgspec import Struct
+
+__all__ = ["Retention"]
+
+
+class Retention(Struct, frozen=True, kw_only=True):
+    """What a tool is about to delete of its own accord, and how to keep it from doing so."""
+
+    days: int  # after which it deletes what nobody has touched
+    is_default: bool  # nobody has set it
+    settings: str  # the file where it is set
+    expiring: tuple[str, ...]  # sessions that go within a week
+    diff: str  # the change that would keep them; empty when nobody can say
+    trouble: str | None = None  # why the file where it is set could not be understood

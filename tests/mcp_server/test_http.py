@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -63,18 +64,19 @@ def served(environ: dict[str, str]) -> Iterator[Served]:
     assert "Traceback" not in told
 
 
+@asynccontextmanager
+async def connected(served: Served) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {served.token}"}
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        Client(streamable_http_client(served.address, http_client=http)) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(scope="module")
 def asked(served: Served) -> Iterator[Asking]:
-    @asynccontextmanager
-    async def connected() -> AsyncIterator[Client]:
-        headers = {"Authorization": f"Bearer {served.token}"}
-        async with (
-            create_mcp_http_client(headers=headers) as http,
-            Client(streamable_http_client(served.address, http_client=http)) as client,
-        ):
-            yield client
-
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected()) as client:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected(served)) as client:
         yield Asking(portal, client)
 
 
@@ -125,6 +127,44 @@ def test_another_host_is_refused(served: Served, host: str) -> None:
 )
 def test_another_origin_is_refused(served: Served, origin: str) -> None:
     assert served.hello(Authorization=f"Bearer {served.token}", Origin=origin) == 403
+
+
+def test_a_token_in_the_address_is_none(served: Served) -> None:
+    there = f"{served.address}?token={served.token}&access_token={served.token}"
+    assert httpx2.post(there, json=HELLO, headers=ACCEPT, timeout=20).status_code == 401
+
+
+def test_a_token_of_any_bytes_is_wrong_and_nothing_more(served: Served) -> None:
+    headers = {**ACCEPT, "Authorization": b"Bearer \xff\xfe\xe9"}
+    assert httpx2.post(served.address, json=HELLO, headers=headers, timeout=20).status_code == 401
+
+
+def test_a_request_that_is_far_too_big_is_refused(served: Served) -> None:
+    headers = ACCEPT | {"Authorization": f"Bearer {served.token}"}
+    big = httpx2.post(served.address, json={**HELLO, "junk": "x" * (8 << 20)}, headers=headers, timeout=20)
+    assert big.status_code == 413
+    assert served.hello(Authorization=f"Bearer {served.token}") == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"])
+def test_without_the_token_no_method_gets_through(served: Served, method: str) -> None:
+    assert httpx2.request(method, served.address, headers=ACCEPT, timeout=20).status_code == 401
+
+
+def test_several_clients_are_answered_at_once(served: Served) -> None:
+    async def ask(number: int, found: list[int]) -> None:
+        async with connected(served) as client:
+            page = await client.call_tool("list_sessions", {"limit": 1, "offset": number})
+            found.append(page.structured_content["pagination"]["offset"])
+
+    async def main() -> list[int]:
+        found: list[int] = []
+        async with anyio.create_task_group() as group:
+            for number in range(5):
+                group.start_soon(ask, number, found)
+        return sorted(found)
+
+    assert anyio.run(main) == [0, 1, 2, 3, 4]
 
 
 def test_its_own_origin_is_answered(served: Served) -> None:

@@ -100,6 +100,7 @@ def test_a_prompt_is_written(asking: Asking, name: str, arguments: dict[str, str
     ("name", "arguments", "said"),
     [
         ("recall", {}, "needs task"),
+        ("recall", {"task": "redis", "workspace": "nowhere"}, "workspace called 'nowhere'"),
         ("handoff", {"ref": "zzz"}, "no session is called 'zzz'"),
         ("year-in-review", {"year": "soon"}, "is no year"),
         ("sing", {}, "there is no prompt 'sing'"),
@@ -110,6 +111,13 @@ def test_a_prompt_that_cannot_be_written_says_why(
 ) -> None:
     with pytest.raises(MCPError, match=said):
         asking.run(lambda client: client.get_prompt(name, arguments))
+
+
+def test_a_prompt_without_anything_to_quote_quotes_nothing(asking: Asking) -> None:
+    told = asking.run(lambda client: client.get_prompt("recall", {"task": "xylophone zeppelin"}))
+    text = getattr(told.messages[0].content, "text", "")
+    assert text.endswith("\n\nNo earlier session has to do with it.")
+    assert NOTICE not in text
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ class Prompt(Struct, frozen=True):
 
 
 def _recall(call: Call, asked: Mapping[str, str]) -> str:
+    call.check_workspace(asked.get("workspace") or None)
     found = call.history.recall(
         asked["task"],
         workspace=asked.get("workspace") or None,
@@ -36,7 +37,7 @@ def _recall(call: Call, asked: Mapping[str, str]) -> str:
         redaction=call.redaction,
         progress=call.step,
     )
-    lines = list(recollection_lines(found)) or ["No earlier session has to do with it."]
+    none = () if found.sessions else ("No earlier session has to do with it.",)
     return "\n".join(
         [
             f"My task: {inert(asked['task'])}",
@@ -44,7 +45,7 @@ def _recall(call: Call, asked: Mapping[str, str]) -> str:
             "Before you start, this is what earlier sessions have to say about it. Tell me in a few sentences"
             " what was already tried, decided or found out, with the refs, and then go on with the task.",
             "",
-            framed("\n".join(lines)),
+            framed("\n".join(recollection_lines(found)), *none),
         ]
     )
 

@@ -83,7 +83,6 @@ def test_every_prompt_is_told_with_its_arguments(asking: Asking) -> None:
     ("name", "arguments", "holds"),
     [
         ("recall", {"task": "is asyncio worth it for the poller"}, "37.1 against 38.2 ms"),
-        ("recall", {"task": "xyzzy", "workspace": "tideline"}, "No earlier session has to do with it."),
         ("handoff", {"ref": "f77d1fed"}, "BRN-4"),
         ("year-in-review", {"year": "2026"}, "2026"),
     ],

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from backscroll.testing.claude_code import Transcript
 
 HEAVY = {"click", "rich", "platformdirs", "sqlite3", "asyncio", "email", "http", "urllib.request", "msgspec"}
 
@@ -34,3 +37,19 @@ def test_asking_for_help_loads_no_source() -> None:
         "try: main()\nexcept SystemExit: pass"
     )
     assert not {name for name in modules_after(code) if name.startswith("backscroll.sources")}
+
+
+def test_a_sync_that_finds_nothing_new_loads_what_it_needs_for_that(tmp_path: Path) -> None:
+    Transcript(seed=1).user("a").assistant("b").write(tmp_path / "claude")
+    words = ["backscroll", "--home", str(tmp_path), "--root", f"claude-code={tmp_path / 'claude'}", "sync"]
+    code = (
+        f"import sys; sys.argv = {words!r}; from backscroll.cli import main\n"
+        "try: main()\nexcept SystemExit: pass"
+    )
+    for _ in range(2):
+        modules_after(code)
+    loaded = modules_after(code) - modules_after("import backscroll.history, sqlite3")
+    assert not {"click", "rich", "tantivy", "watchfiles", "multiprocessing", "hashlib", "json"} & loaded
+    assert not {name for name in loaded if "zstd" in name}
+    assert not {"message", "stream"} & {name.removeprefix("backscroll.model.") for name in loaded}
+    assert not {"schema", "units", "reading"} & {name.removeprefix("backscroll.archive.") for name in loaded}

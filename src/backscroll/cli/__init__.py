@@ -1,6 +1,7 @@
 """The command line: parse, call the library, print."""
 
 import gc
+import os
 import sys
 
 __all__ = ["main"]
@@ -10,7 +11,8 @@ _MANY = 50_000  # values that come to be before it is looked which of them nobod
 
 def main() -> None:
     """The ``backscroll`` command."""
-    if sys.argv[1:] == ["--version"]:
+    words = sys.argv[1:]
+    if words == ["--version"]:
         from backscroll import __version__
 
         sys.stdout.write(f"backscroll {__version__}\n")
@@ -18,13 +20,29 @@ def main() -> None:
     # A command makes many values and next to no cycles: looking for these every seven hundred values, as is
     # usual, takes a tenth of its time, and looking once more at its end half as much.
     gc.set_threshold(_MANY, 20, 20)
+    from backscroll.cli.ending import opened_streams, sentences
+
+    opened_streams()
+    try:
+        with sentences():
+            _run(words)
+    finally:
+        gc.freeze()
+
+
+def _run(words: list[str]) -> None:
+    from backscroll.cli.plain import plain_sync
+
+    # What reads command lines takes longer to load than a sync that finds nothing.
+    if "_BACKSCROLL_COMPLETE" not in os.environ and (asked := plain_sync(words)) is not None:
+        from backscroll.cli.refresh import refresh
+
+        setup, as_json = asked
+        sys.exit(refresh(setup, as_json=as_json))
     try:
         import click  # noqa: F401
     except ImportError:
         sys.exit("The command line is an extra of its own; install it with: pip install 'backscroll[cli]'")
     from backscroll.cli.app import run
 
-    try:
-        run()
-    finally:
-        gc.freeze()
+    run()

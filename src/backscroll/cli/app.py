@@ -1,18 +1,14 @@
-"""The command's frame: global options, commands loaded when asked for, errors as sentences."""
+"""The command's frame: global options, commands loaded when asked for."""
 
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from backscroll import __version__
-from backscroll.errors import BackscrollError, UsageError
-
-if TYPE_CHECKING:
-    from backscroll.history import History
+from backscroll.cli.ending import ignore_output
+from backscroll.cli.setup import Setup
 
 __all__ = ["Setup", "app", "run"]
 
@@ -45,26 +41,6 @@ _COMMANDS = {
 }
 
 
-class Setup:
-    """What the global options say."""
-
-    def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
-        self.home = home
-        self.roots = roots
-
-    def history(self) -> "History":
-        """The library, set up as the options say."""
-        from backscroll.config import named_roots, this_machine
-        from backscroll.history import History
-
-        machine = this_machine()
-        history = History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
-        for name in history.settings.unknown:
-            file = history.archive_path.with_name("config.toml")
-            click.echo(f"{file}: nothing here is called {name!r}", err=True)
-        return history
-
-
 class _Lazy(click.Group):
     """A group that imports a command only when it is called."""
 
@@ -82,8 +58,7 @@ class _Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ignore_output()
             ctx.exit(0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -112,8 +87,7 @@ def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:
 
 
 def run() -> None:
-    """Run the command; what goes wrong is said in a sentence, on standard error."""
-    _open_streams()
+    """Run the command; what goes wrong with the words themselves is said on standard error."""
     try:
         app(standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -123,36 +97,5 @@ def run() -> None:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             click.echo(f"{error.ctx.command_path} --help says what can be written.", err=True)
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped. What was done so far is whole.", err=True)
-        sys.exit(130)
-    except UsageError as error:
-        click.echo(str(error), err=True)
-        sys.exit(2)
-    except BackscrollError as error:
-        click.echo(str(error), err=True)
-        sys.exit(1)
-    except UnicodeEncodeError:
-        # Only a path may be any bytes; Python keeps those that are no UTF-8 as halves of characters.
-        spoiled = next(
-            (word for word in sys.argv if any("\ud800" <= sign <= "\udfff" for sign in word)), None
-        )
-        if spoiled is None:
-            raise
-        click.echo(f"{spoiled!r} is not UTF-8, and cannot be looked for or kept", err=True)
-        sys.exit(2)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"{where}{error.strerror or error}", err=True)
-        sys.exit(1)
-
-
-def _open_streams() -> None:
-    """Let what goes to a closed stream go nowhere, and not into a file that was opened under its number."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(number, True)
-    os.close(number)
-    # Python has None for a stream that was closed when it began.
-    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8")
-    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
-    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+    except click.Abort:
+        raise KeyboardInterrupt from None

@@ -1,0 +1,79 @@
+"""What ``backscroll sync`` does and says; here, so that nobody waits for what reads command lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from backscroll.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from backscroll.cli.setup import Setup
+    from backscroll.ingest.sync import Synced
+    from backscroll.model import Retention
+    from backscroll.model.ledger import Ledger
+
+__all__ = ["RECENTLY", "refresh"]
+
+RECENTLY = timedelta(days=7)  # what became of sessions is said for so long
+
+
+def refresh(setup: Setup, *, as_json: bool) -> int:
+    """Read what changed, say what that was, and return the exit code."""
+    with setup.history() as history, Bar("Reading") as bar:
+        report = history.sync(bar.step)
+        assert report is not None
+        now = datetime.now(UTC)
+        path = history.archive_path
+        retentions = history.retentions(now)
+        ledger = history.ledger(now - RECENTLY)
+        lines = list(_lines(report, retentions, ledger, now)) if report.roots else []
+        if not lines and not as_json:
+            from backscroll.cli.welcome import welcome_lines  # here and below: what is not said is not loaded
+
+            lines += welcome_lines(history)
+    if as_json:
+        sys.stdout.buffer.write(_document(report, str(path), retentions, ledger))
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+    return 3 if report.problems else 0
+
+
+def _document(report: Synced, path: str, retentions: list[Retention], ledger: Ledger) -> bytes:
+    import msgspec
+
+    from backscroll.render.documents import encoded
+    from backscroll.render.ledger import ledger_document
+
+    expiring = [msgspec.structs.asdict(one) for one in retentions]
+    more = {"archive": path, "retention": expiring, "ledger": ledger_document(ledger)}
+    return encoded(msgspec.structs.asdict(report) | more)
+
+
+def _lines(report: Synced, retentions: list[Retention], ledger: Ledger, now: datetime) -> Iterator[str]:
+    told = [
+        f"{number:,} {what}"
+        for number, what in (
+            (report.new, "new"),
+            (report.grew, "grew"),
+            (report.rewritten, "rewritten"),
+            (report.came_back, "came back"),
+            (report.vanished, "vanished, and kept"),
+        )
+        if number
+    ]
+    yield f"{report.units:,} units: {', '.join(told) or 'nothing new'}."
+    if ledger.fates:
+        from backscroll.render.ledger import ledger_line
+
+        yield f"{ledger_line(ledger, now)}."
+    if report.problems:
+        yield f"{report.problems:,} problems; backscroll doctor names them."
+    if retentions:
+        from backscroll.render.expiry import expiry_lines
+
+        for one in retentions:
+            yield from expiry_lines(one)

@@ -38,6 +38,38 @@ def test_the_name_of_the_file_says_the_format(shell: Shell) -> None:
     assert "--force" in again.err
 
 
+@pytest.mark.parametrize("name", ["A.HTM", "a.markdown", "a.txt", "notes"])
+def test_usual_endings_are_understood(shell: Shell, name: str) -> None:
+    ran = shell.run("export", "1", "-o", str(shell.folder / name))
+    assert ran.code == 0, ran.err
+    assert (shell.folder / name).read_text("utf-8").startswith("<!doctype") == (name == "A.HTM")
+
+
+def test_an_ending_that_names_no_format_is_refused(shell: Shell) -> None:
+    ran = shell.run("export", "1", "-o", str(shell.folder / "a.foo"))
+    assert ran.code == 2
+    assert ".html" in ran.err and "--format" in ran.err
+    assert not (shell.folder / "a.foo").exists()
+    assert shell.run("export", "1", "--format", "txt", "-o", str(shell.folder / "a.foo")).code == 0
+
+
+def test_an_interrupted_export_goes_on_and_replaces_nothing(shell: Shell) -> None:
+    folder = shell.folder / "out"
+    arguments = ["export", "--all", "--format", "html", "-o", str(folder)]
+    assert shell.run(*arguments).code == 0
+    first, second, _ = sorted(folder.iterdir())
+    whole = second.read_bytes()
+    second.unlink()
+    first.write_text("mine", "utf-8")
+    refused = shell.run(*arguments)
+    assert refused.code == 1
+    assert "--missing" in refused.err
+    ran = shell.run(*arguments, "--missing")
+    assert ran.code == 0, ran.err
+    assert "Wrote 1 session" in ran.err and "1 was there already" in ran.err
+    assert (first.read_text("utf-8"), second.read_bytes()) == ("mine", whole)
+
+
 def test_several_go_into_a_folder(shell: Shell) -> None:
     ran = shell.run("export", "--all", "--format", "html", "-o", str(shell.folder / "out"))
     assert ran.code == 0, ran.err
@@ -46,7 +78,15 @@ def test_several_go_into_a_folder(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["export"], ["export", "1", "--all"], ["export", "--all"], ["export", "1", "2"]]
+    "arguments",
+    [
+        ["export"],
+        ["export", "1", "--all"],
+        ["export", "--all"],
+        ["export", "1", "2"],
+        ["export", "--all", "-o", "out.html"],
+        ["export", "--all", "-o", "out", "--force", "--missing"],
+    ],
 )
 def test_what_cannot_be_meant_is_wrong_usage(shell: Shell, arguments: list[str]) -> None:
     assert shell.run(*arguments).code == 2

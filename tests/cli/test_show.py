@@ -158,6 +158,24 @@ def test_records_are_the_lines_of_the_file_each_once(shell: Reading) -> None:
     assert json.loads(last[0])["message"]["content"] == "third prompt"
 
 
+def test_the_record_of_a_call_comes_with_that_of_its_answer(tmp_path: Path) -> None:
+    session = Transcript(ID).user("go").run(calls.bash("make", "made"), calls.bash("ls", "listed"))
+    path = session.assistant("done").write(tmp_path / "claude")
+    roots = f"--root=claude-code={tmp_path / 'claude'}"
+    for is_there in (True, False):
+        if not is_there:
+            path.unlink()
+        ran = backscroll("--home", tmp_path / "home", roots, "show", ID, "--raw")
+        assert (ran.code, ran.err) == (0, "")
+        blocks = [json.loads(line)["message"]["content"][0] for line in ran.out.splitlines()[1:-1]]
+        assert [block.get("content") or block["input"]["command"] for block in blocks] == [
+            "make",
+            "made",
+            "ls",
+            "listed",
+        ]
+
+
 def test_records_are_there_when_the_file_is_not(shell: Reading) -> None:
     before = shell.show("--raw")
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
@@ -178,6 +196,8 @@ def test_rows_of_databases_are_records_too(tmp_path: Path, id_: str) -> None:
     assert (ran.code, ran.err) == (0, "")
     records = [json.loads(line) for line in ran.out.splitlines()]
     assert len(records) >= 3
+    if id_ == "82c523ad":
+        assert [record["role"] for record in records] == ["user", "assistant", *["tool"] * 3, "assistant"]
     assert all(isinstance(record, dict) for record in records)
 
 

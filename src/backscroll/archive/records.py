@@ -1,5 +1,6 @@
 """The original records of messages, out of the files and rows that are kept."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 
@@ -7,9 +8,13 @@ import msgspec
 
 from backscroll.archive.bases import Plain
 from backscroll.archive.pieces import Pieces, Spot
-from backscroll.model import Message, SessionSummary, is_universal, record_of
+from backscroll.model import Message, Origin, SessionSummary, is_universal, record_of
 
 __all__ = ["Records"]
+
+# How a record says which call it answers: in a line of a file, and in a blob.
+_ANSWERED = re.compile(rb'"tool_use_id"\s*:\s*("(?:[^"\\]|\\.)+")')
+_RESULT = re.compile(rb'"toolCallId"\s*:\s*("(?:[^"\\]|\\.)+")')
 
 
 class Records:
@@ -27,6 +32,8 @@ class Records:
         self._numbers = msgspec.json.encode([number for number, _ in rows]).decode()
         self._pieces = Pieces(db)
         self._files: dict[tuple[int, int], _Lines] = {}
+        self._answers: dict[int, _Answers] = {}
+        self._results: dict[bytes, str] | None = None
 
     def of(self, message: Message) -> bytes | None:
         """The line or row, as it is kept; None when it is not."""
@@ -34,6 +41,49 @@ class Records:
         if place.startswith("line "):
             return self._line(message, int(place.removeprefix("line ")))
         return self._row(place)
+
+    def answer(self, message: Message) -> tuple[bytes, Origin] | None:
+        """The record that answered a call, and where it stood; None when the call's own record has it too."""
+        if message.tool is None or message.tool.id is None or message.tool.result is None:
+            return None
+        call = msgspec.json.encode(message.tool.id)
+        origin = message.origin
+        if origin.place.startswith("blob "):
+            place, record = self._answering_blob(call)
+        elif origin.place.startswith("line "):
+            place, record = self._answering_line(call, origin.path)
+        else:
+            return None
+        if record is None or place == origin.place:
+            return None
+        return record, Origin(origin.path, place)
+
+    def _answering_line(self, call: bytes, path: str) -> tuple[str, bytes | None]:
+        unit = self._units.get(path)
+        if unit is None:
+            return "", None
+        answers = self._answers.setdefault(unit, _Answers(self._db, unit))
+        number = answers.number(call)
+        return f"line {number}", answers.lines.get(number) if number is not None else None
+
+    def _answering_blob(self, call: bytes) -> tuple[str, bytes | None]:
+        if self._results is None:
+            self._results = dict(self._find_results())
+        place = f"blob {self._results.get(call)}"
+        return place, self._row(place)
+
+    def _find_results(self) -> Iterator[tuple[bytes, str]]:
+        """The calls that blobs of these units answer, each with the name of the blob."""
+        rows = self._db.execute(
+            "select key, piece, offset, size from kept_row where unit in (select value from json_each(?))"
+            " and digest is not null order by piece, offset",
+            [self._numbers],
+        )
+        for key, *spot in rows.fetchall():
+            value = self._pieces.get(Spot(*spot))
+            if b'"tool-result"' in value:
+                for call in _RESULT.findall(value):
+                    yield call, key.rpartition(":")[2]
 
     def _line(self, message: Message, number: int) -> bytes | None:
         unit = self._units.get(message.origin.path)
@@ -102,3 +152,29 @@ class _Lines:
             torn.append(end)
         if last := b"".join(torn):
             yield last
+
+
+class _Answers:
+    """Which line of a file, as it was last kept, answers which call; read no further than was asked for."""
+
+    def __init__(self, db: sqlite3.Connection, unit: int) -> None:
+        newest = "select max(state) from raw where unit = ?"
+        state = db.execute(newest, [unit]).fetchone()[0] or 0
+        self.lines = _Lines(db, unit, state)
+        self._ahead = _Lines(db, unit, state)
+        self._read = 0
+        self._numbers: dict[bytes, int] = {}
+        self._is_all = False
+
+    def number(self, call: bytes) -> int | None:
+        """The line that answers a call, which is given as JSON has it."""
+        while call not in self._numbers and not self._is_all:
+            line = self._ahead.get(self._read + 1)
+            if line is None:
+                self._is_all = True
+                break
+            self._read += 1
+            if b"tool_use_id" in line:
+                for found in _ANSWERED.findall(line):
+                    self._numbers.setdefault(found, self._read)
+        return self._numbers.get(call)

@@ -22,6 +22,13 @@ from backscroll.render.secrets import KINDS, Kinds
 __all__ = ["command"]
 
 _PLACES = 5  # of each secret that are named
+_ENDINGS: dict[str, Format] = {
+    **{f".{one}": one for one in FORMATS},
+    ".markdown": "md",
+    ".htm": "html",
+    ".ndjson": "jsonl",
+    ".text": "txt",
+}
 
 
 @click.command("export")
@@ -34,6 +41,7 @@ _PLACES = 5  # of each secret that are named
     "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", help="A file; for several, a folder."
 )
 @click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--missing", is_flag=True, help="Of several, write only those whose files are not there yet.")
 @click.option(
     "--redact",
     is_flag=False,
@@ -53,6 +61,7 @@ def command(
     format_: Format | None,
     output: Path | None,
     force: bool,
+    missing: bool,
     redact: str | None,
     everything: bool,
     no_sync: bool,
@@ -61,7 +70,7 @@ def command(
     """Write sessions as Markdown, HTML, JSON, JSON lines or text.
 
     One session without PATH goes to standard output. Several, or all, go into a folder, one file each; HTML
-    gets an index page.
+    gets an index page. With --missing an export that was interrupted goes on.
 
     Example:
 
@@ -70,17 +79,22 @@ def command(
     refs, kinds = _kinds(refs, redact, every=every)
     if bool(refs) == every:
         raise click.UsageError("name the sessions to export, or give --all")
+    if force and missing:
+        raise click.UsageError("--force replaces files and --missing leaves them; give one of the two")
+    is_single = len(refs) == 1 and not _is_folder(output)
+    format_ = format_ or (_format_of(output) if is_single else "md")
     redaction = Redaction(kinds) if kinds else None
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
         wanted = as_filter(options)
-        if len(refs) == 1 and not _is_folder(output):
+        if is_single:
             ref = history.find(refs[0], wanted).ref
             _one(history, ref, format_, output, redaction, everything=everything, force=force)
         else:
             summaries = history.every_session(wanted) if every else _found(history, refs, wanted)
-            _many(history, summaries, format_ or "md", output, redaction, everything=everything, force=force)
+            how = {"everything": everything, "force": force, "missing": missing}
+            _many(history, summaries, format_, output, redaction, **how)
     if redaction is not None:
         _tell(redaction)
 
@@ -111,22 +125,31 @@ def _found(history: History, refs: Iterable[str], wanted: Filter) -> list[Sessio
 def _one(
     history: History,
     ref: str,
-    format_: Format | None,
+    format_: Format,
     output: Path | None,
     redaction: Redaction | None,
     *,
     everything: bool,
     force: bool,
 ) -> None:
-    named: list[Format] = [one for one in FORMATS if output is not None and output.suffix == f".{one}"]
-    wanted: Format = format_ or (named[0] if named else "md")
-    pieces = history.export_session(ref, wanted, redaction=redaction, everything=everything)
+    pieces = history.export_session(ref, format_, redaction=redaction, everything=everything)
     if output is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
         sys.stdout.flush()
         return
     click.echo(f"Wrote {write_one(pieces, output, force=force)}", err=True)
+
+
+def _format_of(output: Path | None) -> Format:
+    """The format that the name of a file asks for; Markdown where there is none, or no ending."""
+    if output is None or not output.suffix:
+        return "md"
+    named = _ENDINGS.get(output.suffix.lower())
+    if named is None:
+        known = ", ".join(f".{one}" for one in FORMATS)
+        raise click.UsageError(f"{output} has an ending that names no format ({known}); say it with --format")
+    return named
 
 
 def _many(
@@ -138,11 +161,14 @@ def _many(
     *,
     everything: bool,
     force: bool,
+    missing: bool,
 ) -> None:
     if output is None:
         raise click.UsageError("several sessions need a folder to go to: -o PATH")
     if output.is_file():
         raise click.UsageError(f"{output} is a file; several sessions need a folder to go to")
+    if output.suffix.lower() in _ENDINGS and not _is_folder(output):
+        raise click.UsageError(f"{output} is a name for a file; several sessions need a folder to go to")
     if not summaries:
         click.echo("No session fits; nothing was written.", err=True)
         return
@@ -154,10 +180,12 @@ def _many(
             redaction=redaction,
             everything=everything,
             force=force,
+            missing=missing,
             progress=bar.step,
         )
-    number = len(done.files)
-    click.echo(f"Wrote {number:,} {'session' if number == 1 else 'sessions'} to {output}", err=True)
+    number = len(done.files) - done.kept
+    stay = f"; {done.kept:,} {'was' if done.kept == 1 else 'were'} there already" if done.kept else ""
+    click.echo(f"Wrote {number:,} {'session' if number == 1 else 'sessions'} to {output}{stay}", err=True)
     if done.index is not None:
         click.echo(f"  begin with {done.index}", err=True)
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import click
+from msgspec.structs import replace
 
 from backscroll.cli.screen import Screen
 from backscroll.history import History
-from backscroll.model import SessionSummary, record_of
+from backscroll.model import Message, SessionSummary
 from backscroll.render.inert import one_line
 from backscroll.render.noted import added_lines
 from backscroll.render.terminal.records import record_lines
@@ -34,29 +35,38 @@ def show_messages(summary: SessionSummary, events: Iterable[Event], view: View, 
 def show_records(
     history: History, summary: SessionSummary, events: Iterable[Event], view: View, out: Screen
 ) -> None:
-    """Every record once, in the order of what was read from it; what is not kept is said at the end."""
+    """Every record once, in the order of what was read from it, a call's answer after the call.
+
+    What is not kept is said at the end.
+    """
     records = history.records_of(summary)
-    missing = 0
+    missing: set[tuple[str, str]] = set()
+
+    def found(message: Message) -> Iterator[tuple[bytes, Message]]:
+        record = records.of(message)
+        if record is None:
+            missing.add((message.origin.path, message.origin.place))
+        else:
+            yield record, message
+        answer = records.answer(message)
+        if answer is not None:
+            yield answer[0], replace(message, origin=answer[1])
 
     def lines() -> Iterator[str]:
-        nonlocal missing
-        told: set[tuple[str, str, str]] = set()
+        told: set[tuple[str, str, int]] = set()
         for event in events:
             if not isinstance(event, Said) or (view.only and event.message.role not in view.only):
                 continue
-            origin = event.message.origin
-            # A file that was rewritten may have had another record in the same line.
-            read = (origin.path, origin.place, record_of(event.message.id))
-            if read in told:
-                continue
-            told.add(read)
-            record = records.of(event.message)
-            if record is None:
-                missing += 1
-                continue
-            yield from record_lines(record, event.message, event.position, view)
+            for record, message in found(event.message):
+                # A file that was rewritten may have had another record in the same line.
+                read = (message.origin.path, message.origin.place, hash(record))
+                if read not in told:
+                    told.add(read)
+                    yield from record_lines(record, message, event.position, view)
 
     out.page(lines())
     if missing:
         name = one_line(summary.ref, 200)
-        click.echo(f"{missing:,} records of {name} are not kept; show --json has what was read.", err=True)
+        click.echo(
+            f"{len(missing):,} records of {name} are not kept; show --json has what was read.", err=True
+        )

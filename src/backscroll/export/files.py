@@ -28,6 +28,7 @@ class Exported(msgspec.Struct, frozen=True):
 
     files: tuple[Path, ...]
     index: Path | None = None  # the page that leads to them, when there is one
+    kept: int = 0  # of the files that were there already, and stay
 
 
 def weight(summary: SessionSummary) -> int:
@@ -50,37 +51,48 @@ def write_files(
     format_: Format,
     *,
     force: bool = False,
+    missing: bool = False,
     progress: Progress | None = None,
 ) -> Exported:
     """A file for each session, and for HTML a page that leads to them.
 
-    Raises `DestinationError`, before anything is written, when a file of such a name is there and
-    ``force`` is off.
+    Raises `DestinationError`, before anything is written, when a file of such a name is there, unless
+    ``force`` says to replace it or ``missing`` to write only the others.
     """
     names = file_names(summaries, format_)
     index = folder / _INDEX if format_ == "html" else None
-    _refuse([*(folder / name for name in names), *([index] if index is not None else [])], force)
+    paths = [folder / name for name in names]
+    there = _refuse([*paths, *([index] if index is not None else [])], force, missing=missing)
     _make(folder)
     total, done = sum(map(weight, summaries)), 0
-    for summary, name in zip(summaries, names, strict=True):
-        _write(tell(summary), folder / name)
+    for summary, path in zip(summaries, paths, strict=True):
+        if path not in there:
+            _write(tell(summary), path)
         done += weight(summary)
         if progress is not None:
             progress(done, total)
-    if index is not None:
+    if index is not None and index not in there:
         _write(contents(zip(summaries, names, strict=True)), index)
-    return Exported(tuple(folder / name for name in names), index)
+    return Exported(tuple(paths), index, len(there - {index}))
 
 
-def _refuse(paths: list[Path], force: bool) -> None:
-    """A file that is there stays, unless told otherwise; a folder or a link stays in any case."""
+def _refuse(paths: list[Path], force: bool, *, missing: bool = False) -> set[Path | None]:
+    """A file that is there stays, unless told otherwise; a folder or a link stays in any case.
+
+    Returns those that are there and are not to be written.
+    """
+    there: set[Path | None] = set()
     for path in paths:
         if not path.is_symlink() and not path.exists():
             continue
         if not path.is_file() or path.is_symlink():
             raise DestinationError(f"{path} is there and is no plain file; choose another place", path)
+        if not force and not missing:
+            others = "--missing writes the others, " if len(paths) > 1 else ""
+            raise DestinationError(f"{path} exists; {others}--force replaces it. Nothing was written.", path)
         if not force:
-            raise DestinationError(f"{path} exists; --force replaces it. Nothing was written.", path)
+            there.add(path)
+    return there
 
 
 def _make(folder: Path) -> None:

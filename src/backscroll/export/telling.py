@@ -44,6 +44,7 @@ class Teller:
         folder: Path,
         *,
         force: bool = False,
+        missing: bool = False,
         progress: Progress | None = None,
     ) -> Exported:
         """A file for each session, as `write_files` does, after everything was learned."""
@@ -56,7 +57,9 @@ class Teller:
             )
         self.learn(summaries, halves[0])
         clean = [self._clean(summary) for summary in summaries]
-        return write_files(clean, self.tell, folder, self._format, force=force, progress=halves[1])
+        return write_files(
+            clean, self.tell, folder, self._format, force=force, missing=missing, progress=halves[1]
+        )
 
     def tell(self, summary: SessionSummary) -> Iterator[str]:
         """The session as text, piece by piece."""

@@ -50,17 +50,18 @@ class Exporting(Sessions):
         redaction: Redaction | None = None,
         everything: bool = False,
         force: bool = False,
+        missing: bool = False,
         progress: Progress | None = None,
     ) -> Exported:
         """Sessions as files of a folder, one each, with an index page beside HTML.
 
-        Raises `DestinationError`, before anything is written, when a file is there already and ``force``
-        is off.
+        Raises `DestinationError`, before anything is written, when a file is there already, unless ``force``
+        says to replace it or ``missing`` to write only the others.
         """
         from backscroll.export.telling import Teller
 
         teller = Teller(self._archive, format, redaction, everything=everything)
-        return teller.write(summaries, folder, force=force, progress=progress)
+        return teller.write(summaries, folder, force=force, missing=missing, progress=progress)
 
     def find_secrets(
         self,

@@ -1,6 +1,5 @@
 """Writing the index: messages in, whole sessions out, one commit at a time."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -13,9 +12,11 @@ from backscroll.index.fields import NOTE, VERSION, schema
 
 __all__ = ["Note", "Writer", "is_busy"]
 
-_HEAP_PER_THREAD = 20_000_000  # with what waits to be written and what merging needs, about 100 MB in all
+_HEAP = 40_000_000  # with what waits to be written and what merging needs, about 100 MB in all
 _SMALL_HEAP = 15_000_000
-_MOST_THREADS = 2
+# In the same room several would write smaller parts, which have to be merged again; and whoever has much to
+# write has other work for the other cores.
+_THREADS = 1
 
 
 class Note(msgspec.Struct):
@@ -37,9 +38,7 @@ class Writer:
         self, index: tantivy.Index, *, is_small: bool = False, is_current: Callable[[], bool] = lambda: True
     ) -> None:
         self.is_current = is_current  # False once another process has put a new index in the place of this
-        threads = 1 if is_small else min(_MOST_THREADS, os.cpu_count() or 1)
-        heap = _SMALL_HEAP if is_small else threads * _HEAP_PER_THREAD
-        self._writer = index.writer(heap, threads)
+        self._writer = index.writer(_SMALL_HEAP if is_small else _HEAP, _THREADS)
         self._is_committed = True
 
     def forget(self, sessions: Iterable[int]) -> None:

@@ -124,12 +124,15 @@ class Ready:
 
     def __init__(self) -> None:
         self.size = 0
+        self.ever = 0  # bytes, of all that were
         self._places: dict[int, tuple[Path, list[Frame]]] = {}
         self._files: list[Path] = []
 
     def take(self, path: Path, frames: Frames, offset: int) -> None:
         """Know a file, of which the accounts have got other numbers, so much greater."""
-        self.size += path.stat().st_size
+        size = path.stat().st_size
+        self.size += size
+        self.ever += size
         self._files.append(path)
         for account, places in frames.items():
             self._places[account + offset] = (path, places)

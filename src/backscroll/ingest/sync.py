@@ -45,7 +45,8 @@ class Synced(Struct):
         return self.new + self.grew + self.rewritten + self.came_back
 
 
-_ROUND = 48 * 1024 * 1024  # bytes of entries that are indexed together
+_ROUND = 24 * 1024 * 1024  # bytes of entries that are indexed together at least
+_ROUNDS = 16  # and this part of all that there were: what is derived costs more with all that is there
 
 
 class _Work(Struct):
@@ -148,7 +149,8 @@ def _read_side_by_side(
             except IntegrityError:
                 continue  # somebody else read one of these in the meantime; they are looked at again
             ready.take(shard.entries, shard.frames, offset)
-            if indexing is not None and (ready.size > _ROUND or number == len(work)):
+            is_round = ready.size > max(_ROUND, ready.ever // _ROUNDS) or number == len(work)
+            if indexing is not None and is_round:
                 told.update(archive.derive())
                 try:
                     indexing.catch_up(ready)

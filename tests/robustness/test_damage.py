@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.cli.app import run
+from backscroll.cli.ending import sentences
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.stores import write_settings
 
@@ -35,7 +36,8 @@ class Shell:
         self._patch.setattr(sys, "argv", [*options, *arguments])
         self._capture.readouterr()
         try:
-            run()
+            with sentences():
+                run()
             code = 0
         except SystemExit as stop:
             code = int(stop.code or 0)

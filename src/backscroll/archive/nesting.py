@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from backscroll.archive.reading import numbered
+from backscroll.archive.summaries import numbered
 from backscroll.model import SessionSummary
 
 __all__ = ["agents_started", "numbers_below"]

@@ -7,7 +7,8 @@ from itertools import groupby, islice
 import msgspec
 
 from backscroll.archive.at_hand import AtHand
-from backscroll.archive.reading import messages_of, numbered
+from backscroll.archive.reading import messages_of
+from backscroll.archive.summaries import numbered
 from backscroll.model import STORES, Message, SessionSummary
 
 __all__ = ["Passage", "Place", "copies_in", "only_account", "passages"]

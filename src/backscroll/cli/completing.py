@@ -1,15 +1,18 @@
 """What the shell offers while somebody types: from the archive as it is, without a sync."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
 from backscroll.errors import BackscrollError
 from backscroll.render.inert import one_line
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from backscroll.archive.names import Kind, Names
 
 __all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
@@ -20,10 +23,12 @@ _TITLE = 60
 
 def complete_refs(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Ids that begin so, newest first, with what the sessions are called."""
+    from click.shell_completion import CompletionItem
+
     source, colon, start = typed.rpartition(":")
     given = set(ctx.params.get("refs") or ())
 
-    def found(names: "Names") -> list[CompletionItem]:
+    def found(names: Names) -> list[CompletionItem]:
         return [
             CompletionItem(f"{source}{colon}{one.id}", help=one_line(one.title or "", _TITLE))
             for one in names.sessions(start, source=source or None, limit=_MOST)
@@ -34,7 +39,7 @@ def complete_refs(ctx: click.Context, param: click.Parameter, typed: str) -> lis
 
 
 def complete_names(
-    kind: "Kind",
+    kind: Kind,
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """Workspaces, branches or models that sessions have."""
 
@@ -51,6 +56,8 @@ def complete_tags(ctx: click.Context, param: click.Parameter, typed: str) -> lis
 
 def complete_roles(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Roles with commas between them: the next one."""
+    from click.shell_completion import CompletionItem
+
     from backscroll.model import Role
 
     before, comma, last = typed.rpartition(",")
@@ -60,11 +67,13 @@ def complete_roles(ctx: click.Context, param: click.Parameter, typed: str) -> li
 
 
 def _fitting(names: Iterable[str], typed: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     clean = (one_line(name, 300) for name in names)
     return [CompletionItem(name) for name in clean if name.casefold().startswith(typed.casefold())][:_MOST]
 
 
-def _asked(ctx: click.Context, ask: "Callable[[Names], list[CompletionItem]]") -> list[CompletionItem]:
+def _asked(ctx: click.Context, ask: Callable[[Names], list[CompletionItem]]) -> list[CompletionItem]:
     """What the archive says; nothing when there is none yet, or it cannot be read.
 
     Neither the library nor the model is loaded for it: that takes longer than the answer.

@@ -1,8 +1,6 @@
 """What standard output is: a terminal of some size, with or without colours, or a pipe."""
 
 import os
-import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -61,6 +59,8 @@ class Screen(Struct, frozen=True):
 
 def screen(colour: Colour) -> Screen:
     """What standard output is."""
+    import shutil
+
     is_terminal = sys.stdout.isatty()
     size = shutil.get_terminal_size()
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
@@ -72,6 +72,8 @@ def screen(colour: Colour) -> Screen:
 @contextmanager
 def _unstoppable() -> Iterator[None]:
     """Meanwhile Ctrl-C is the pager's, which has a use for it; whoever leaves the pager ends the command."""
+    import signal
+
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield

@@ -32,15 +32,15 @@ class Telling(Opened):
 
     def summaries(self, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
         """One page of sessions, newest first."""
-        from backscroll.archive import reading
+        from backscroll.archive import summaries
 
-        return reading.summaries(self._db, wanted, limit=limit, offset=offset)
+        return summaries.summaries(self._db, wanted, limit=limit, offset=offset)
 
     def count(self, wanted: Filter) -> int:
         """How many sessions pass a filter."""
-        from backscroll.archive import reading
+        from backscroll.archive import summaries
 
-        return reading.count(self._db, wanted)
+        return summaries.count(self._db, wanted)
 
     def numbers(self, wanted: Filter) -> tuple[set[int], set[int]]:
         """The numbers of the sessions that pass with the subagents they started, and those of all others."""
@@ -71,21 +71,21 @@ class Telling(Opened):
 
     def find(self, id_: str) -> list[SessionSummary]:
         """Sessions and subagents whose id begins so."""
-        from backscroll.archive import reading
+        from backscroll.archive import summaries
 
-        return reading.find(self._db, id_)
+        return summaries.find(self._db, id_)
 
     def by_number(self, number: int) -> SessionSummary | None:
         """The session or subagent that has this number in the archive."""
-        from backscroll.archive import reading
+        from backscroll.archive import summaries
 
-        return reading.by_number(self._db, number)
+        return summaries.by_number(self._db, number)
 
     def numbered(self, numbers: Iterable[int]) -> dict[int, SessionSummary]:
         """The sessions and subagents that have these numbers, by number."""
-        from backscroll.archive import reading
+        from backscroll.archive import summaries
 
-        return reading.numbered(self._db, numbers)
+        return summaries.numbered(self._db, numbers)
 
     def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in."""

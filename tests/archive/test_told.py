@@ -155,3 +155,30 @@ def test_forgetting_leaves_nothing_that_leans(kept: Kept, session: Transcript, t
     forget(kept.archive, Index(tmp_path / "index"), summary)
     assert _leaning(kept) == [True]
     _assert_whole(kept, tmp_path / "out", other)
+
+
+def test_a_file_that_was_read_at_once_is_read_on_from_where_it_ended(
+    kept: Kept, session: Transcript, tmp_path: Path
+) -> None:
+    session.write(kept.root)
+    kept.sync()
+    with sqlite3.connect(kept.archive.path) as db:
+        (state,) = db.execute("select mark_state from unit").fetchone()
+    assert state.startswith(b"\x01"), "it leans on what was told"
+    for _ in range(2):
+        file = _talk(session, 1).write(kept.root)
+        assert kept.sync().grew == 1
+    at_once = Kept("claude-code", kept.root, tmp_path / "at-once")
+    at_once.sync()
+    assert kept.told() == at_once.told()
+    _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_a_file_of_which_it_is_not_known_where_it_ended_is_read_anew(kept: Kept, session: Transcript) -> None:
+    session.write(kept.root)
+    kept.sync()
+    with sqlite3.connect(kept.archive.path) as db:
+        db.execute("update unit set mark_state = substr(mark_state, 1, 40)")
+    session.user("and then?").write(kept.root)
+    assert kept.sync().rewritten == 1
+    assert kept.messages(session.session_id)[-1].content == "and then?"

@@ -27,6 +27,7 @@ __all__ = [
     "messages_in",
     "release_accounts",
     "release_original",
+    "state_in",
 ]
 
 _MARK = b"\x01"  # no compressed body and no list of messages begins so
@@ -125,7 +126,7 @@ def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> by
 
 
 def leaning_told(data: bytes, told: bytes, *, first: int, last: int) -> bytes:
-    """A piece of a file that leans on the messages read from it, of which ``told`` are pieces together."""
+    """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them."""
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: 1,
         zstd.CompressionParameter.window_log: 23,
@@ -135,6 +136,20 @@ def leaning_told(data: bytes, told: bytes, *, first: int, last: int) -> bytes:
     }
     prefix = zstd.ZstdDict(told, is_raw=True).as_prefix
     return _TOLD.pack(_MARK, first, last) + zstd.compress(data, options=options, zstd_dict=prefix)
+
+
+def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
+    """What must be remembered to go on reading a file; None when that cannot be told any more."""
+    if not body.startswith(_MARK):
+        return decompress(body)
+    accounts = db.execute("select number from account where unit = ? and not is_former", [unit]).fetchall()
+    if len(accounts) != 1:
+        return None
+    _, first, last = _TOLD.unpack_from(body)
+    try:
+        return _unfolded(body[_TOLD.size :], Plain(db).chunks(accounts[0][0], first, last))
+    except zstd.ZstdError:
+        return None
 
 
 def _folded(data: bytes, base: bytes) -> bytes:

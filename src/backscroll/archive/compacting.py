@@ -118,5 +118,9 @@ def vacuum(db: sqlite3.Connection) -> bool:
     False when somebody reads, so that the old bytes stay in the write-ahead log for a while.
     """
     db.execute("pragma auto_vacuum = incremental")
-    db.execute("vacuum")
+    db.execute("pragma temp_store = file")  # all of it is written there first, which may be more than memory
+    try:
+        db.execute("vacuum")
+    finally:
+        db.execute("pragma temp_store = memory")
     return not db.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

@@ -83,6 +83,7 @@ def put(
                 event=event,
                 is_appended=is_appended,
                 is_retried=is_retried,
+                told=told,
             )
             if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
                 raise _UnreadError

@@ -39,21 +39,39 @@ class Told:
 
         It begins in a line and has so many of them; None when it has all that are left.
         """
-        if len(self._accounts) != 1:  # of a file that tells of many sessions, such as a log of prompts
+        account = self._account()
+        if account is None:
             return None, compress(data)
+        begin = max(0, bisect_right(self._lines, line) - 1)
+        end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
+        first, last = self._places(begin, end)
+        told = self._plain.chunks(account, first, last)
+        return account, leaning_told(data, told, first=first, last=last)
+
+    def state_of(self, state: bytes) -> bytes:
+        """What must be remembered to go on reading the file, as it is kept: mostly ids of its messages."""
+        account = self._account()
+        if account is None:
+            return compress(state)
+        first, last = self._places(0, len(self._positions))
+        return leaning_told(state, self._plain.chunks(account, first, last), first=first, last=last)
+
+    def _account(self) -> int | None:
+        """The one account that the file is told by."""
+        if len(self._accounts) != 1:  # of a file that tells of many sessions, such as a log of prompts
+            return None
         (account,) = self._accounts
         # An account that is told as it was before is dropped again.
-        if self._db.execute("select 1 from account where number = ?", [account]).fetchone() is None:
-            return None, compress(data)
-        begin = last = max(0, bisect_right(self._lines, line) - 1)
-        end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
-        size = self._sizes[begin]
+        found = self._db.execute("select 1 from account where number = ?", [account]).fetchone()
+        return account if found is not None else None
+
+    def _places(self, begin: int, end: int) -> tuple[int, int]:
+        """The positions of the first and the last of these pieces, or of as many as may be."""
+        last, size = begin, self._sizes[begin]
         while last + 1 < end and size + self._sizes[last + 1] <= _MOST:
             last += 1
             size += self._sizes[last]
-        places = self._positions[begin], self._positions[last]
-        told = self._plain.chunks(account, *places)
-        return account, leaning_told(data, told, first=places[0], last=places[1])
+        return self._positions[begin], self._positions[last]
 
     @property
     def first_line(self) -> int:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from backscroll.archive.bodies import compress, decompress
+from backscroll.archive.bases import state_in
+from backscroll.archive.bodies import compress
 from backscroll.archive.folders import folder_of
+from backscroll.archive.told import Told
 from backscroll.model import Mark, Problem, Tally, Unit
 
 __all__ = [
@@ -129,7 +131,8 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
     ).fetchone()
     if row is None or row[0] is None:
         return None
-    return Mark(row[0], row[1], decompress(row[2]))
+    state = state_in(db, number, row[2])
+    return Mark(row[0], row[1], state) if state is not None else None
 
 
 def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
@@ -203,12 +206,15 @@ def record(
     event: str,
     is_appended: bool = False,
     is_retried: bool = False,
+    told: Told | None = None,
 ) -> None:
-    """Note that a unit was read, as the last step of its transaction."""
+    """Note that a unit was read, as the last step of its transaction; ``told`` is what was read of it."""
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
     counts = _earlier(db, number).plus(tally) if is_appended else tally
     prefix = beginning_of(Path(unit.path), mark.offset) if mark is not None else None
+    # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
+    packed = told.state_of if told is not None and not is_appended else compress
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
@@ -222,7 +228,7 @@ def record(
             is_retried,
             mark.offset if mark else None,
             mark.line if mark else None,
-            compress(mark.state) if mark else None,
+            packed(mark.state) if mark else None,
             prefix,
             _counts(counts),
             number,

@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +17,13 @@ import pytest
 from mcp import Client
 
 from backscroll.archive import connection
+from backscroll.archive.turn import turn
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
 from backscroll.mcp.crew import Crew
 from backscroll.mcp.server import Desk
-from tests.mcp_server.serving import COMMAND, Asking
+from backscroll.testing.claude_code import Transcript
+from tests.mcp_server.serving import COMMAND, Asking, environment
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -104,6 +107,26 @@ def test_it_ends_without_a_word_when_nobody_listens(server: Server) -> None:
     server.stdin.close()
     assert server.process.wait(timeout=20) == 0
     assert b"Traceback" not in server.stderr.read()
+
+
+def test_while_another_process_reads_the_history_it_is_said_that_there_may_be_more(tmp_path: Path) -> None:
+    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    one.user("Is the lighthouse lit?").assistant("It is.").write(tmp_path / "claude")
+    home = tmp_path / "home"
+    home.mkdir()
+    with (
+        turn(home / "archive.db", None),
+        started(environment(home, {"claude-code": tmp_path / "claude"})) as server,
+    ):
+        for number in (2, 3):
+            server.call(number, "list_sessions")
+            assert "History is still being read" in str(server.answer()["result"]["content"])
+            time.sleep(3)  # longer than a short sync takes
+    with started(environment(home, {"claude-code": tmp_path / "claude"})) as server:
+        told = ""
+        while "1 to 1 of 1 session." not in told:
+            server.call(2, "list_sessions")
+            told = str(server.answer()["result"]["content"])
 
 
 def test_a_call_waits_while_the_archive_is_held_for_a_moment(environ: dict[str, str], server: Server) -> None:

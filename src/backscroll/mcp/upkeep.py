@@ -12,6 +12,7 @@ __all__ = ["Upkeep"]
 
 _BREATH = 0.4  # seconds in which the first answers are given undisturbed
 _LONG = 2.0  # seconds that a first sync takes when there is something to say about it
+_TURN = 1.0  # seconds after which it is asked again whether another process has read everything
 _AGAIN = 30.0  # seconds after which what did not work is tried again
 
 
@@ -23,13 +24,16 @@ class Upkeep:
         self._stop = Event()
         self._thread = Thread(target=self._run, daemon=True)
         self._began: float | None = None  # when the first sync began, until it has ended
+        self._is_first = False  # whether there was no archive before
 
     @property
     def is_reading(self) -> bool:
         """Whether there is so much to read that there may soon be more than the archive holds."""
-        return self._began is not None and time.monotonic() - self._began > _LONG
+        began = self._began
+        return began is not None and (self._is_first or time.monotonic() - began > _LONG)
 
     def start(self) -> None:
+        self._is_first = not self._make().archive_path.exists()
         self._began = time.monotonic()
         self._thread.start()
 
@@ -43,7 +47,9 @@ class Upkeep:
         while not self._stop.wait(wait):
             try:
                 with self._make() as history:
-                    history.sync(wait=False)
+                    while history.sync(wait=False) is None:
+                        if self._stop.wait(_TURN):
+                            return
                     self._began = None
                     for _ in history.watch(self._stop):
                         pass

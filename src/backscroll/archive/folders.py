@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from backscroll.archive.connection import transaction
 
@@ -39,9 +39,9 @@ def settle(
 ) -> None:
     """Note how folders look whose units are all known, and that others have no unit any more.
 
-    Where it cannot be noted now, because of another process or a full disk, they are compared once more.
+    Where it cannot be noted at once, because of another process or a full disk, they are compared once more.
     """
-    with suppress(sqlite3.OperationalError), transaction(db):
+    with suppress(sqlite3.OperationalError), _impatient(db), transaction(db):
         db.executemany(
             "insert or replace into folder values (?, ?, ?, ?, ?)",
             [(source, root, path, look, patterns) for path, look in looks.items()],
@@ -50,3 +50,14 @@ def settle(
             "delete from folder where source = ? and root = ? and path = ?",
             [(source, root, path) for path in gone],
         )
+
+
+@contextmanager
+def _impatient(db: sqlite3.Connection) -> Iterator[None]:
+    """Meanwhile nobody is waited for."""
+    (before,) = db.execute("pragma busy_timeout").fetchone()
+    db.execute("pragma busy_timeout = 0")
+    try:
+        yield
+    finally:
+        db.execute(f"pragma busy_timeout = {before}")

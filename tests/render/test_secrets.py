@@ -40,6 +40,12 @@ HARMLESS = [
     "primary_key=True, cache_key = compute_cache_key_v2(a1)",
     "-----BEGIN PUBLIC KEY-----\n" + made(64) + "\n-----END PUBLIC KEY-----",
     "eyJ is how they begin",
+    "DB_PASSWORD: string; POSTGRES_PASSWORD=postgres PASSWORD=changeme",
+    'INVALID_PASSWORD: "Falsch", RESET_PASSWORD="Neues"',
+    '{ username: string, password: string } and {"user": "zoe", "password": "hashed"}',
+    "login(username=name, password=password) and connect(user=user, password=hashedPassword)",
+    "mysql -u root -p ferry && docker login -u zoe --password-stdin",
+    "the password is wrong; the password is `required`; password: hidden",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from backscroll.render.passwords import CONTEXTS, is_word_of_its_own
 from backscroll.render.plausibility import decodes_to, is_plausible, is_stand_in
 
 __all__ = ["EMAILS", "FORMS", "PATHS", "Form"]
@@ -108,6 +109,10 @@ def _is_quoted(found: Mapping[str, str]) -> bool:
     return is_plausible(found["name"], found["secret"], is_quoted=True)
 
 
+def _is_word(found: Mapping[str, str]) -> bool:
+    return not found["after"] and is_word_of_its_own(found["secret"], found.get("name", ""))
+
+
 def _is_discord(found: Mapping[str, str]) -> bool:
     return decodes_to(found[""].partition(".")[0]).isdigit()
 
@@ -198,6 +203,7 @@ FORMS: tuple[Form, ...] = (
         r"(?P<secret>[^\s\"']{6,200})",
         accepts=lambda found: is_plausible("password", found["secret"]),
     ),
+    *(Form("password", clue, pattern, accepts=_is_word) for clue, pattern in CONTEXTS),
     *(
         Form("key or token", _KEY_CLUE, rf"(?i){_KEY}{_quoted(mark, 16)}", accepts=_is_quoted)
         for mark in _QUOTES

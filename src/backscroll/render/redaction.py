@@ -132,6 +132,8 @@ class Redaction:
         """A title or preview may end in the middle of a secret, too short to be told by its form."""
         whole = text.rstrip("… ")
         for value, known in self._known.items():
+            if value.isalpha():
+                continue  # it may be just a word
             for size in range(min(len(value), len(whole)), _SHORTEST_CUT - 1, -1):
                 if whole.endswith(value[:size]):
                     return whole[: len(whole) - size] + self._use(known, place)

@@ -156,7 +156,9 @@ def _folded(data: bytes, base: bytes) -> bytes:
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: _LEVEL,
         zstd.CompressionParameter.window_log: _WINDOW,
-        zstd.CompressionParameter.enable_long_distance_matching: 1,
+        # Room to find whatever stands in the base: what is looked for may be as short as a tiny line's text.
+        zstd.CompressionParameter.hash_log: 22,
+        zstd.CompressionParameter.chain_log: 20,
     }
     prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
     return zstd.compress(data, options=options, zstd_dict=prefix)

@@ -29,7 +29,8 @@ NAME = "claude-code"
 
 SUBAGENTS = "subagents"
 _SIDECAR = ".meta.json"
-is_id = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
+_HEX = "[0-9a-fA-F]"  # twice as fast as to ignore case
+is_id = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}").fullmatch
 _SEP = os.sep
 _VERSION = f"{__version__}\n".encode()
 _KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
@@ -90,12 +91,12 @@ class Folder:
             size = int(token.partition("-")[0])
             yield Unit(NAME, self._root, f"{self.path}{name}", "", token, size, kind, session)
 
-    def sessions(self) -> Iterator[tuple[str, int]]:
-        """The sessions themselves, with the nanosecond at which each was last written."""
+    def sessions(self, before: int) -> Iterator[str]:
+        """The sessions themselves that were last written before a time, in nanoseconds since 1970."""
         for row in self._rows if self._session is None else ():
-            name, _, token = row.partition("/")
-            if is_id(name[:-6]):
-                yield name[:-6], int(_time(token))
+            name, slash, token = row.partition(".jsonl/")
+            if slash and int(_time(token)) < before and is_id(name):
+                yield name
 
     def _told_by(self, name: str) -> tuple[str, str | None]:
         """What a file of this name is, and the session that it tells of."""

@@ -30,9 +30,9 @@ def retention(root: Path, now: datetime, looks: Mapping[str, bytes | None] | Non
     setting = find(root, _KEY)
     said = _days(setting) if setting.is_said else None
     days = said if said is not None else _DEFAULT_DAYS
-    limit = (now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9
+    limit = int((now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9)
     folders = every_folder(str(root)) if looks is None else remembered(str(root), looks)
-    expiring = [id_ for folder in folders for id_, written in folder.sessions() if written < limit]
+    expiring = [session for folder in folders for session in folder.sessions(before=limit)]
     if not expiring:
         return None
     from backscroll.model import Retention

@@ -97,6 +97,9 @@ def test_the_dictionary_narrows(texts: Index, expression: str) -> None:
         ("^abc$", [("abc",)]),
         ("abc|", []),
         (r"\Qa.b\Ec", [("a.bc",)]),
+        (r"abc\s+def +x", [("abc def x",)]),
+        (r"abc\s*def", [("abc",), ("def",)]),
+        (r"abc(\s|-)def", [(" ", "-"), ("abc",), ("def",)]),
     ],
 )
 def test_what_a_match_must_contain(expression: str, needs: list[tuple[str, ...]]) -> None:
@@ -104,7 +107,8 @@ def test_what_a_match_must_contain(expression: str, needs: list[tuple[str, ...]]
 
 
 @given(
-    st.from_regex(r"([ab()|?*+.\\\[\]{}1,^$-]|\\w|\\Q|abc){1,12}", fullmatch=True), st.text(alphabet="abc1{,")
+    st.from_regex(r"([ab()|?*+.\\\[\]{}1,^$ -]|\\w|\\s|\\Q|abc){1,12}", fullmatch=True),
+    st.text(alphabet="abc1{, \n"),
 )
 @settings(max_examples=400)
 def test_a_match_contains_what_it_must(expression: str, text: str) -> None:
@@ -115,7 +119,8 @@ def test_a_match_contains_what_it_must(expression: str, text: str) -> None:
     needs = required(expression)
     for start, stop in pattern.spans(text):
         for need in needs:
-            assert any(one in text[start:stop] for one in need), (expression, text, needs)
+            spelled = [r"\s+".join(map(re.escape, re.split(r"\s+", one))) for one in need]
+            assert any(re.search(one, text[start:stop]) for one in spelled), (expression, text, needs)
 
 
 @pytest.mark.parametrize("pattern", [exact("ab"), exact("=> ("), regex(r"\d+"), regex("a.b.c"), regex("")])

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backscroll.archive.bodies import encoded
 from backscroll.config import NamedRoot
 from backscroll.history import History
+from backscroll.index import Pattern, exact, regex
+from backscroll.ingest.entries import searchable
+from backscroll.ingest.sifting import telltale
+from backscroll.model import Message, Origin, ToolCall
 from backscroll.testing.claude_code import Transcript, calls
 
 NAMES = (
@@ -104,3 +109,41 @@ def test_what_another_process_adds_is_found_and_told_as_it_stands(tmp_path: Path
         assert {match.session_index for match in found} == {listed[found[0].session_ref]}
         beacon = one.search_sessions("beacon").data[0]
         assert beacon.session_index == listed[beacon.session_ref] != found[0].session_index
+
+
+SPELLED = st.recursive(
+    st.text('ab(1"\\\n\t\x1b:é ', max_size=6) | st.integers(-99, 99) | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("xy", min_size=1), inner, max_size=3),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.text("xy", min_size=1), SPELLED, max_size=3), st.text(max_size=8), st.data())
+def test_whatever_stands_in_a_message_is_not_passed_over(
+    params: dict[str, object], content: str, data: st.DataObject
+) -> None:
+    origin = Origin("/a", "line 1")
+    tool = ToolCall(id="1", name="Bash", params=params, result=content)
+    message = Message(id="1", role="tool", content=content, origin=origin, tool=tool)
+    text = searchable(message)
+    start = data.draw(st.integers(0, len(text)))
+    some = text[start : start + data.draw(st.integers(1, 12))]
+    if some:
+        assert telltale(exact(some)) in encoded([message])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        (exact("return==="), b"eturn==="),
+        (exact("a == return"), b"return"),
+        (exact("n: true"), b""),
+        (exact("-1.5"), b""),
+        (exact('say "hello_there"'), b"hello_there"),
+        (regex(r"class \w+\(return\)"), b"(return)"),
+        (regex(r"(?i)class"), b""),
+        (regex(r"class|order"), b""),
+    ],
+)
+def test_what_tells_that_a_pattern_is_not_there(pattern: Pattern, told: bytes) -> None:
+    assert telltale(pattern) == told

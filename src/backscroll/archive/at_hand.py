@@ -4,7 +4,9 @@ Whoever types a search letter by letter, or turns its pages, is shown much the s
 """
 
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import count
 
 import msgspec
@@ -28,35 +30,36 @@ class AtHand:
         self._db = db
         self._seen: tuple[int, int] | None = None
         self._plain = Plain(db, at_hand=_BASES)
-        self._pieces: dict[Spot, tuple[Piece, int]] = {}  # by their first spot, each with its size
+        self._starts: dict[int, list[int]] = {}  # where the pieces of an account begin
+        self._pieces: dict[Spot, _Held] = {}  # by the spot they begin at
         self._size = 0
         self._indexes: dict[int, int] | None = None
 
-    def messages(self, spots: Sequence[Spot]) -> dict[Spot, Message]:
-        """The messages at these spots, as they stand today; a spot where nothing stands is left out."""
+    def messages(self, spots: Sequence[Spot], having: bytes = b"") -> dict[Spot, Message]:
+        """The messages at these spots, as they stand today; a spot where nothing stands is left out.
+
+        So may be those that do not have some bytes as they are packed, which is known without unpacking them.
+        """
         self._refresh()
-        asked = msgspec.json.encode(spots).decode()
         amended = self._db.execute(
             "select a.account, a.position, a.body from json_each(?) j cross join amendment a"
             " on a.account = json_extract(j.value, '$[0]') and a.position = json_extract(j.value, '$[1]')",
-            [asked],
+            [msgspec.json.encode(spots).decode()],
         )
         found = {
             (account, position): Piece(self._plain.chunk(body)).message(0)
             for account, position, body in amended.fetchall()
         }
-        firsts = self._db.execute(
-            "select (select position from chunk where account = json_extract(j.value, '$[0]') and position"
-            " <= json_extract(j.value, '$[1]') order by position desc limit 1) from json_each(?) j",
-            [asked],
-        ).fetchall()
-        for spot, (first,) in zip(spots, firsts, strict=True):
-            if first is None or spot in found:
+        without: set[Spot] = set()
+        for spot in spots:
+            first = self._first(spot)
+            if first is None or spot in found or first in without:
                 continue
-            account, position = spot
-            piece = self._piece((account, first))
-            if position - first < len(piece):
-                found[spot] = piece.message(position - first)
+            held, place = self._held(first), spot[1] - first[1]
+            if having not in held.plain:
+                without.add(first)
+            elif place < len(held.piece) and (not having or held.piece.has(place, having)):
+                found[spot] = held.piece.message(place)
         return found
 
     def indexes(self) -> dict[int, int]:
@@ -77,21 +80,45 @@ class AtHand:
         if seen != self._seen:
             self._seen = seen
             self._plain = Plain(self._db, at_hand=_BASES)
+            self._starts.clear()
             self._pieces.clear()
             self._size = 0
             self._indexes = None
 
-    def _piece(self, first: Spot) -> Piece:
+    def _first(self, spot: Spot) -> Spot | None:
+        """Where the piece begins that a spot is in."""
+        account, position = spot
+        if account not in self._starts:
+            rows = self._db.execute(
+                "select position from chunk where account = ? order by position", [account]
+            )
+            self._starts[account] = [start for (start,) in rows]
+        starts = self._starts[account]
+        place = bisect_right(starts, position)
+        return (account, starts[place - 1]) if place else None
+
+    def _held(self, first: Spot) -> "_Held":
         known = self._pieces.pop(first, None) or self._read(first)
         self._pieces[first] = known  # as the one used last
-        return known[0]
+        return known
 
-    def _read(self, first: Spot) -> tuple[Piece, int]:
+    def _read(self, first: Spot) -> "_Held":
         (body,) = self._db.execute(
             "select body from chunk where account = ? and position = ?", first
         ).fetchone()
-        plain = self._plain.chunk(body)
-        self._size += len(plain)
+        held = _Held(self._plain.chunk(body))
+        self._size += len(held.plain)
         while self._size > _MOST and self._pieces:
-            self._size -= self._pieces.pop(next(iter(self._pieces)))[1]
-        return Piece(plain), len(plain)
+            self._size -= len(self._pieces.pop(next(iter(self._pieces))).plain)
+        return held
+
+
+class _Held:
+    """A piece as bytes, and taken apart when it comes to that."""
+
+    def __init__(self, plain: bytes) -> None:
+        self.plain = plain
+
+    @cached_property
+    def piece(self) -> Piece:
+        return Piece(self.plain)

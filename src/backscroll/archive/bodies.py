@@ -87,6 +87,10 @@ class Piece:
     def message(self, place: int) -> Message:
         return _message_decoder.decode(self._parts[place])
 
+    def has(self, place: int, some: bytes) -> bool:
+        """Whether a message has these bytes, as it is packed."""
+        return some in bytes(self._parts[place])
+
 
 def number_of(id_: str) -> int:
     """An id as a number, the same in every archive."""

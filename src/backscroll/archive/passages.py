@@ -23,8 +23,10 @@ class Passage(msgspec.Struct, frozen=True):
     message: Message
 
 
-def passages(db: sqlite3.Connection, at_hand: AtHand, places: Iterable[Place]) -> dict[Place, Passage]:
-    """What stands at these places; a place where nothing stands is left out."""
+def passages(
+    db: sqlite3.Connection, at_hand: AtHand, places: Iterable[Place], having: bytes = b""
+) -> dict[Place, Passage]:
+    """What stands at these places; left out is where nothing stands, or what is packed without some bytes."""
     wanted = sorted(set(places))
     summaries = numbered(db, {number for number, _ in wanted})
     accounts: dict[int, int] = {}  # of the sessions that one alone tells
@@ -38,7 +40,7 @@ def passages(db: sqlite3.Connection, at_hand: AtHand, places: Iterable[Place]) -
         else:
             found |= _told_by_several(db, summaries[number], number, {position for _, position in group})
     spots = {place: (accounts[place[0]], place[1]) for place in wanted if place[0] in accounts}
-    told = at_hand.messages(list(spots.values()))
+    told = at_hand.messages(list(spots.values()), having)
     found |= {place: told[spot] for place, spot in spots.items() if spot in told}
     return {place: Passage(summaries[place[0]], found[place]) for place in wanted if place in found}
 

@@ -25,7 +25,10 @@ class _Part(Struct):
 
 
 def required(pattern: str) -> list[Need]:
-    """Lists of literals: every match contains one of each list. Empty when nothing can be said."""
+    """Lists of literals: every match contains one of each list. Empty when nothing can be said.
+
+    White space in a literal stands for any white space, as much as there is.
+    """
     return _all_needs(_Reader(pattern).alternatives())
 
 
@@ -125,6 +128,8 @@ class _Reader:
             return _Part([])
         if char in _PLAIN_ESCAPES:
             return _Part([], _PLAIN_ESCAPES[char])
+        if char == "s":
+            return _Part([], " ")
         if char in ("b", "B", "A", "z"):
             return _Part([], "")
         if char.isalnum():  # \d, \w, octal numbers and whatever else has a meaning
@@ -142,6 +147,8 @@ class _Reader:
                 return part  # a brace that is only a brace
             self.place = end + 1
             least = int(bounds.partition(",")[0]) if bounds else int(char == "+")
+            if least and part.text is not None and part.text.isspace():
+                continue
             part = _Part(_all_needs(part)) if least else _Part([])
         return part
 

@@ -48,7 +48,9 @@ class Pattern(Struct, frozen=True):
         """Whether the text has what every match has: much sooner known than whether there is one."""
         if self.ignores_case or "(?" in self.text:  # the expression itself may say that case does not matter
             return True
-        return all(any(literal in text for literal in need) for need in self.needs)
+        return all(
+            any(all(part in text for part in literal.split()) for literal in need) for need in self.needs
+        )
 
     def is_in(self, text: str) -> bool:
         if not self.is_regex and not self.ignores_case:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive, Filter, Passage
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.notes import texts
+from backscroll.ingest.sifting import telltale
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
 
@@ -205,7 +206,7 @@ def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
 
 def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator[_Find]:
     """Those of the hits whose text holds the pattern, in their order."""
-    told = texts(archive, ((hit.session, hit.position) for hit in hits))
+    told = texts(archive, ((hit.session, hit.position) for hit in hits), telltale(pattern))
     for hit in hits:
         if (hit.session, hit.position) not in told:
             continue

@@ -28,11 +28,15 @@ def noted(summary: SessionSummary) -> Spoken | None:
     return Spoken(position=NOTES, role="note", at=at, text=text)
 
 
-def texts(archive: Archive, places: Iterable[Place]) -> dict[Place, tuple[Passage, str]]:
-    """What was found at these places, and the text that it was found in; notes with the first message."""
+def texts(archive: Archive, places: Iterable[Place], having: bytes = b"") -> dict[Place, tuple[Passage, str]]:
+    """What was found at these places, and the text that it was found in; notes with the first message.
+
+    Messages that do not have some bytes as they are packed may be left out.
+    """
     wanted = set(places)
-    shown = {(number, 0 if position == NOTES else position) for number, position in wanted}
-    passages = archive.passages(shown)
+    noted = {(number, 0) for number, position in wanted if position == NOTES}
+    passages = archive.passages((place for place in wanted if place[1] != NOTES), having)
+    passages |= archive.passages(noted - passages.keys()) if noted else {}
     found: dict[Place, tuple[Passage, str]] = {}
     for number, position in wanted:
         passage = passages.get((number, 0 if position == NOTES else position))

@@ -87,11 +87,14 @@ class Telling(Opened):
 
         return summaries.numbered(self._db, numbers)
 
-    def passages(self, places: Iterable[Place]) -> dict[Place, Passage]:
-        """The messages that stand at these places, with the sessions they are in."""
+    def passages(self, places: Iterable[Place], having: bytes = b"") -> dict[Place, Passage]:
+        """The messages that stand at these places, with the sessions they are in.
+
+        Some that do not have these bytes as they are packed may be left out.
+        """
         from backscroll.archive import passages
 
-        return passages.passages(self._db, self._at_hand, places)
+        return passages.passages(self._db, self._at_hand, places, having)
 
     def indexes(self, numbers: Iterable[int]) -> dict[int, int]:
         """The places of sessions in the whole list, from 1, by their numbers."""

@@ -259,3 +259,25 @@ def test_reading_since_a_mark_gives_everything_again(tmp_path: Path) -> None:
     source = CursorCli()
     (unit,) = source.units(tmp_path)
     assert fold(source.read(unit)).tally.mark is None
+
+
+def test_a_part_of_an_unknown_form_still_says_its_words(tmp_path: Path) -> None:
+    part = {"type": "mcp_tool_result", "id": "x1", "content": [{"inner": "what the server said"}]}
+    told = told_of(tmp_path, prompt("go"), line("assistant", "Looking.", part))
+    assert said(told) == [("user", "go"), ("assistant", "Looking."), ("assistant", "what the server said")]
+    assert told.tally.unknown == {"part type mcp_tool_result": 1}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"role": "assistant", "words": [{"type": "text", "text": "hello"}]},
+        {"role": "user", "message": {"parts": ["hello"]}},
+    ],
+)
+def test_a_line_without_a_message_is_a_problem(record: dict[str, Any], tmp_path: Path) -> None:
+    told = told_of(tmp_path, prompt("go"), record, line("assistant", "Done."))
+    assert [(one.origin.place, one.reason) for one in told.problems] == [
+        ("line 2", "says nothing that is understood")
+    ]
+    assert (told.tally.understood, told.tally.problems) == (2, 1)

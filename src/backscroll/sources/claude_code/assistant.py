@@ -7,9 +7,10 @@ six. Lines of one response share its id and need not be neighbours.
 from typing import Any
 
 from backscroll.model import Role, Spent, ToolCall
+from backscroll.readers.words import words_in
 from backscroll.sources.claude_code import results, user
 from backscroll.sources.claude_code.agents import Pending
-from backscroll.sources.claude_code.blocks import attachment, blocks_of, words_in
+from backscroll.sources.claude_code.blocks import attachment, blocks_of
 from backscroll.sources.claude_code.branches import TALK
 from backscroll.sources.claude_code.lines import Block, params, text, usage
 from backscroll.sources.claude_code.said import Said

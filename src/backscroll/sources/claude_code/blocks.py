@@ -8,16 +8,9 @@ from backscroll.model import Attachment
 from backscroll.readers import lenient
 from backscroll.sources.claude_code.lines import Block, ImageData, text
 
-__all__ = ["attachment", "blocks_of", "odd_result_text", "result_text", "words_in"]
+__all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
 
 _DEEPEST = 24  # how far a result of an unknown form is looked into
-_LONGEST_WORD = 200  # characters; what is longer is data that nobody said
-
-# Fields of a block that hold no words.
-_WORDLESS = frozenset(
-    {"type", "id", "tool_use_id", "file_id", "signature", "data", "encrypted_content", "encrypted_index"}
-    | {"mimeType", "media_type", "cache_control"}
-)
 
 
 def blocks_of(content: Any) -> list[Block]:
@@ -99,15 +92,3 @@ def odd_result_text(content: Any, depth: int = 0) -> str:
         return ""
     found = [text(content.get(name)) for name in ("title", "url", "error_code")]  # what a search gives
     return "\n".join(filter(None, found)) or _plain(content)
-
-
-def words_in(block: Any, depth: int = 0) -> str:
-    """Whatever words a block of an unknown form has, its data left out."""
-    if isinstance(block, str):
-        return block if any(map(str.isspace, block)) or len(block) <= _LONGEST_WORD else ""
-    if depth > _DEEPEST or not isinstance(block, list | dict):
-        return ""
-    inner = block
-    if isinstance(block, dict):
-        inner = [value for name, value in block.items() if name not in _WORDLESS]
-    return "\n".join(filter(None, (words_in(item, depth + 1) for item in inner)))

@@ -5,14 +5,9 @@ from typing import Any
 from msgspec import Raw
 
 from backscroll.model import Answer, Attachment, Edit, Link
+from backscroll.readers.words import words_in
 from backscroll.sources.claude_code import results, talk
-from backscroll.sources.claude_code.blocks import (
-    attachment,
-    blocks_of,
-    odd_result_text,
-    result_text,
-    words_in,
-)
+from backscroll.sources.claude_code.blocks import attachment, blocks_of, odd_result_text, result_text
 from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, TALK
 from backscroll.sources.claude_code.lines import Block, Line, LineOrigin, text
 from backscroll.sources.claude_code.memory import Early

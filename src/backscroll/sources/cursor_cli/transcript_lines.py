@@ -60,7 +60,15 @@ def _verdict(record: dict[str, Any], told: list[Message | Answer]) -> tuple[str,
     if told:
         return name_of(kind), "understood"
     is_known = kind in ("user", "assistant", "tool", "system", "turn_ended")
-    return name_of(kind), "silent" if is_known else "problems"
+    return name_of(kind), "silent" if is_known and not _lacks_message(kind, record) else "problems"
+
+
+def _lacks_message(kind: Any, record: dict[str, Any]) -> bool:
+    """Whether a line that is somebody's has not even the place where it would say something."""
+    if kind == "turn_ended":
+        return False
+    message = record.get("message", record.get("content", ...))
+    return message is ... or (isinstance(message, dict) and not {"content", "tool_calls"} & message.keys())
 
 
 class _Reader:

@@ -9,6 +9,7 @@ import msgspec
 from backscroll.model import Answer, Attachment, Message, Origin, Role, Tally, TimeSource, ToolCall
 from backscroll.readers import lenient
 from backscroll.readers.outline import name_of
+from backscroll.readers.words import words_in
 from backscroll.sources.cursor_graph.calls import Calls, call_id
 from backscroll.sources.cursor_graph.edits import edits_of, made_new
 from backscroll.sources.cursor_graph.prompt import Prompt, read_prompt
@@ -149,7 +150,8 @@ def said_by(
             said = message_at(spot, speaker, "", attachments=(attached,))
         else:
             tally.meet(f"part type {name_of(kind)}")
-            said = None
+            words = words_in(part)
+            said = message_at(spot, speaker, words, kind="unknown block") if words else None
         if said is not None:
             number += isinstance(said, Message)
             yield said

@@ -332,6 +332,31 @@ def test_what_was_kept_before_it_was_excluded_stays_until_it_is_forgotten(place:
         assert _ids(history) == {TWO}
 
 
+def test_of_a_log_that_tells_of_what_is_excluded_only_what_was_added_is_read(place: Place) -> None:
+    (place.home / "config.toml").write_text('exclude = ["~/private"]\n')
+    write_prompts(place.claude, [Prompt("open", AT, "/home/zoe/open", TWO)])
+    write_prompts(place.claude, [Prompt(SECRET, AT, "/home/zoe/private", ONE)])
+    with place.history() as history:
+        history.sync()
+        for session, words, folder in (
+            (TWO, "later", "open"),
+            (ONE, SECRET, "private"),
+            (TWO, "last", "open"),
+        ):
+            write_prompts(place.claude, [Prompt(words, AT, f"/home/zoe/{folder}", session)])
+            assert history.sync().grew == 1  # type: ignore[union-attr]
+        assert [m.content for m in history.get_session(TWO).messages] == ["open", "later", "last"]
+        assert _ids(history) == {TWO}
+        assert history.verify_archive() == []
+    assert place.files_with(SECRET.encode()) == []
+    (place.home / "config.toml").unlink()
+    with place.history() as history:
+        history.sync()
+        assert [m.content for m in history.get_session(ONE).messages] == [SECRET, SECRET]
+        assert [m.content for m in history.get_session(TWO).messages] == ["open", "later", "last"]
+        assert history.verify_archive() == []
+
+
 @pytest.mark.parametrize("text", ["exclude = 3", "exclude = [", 'exclude = [""]'])
 def test_a_settings_file_that_cannot_be_understood_is_said_to_be_so(place: Place, text: str) -> None:
     (place.home / "config.toml").write_text(text)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from backscroll.archive import fates, forgetting, raw, units
-from backscroll.archive.barrier import Barrier
+from backscroll.archive.barrier import ALONE, Barrier
 from backscroll.archive.connection import transaction
 from backscroll.archive.former import settle_former
 from backscroll.archive.kept_rows import keep_rows
@@ -69,9 +69,10 @@ def put(
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize
                 raw.keep(db, number, Path(unit.path), told, is_appended=is_appended, end=end)
-            if writer.was_excluded:
+            if writer.was_excluded and unit.kind in ALONE:
                 writer.tally.mark = None  # when it is not excluded any more, it is read from the start
-            units.exclude(db, number, barrier.digest if writer.was_excluded else None)
+            if writer.was_excluded or not is_appended:  # of a file that grew, something may have been before
+                units.exclude(db, number, barrier.digest if writer.was_excluded else None)
             is_retried = False
             if not writer.was_forgotten and not writer.was_excluded:
                 is_retried = not keep_rows(db, number, rows)

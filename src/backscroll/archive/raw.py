@@ -28,8 +28,8 @@ def keep(
         "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
     ).fetchall()
     kept = sum(size for size, _ in segments)
-    if is_appended and not segments and _was_begun(db, unit):
-        return  # what was read of it before was not to be kept
+    if is_appended and kept < _read_until(db, unit):
+        return  # something that was read of it before was not to be kept
     with path.open("rb") as file:
         if is_appended and segments:
             # The last line may have been torn when it was kept, and be another one now.
@@ -55,9 +55,10 @@ def keep(
             line += lines or 0
 
 
-def _was_begun(db: sqlite3.Connection, unit: int) -> bool:
-    row = db.execute("select mark_offset > 0 from unit where number = ?", [unit]).fetchone()
-    return bool(row[0])
+def _read_until(db: sqlite3.Connection, unit: int) -> int:
+    """Where the last reading of a file ended."""
+    row = db.execute("select mark_offset from unit where number = ?", [unit]).fetchone()
+    return int(row[0] or 0)
 
 
 def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:

@@ -71,9 +71,11 @@ class Intake(Opened):
         return not known.is_current(unit.fingerprint)
 
     def mark_of(self, known: Known) -> Mark | None:
-        """How far a unit was read."""
+        """How far a unit was read; None when it was passed over for other patterns than today's."""
         from backscroll.archive import units
 
+        if known.excluded_by is not None and known.excluded_by != self._barrier.digest:
+            return None
         return units.mark_of(self._db, known.number)
 
     def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:

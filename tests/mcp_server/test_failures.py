@@ -85,8 +85,14 @@ def test_a_workspace_that_is_not_there_is_said_with_those_most_like_it(
 ) -> None:
     error = asking.error(tool, workspace="/somewhere/tidelin", **arguments)
     assert (error["type"], error["workspace"]) == ("workspace_not_found", "/somewhere/tidelin")
-    assert "/projects/tideline\n" in error["message"]
+    assert "/projects/tideline" in error["message"].splitlines()[1]
     assert "list_workspaces" in error["next"]
+
+
+def test_below_a_workspace_the_workspace_itself_is_named_first(asking: Asking, history: History) -> None:
+    (there,) = {one.path for one in history.list_workspaces() if one.name == "tideline"}
+    error = asking.error("recall", task="redis", workspace=f"{there}/saltern/src")
+    assert error["message"].splitlines()[1].strip() == there
 
 
 def test_where_there_is_nothing_it_is_said_why(asking: Asking) -> None:

@@ -6,10 +6,31 @@ from backscroll.errors import SessionNotFoundError, WorkspaceNotFoundError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backscroll.model.agent_session import AgentSession
     from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["Belonging"]
+
+
+_NAMED = 5  # workspaces that are named when another was meant
+
+
+def _most_like(called: str, every: "Iterable[WorkspaceSummary]") -> list[str]:
+    """The paths of workspaces that somebody may have meant: around or below a path, or of a similar name."""
+    from difflib import get_close_matches
+
+    path = called.casefold().rstrip("/")
+    name = path.rpartition("/")[2]
+    paths = {one.path: one.path.casefold().rstrip("/") for one in every}
+    names = {one: known.rpartition("/")[2] for one, known in paths.items()}
+    around = [one for one, known in paths.items() if path.startswith(f"{known}/")]
+    below = [one for one, known in paths.items() if path and known.startswith(f"{path}/")]
+    similar = [one for one in paths if name and name in names[one]]
+    close = get_close_matches(name, names.values())
+    similar += [one for one in paths if names[one] in close]
+    return list(dict.fromkeys([*sorted(around, key=len, reverse=True), *similar, *below]))
 
 
 class Belonging(Sessions):
@@ -26,15 +47,10 @@ class Belonging(Sessions):
         """
         if found := self._archive.workspace_hashes(called):
             return found
-        from difflib import get_close_matches
-
         from backscroll.render.inert import one_line
 
-        names = {one.name or one.path: one.path for one in self._archive.every_workspace()}
-        wanted = called.casefold().rstrip("/").rpartition("/")[2]
-        alike = [name for name in names if wanted and wanted in name.casefold()]
-        alike += get_close_matches(wanted, [name for name in names if name not in alike])
-        told = "".join(f"\n  {one_line(names[name], 300)}" for name in alike[:5])
+        alike = _most_like(called, self._archive.every_workspace())
+        told = "".join(f"\n  {one_line(one, 300)}" for one in alike[:_NAMED])
         rest = f"; most like it:{told}" if told else ""
         raise WorkspaceNotFoundError(f"no session was held in a workspace called {called!r}{rest}", called)
 

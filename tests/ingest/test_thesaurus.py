@@ -49,6 +49,18 @@ def test_the_very_word_counts_for_more_than_another_for_it(history: History) -> 
         assert best.session_id.startswith("2")
 
 
+def test_a_project_is_meant_by_its_name_though_nobody_says_it_there(tmp_path: Path) -> None:
+    for number, place in enumerate(("harbour", "lantern", "meadow"), start=1):
+        one = Transcript(
+            f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=f"/home/zoe/{place}"
+        )
+        one.user("The tests fail at night").assistant("A clock was wrong.").write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        for task, first in (("why do tests of the lantern fail?", "2"), ("Meadow: tests fail*d", "3")):
+            assert history.recall(task).sessions[0].session_id.startswith(first)
+
+
 def test_words_stand_for_one_another_in_all_their_forms() -> None:
     assert {"image", "images", "photo"} <= set(kin("pictures"))
     assert {"delete", "deleted", "dropped"} <= set(kin("removing"))

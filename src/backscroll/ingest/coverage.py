@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from backscroll.index import Index, Query
+from backscroll.index import Filter, Index, Query
 from backscroll.index.endings import forms
 from backscroll.index.query import Clause, Word
 from backscroll.ingest.finding import Progress
@@ -13,6 +13,7 @@ from backscroll.ingest.thesaurus import is_everyday, kin
 __all__ = ["coverage", "widened"]
 
 _KIN = 0.7  # what a word that stands for another counts beside it
+_PLACE = 0.7  # and what being held in a workspace of that name
 _EVERYDAY = 0.3  # what words of every day count beside telling ones
 
 
@@ -27,11 +28,14 @@ def coverage(
             progress(number, len(words))
         weight = _EVERYDAY if is_everyday(word.lower()) else 1.0
         seen: set[int] = set()
-        for some, share in ((_forms(word), 1.0), (_kin(word), _KIN)):
+        own = tuple(Word(one) for one in _forms(word))
+        others = tuple(Word(one) for one in _kin(word))
+        # Within a project hardly anybody says what it is called.
+        place = (Filter("workspace", word.lower()),) if "*" not in word else ()
+        for some, share in ((own, 1.0), (place, _PLACE), (others, _KIN)):
             if not some:
                 continue
-            either = Clause(tuple(Word(one) for one in some))
-            found = index.count_by_session(Query((either, *talk.clauses))).keys() - seen
+            found = index.count_by_session(Query((Clause(some), *talk.clauses))).keys() - seen
             seen |= found
             for session in found:
                 covered[session] += weight * share * math.log1p(sessions / (len(seen) + 0.5))

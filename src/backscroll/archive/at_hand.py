@@ -56,6 +56,8 @@ class AtHand:
             if first is None or spot in found or first in without:
                 continue
             held, place = self._held(first), spot[1] - first[1]
+            if held is None:
+                continue
             if having not in held.plain:
                 without.add(first)
             elif place < len(held.piece) and (not having or held.piece.has(place, having)):
@@ -97,16 +99,18 @@ class AtHand:
         place = bisect_right(starts, position)
         return (account, starts[place - 1]) if place else None
 
-    def _held(self, first: Spot) -> "_Held":
+    def _held(self, first: Spot) -> "_Held | None":
+        """The piece that begins there, as the one used last; None when somebody has just removed it."""
         known = self._pieces.pop(first, None) or self._read(first)
-        self._pieces[first] = known  # as the one used last
+        if known is not None:
+            self._pieces[first] = known
         return known
 
-    def _read(self, first: Spot) -> "_Held":
-        (body,) = self._db.execute(
-            "select body from chunk where account = ? and position = ?", first
-        ).fetchone()
-        held = _Held(self._plain.chunk(body))
+    def _read(self, first: Spot) -> "_Held | None":
+        row = self._db.execute("select body from chunk where account = ? and position = ?", first).fetchone()
+        if row is None:
+            return None
+        held = _Held(self._plain.chunk(row[0]))
         self._size += len(held.plain)
         while self._size > _MOST and self._pieces:
             self._size -= len(self._pieces.pop(next(iter(self._pieces))).plain)

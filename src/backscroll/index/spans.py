@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -15,7 +15,7 @@ from backscroll.index.words import clean, cut_cjk
 __all__ = ["Span", "fold", "spans_of"]
 
 _MOST = 2000  # places of one word in one text that are looked at
-_MARKS = re.compile("[\u0300-\u036f]")
+_MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _ASCII = bytes(range(128))
 _FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
@@ -38,8 +38,9 @@ def spans_of(text: str, query: Query, *, is_varied: bool = False) -> list[Span]:
 
     When varied, what stands together is taken apart and words are found in their other forms, too.
     """
-    folded = fold(text)
-    has_marks = not text.isascii() and _MARKS.search(text) is not None
+    odd = _beyond_ascii(text)
+    folded = _folded(text, odd)
+    has_marks = not _MARKS.isdisjoint(odd)
     found: list[Span] = []
     for number, pieces in enumerate(_looked_for(query, has_marks, is_varied)):
         for piece in pieces:
@@ -49,9 +50,11 @@ def spans_of(text: str, query: Query, *, is_varied: bool = False) -> list[Span]:
 
 def fold(text: str) -> str:
     """Small letters without accents, character by character: every place stays where it is."""
-    if text.isascii():
-        return text.lower()
-    folded = {char: fold for char in _beyond_ascii(text) if (fold := _FOLDS[ord(char)]) != char}
+    return _folded(text, _beyond_ascii(text))
+
+
+def _folded(text: str, odd: set[str]) -> str:
+    folded = {char: fold for char in odd if (fold := _FOLDS[ord(char)]) != char}
     if len(folded) > _FEW:
         return _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
     for char, fold in folded.items():
@@ -61,6 +64,8 @@ def fold(text: str) -> str:
 
 def _beyond_ascii(text: str) -> set[str]:
     """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
+    if text.isascii():
+        return set()
     rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     return set(rest.decode("utf-8", "surrogatepass"))
 
@@ -83,9 +88,23 @@ _FOLDS = _Folds()
 
 
 class _Piece(Struct, frozen=True):
-    pattern: re.Pattern[str]
+    pattern: str
     is_word: bool  # stands between other characters than letters
     is_prefix: bool
+
+    @property
+    def finder(self) -> Callable[[str, int], tuple[int, int] | None]:
+        """What finds the next place from one on; of a plain word sooner than a pattern would."""
+        pattern, length = self.pattern, len(self.pattern)
+        if pattern.isalnum():
+
+            def find(text: str, place: int) -> tuple[int, int] | None:
+                start = text.find(pattern, place)
+                return (start, start + length) if start >= 0 else None
+
+            return find
+        search = re.compile(pattern).search
+        return lambda text, place: found.span() if (found := search(text, place)) is not None else None
 
 
 @lru_cache(maxsize=8)
@@ -109,7 +128,7 @@ def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterato
     for run in runs:
         pairs = [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
         for part in pairs if is_apart else [run]:
-            yield _Piece(re.compile(re.escape(part)), False, False)
+            yield _Piece(re.escape(part), False, False)
     tokens = _WORD.findall(fold(plain))
     if not tokens:
         return
@@ -119,16 +138,16 @@ def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterato
         for token in tokens:
             longest_first = sorted(forms(token), key=len, reverse=True)
             spelled = "|".join(between.join(map(re.escape, form)) for form in longest_first)
-            yield _Piece(re.compile(spelled), True, False)
+            yield _Piece(spelled, True, False)
         return
     joined = _BETWEEN.join(between.join(map(re.escape, token)) for token in tokens)
-    yield _Piece(re.compile(joined), True, term.is_prefix)
+    yield _Piece(joined, True, term.is_prefix)
 
 
 def _places(text: str, folded: str, piece: _Piece, number: int) -> Iterator[Span]:
-    place = 0
-    while (found := piece.pattern.search(folded, place)) is not None:
-        start, end = found.span()
+    find, place = piece.finder, 0
+    while (found := find(folded, place)) is not None:
+        start, end = found
         place = start + 1
         if piece.is_word and not _is_edge(text, start):
             continue

@@ -40,15 +40,16 @@ class Spending:
             if is_appended and _with_earlier(db, words, account, id_, usage):
                 continue
             is_agent = opening.agent_id is not None
-            record, at, model = 0, None, None
+            record, at, model = 0, None, 0
             if message is not None:
                 is_agent = is_agent or message.is_sidechain
                 record = record_number(message.id, opening.id)
                 at, model = milliseconds(message.timestamp), words[message.model]
-            rows.append((account, id_, record, at, is_agent, model, None, *_columns(words, usage)))
+            rows.append((account, id_, record, at, int(is_agent), model, *_columns(words, usage)))
         if rows:
             db.executemany(
-                "insert into response values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into response"
+                " values (?, ?, ?, ?, ?, nullif(?, 0), null, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?)",
                 rows,
             )
 
@@ -60,7 +61,7 @@ def _columns(words: Words, usage: TokenUsage) -> tuple[Any, ...]:
         usage.cache_creation_input_tokens,
         usage.cache_read_input_tokens,
         usage.cache_creation_1h_input_tokens,
-        usage.is_at_least,
+        int(usage.is_at_least),
         words[usage.speed],
         usage.cost_usd,
     )
@@ -85,7 +86,8 @@ def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, 
         # Other accounts that tell of the response are to know of it, so it is compared with them again.
         db.execute(
             "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
-            " speed, cost) = (?, ?, ?, ?, ?, ?, ?, ?), is_copy = null where account = ? and id = ?",
+            " speed, cost) = (?, ?, ?, ?, ?, ?, nullif(?, 0), ?), is_copy = null"
+            " where account = ? and id = ?",
             [*_columns(words, merged), account, id_],
         )
     return True

@@ -29,14 +29,15 @@ FIXED = {
 }
 
 
-class Words(dict[str | None, int | None]):
+class Words(dict[str | None, int]):
     """The numbers of words, within one transaction: what is undone takes its words along.
 
-    A word that was never met gets the next number when it is asked for.
+    A word that was never met gets the next number when it is asked for. No word is 0, of which statements
+    make null: handing over None takes longer than any number.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        super().__init__({None: None})
+        super().__init__({None: 0})
         self.update(FIXED)
         self._db = db
 

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from backscroll.archive.barrier import Barrier
 from backscroll.archive.bases import messages_in
-from backscroll.archive.bodies import compress, encoded, milliseconds, number_of, pack, record_number, unpack
+from backscroll.archive.bodies import compress, encoded, number_of, pack, record_number, unpack
 from backscroll.archive.closings import packed_closing
 from backscroll.archive.listening import Listener
+from backscroll.archive.message_rows import insert_messages
 from backscroll.archive.responses import Spending
 from backscroll.archive.told import Told
 from backscroll.archive.words import Words
@@ -32,10 +33,8 @@ from backscroll.model import (
     Problem,
     Spent,
     Tally,
-    ToolCall,
     answered,
     is_same_response,
-    record_of,
     with_answer,
     without_call,
 )
@@ -47,10 +46,6 @@ _PIECE_SIZE = 64 * 1024  # characters; a message that was found is read with its
 _MOST_HELD = 2000  # messages kept in hand for an answer
 _PREVIEW = 300
 _MOST_PROBLEMS = 100
-
-_NO_TOOL = (None, None, None, None)
-
-_Row = tuple[object, ...]
 
 
 class UnitWriter:
@@ -330,39 +325,15 @@ class _Account:
         self.held_size = sum(len(message.content) for message in self.held)
 
     def _insert(self, placed: Iterable[tuple[int, Message]]) -> None:
-        rows: list[_Row] = []
-        edits: list[_Row] = []
-        writer, account, session = self.writer, self.number, self.opening.id
-        words = writer.words
-        last, record = "", 0
-        for place, message in placed:
-            name = record_of(message.id)
-            if name != last:  # a record's messages follow each other
-                last, record = name, record_number(name, session)
-            tool, forked = message.tool, message.copied_from
-            if forked is not None:
-                forked = writer.barrier.remembered(writer.platform, forked)
-            rows.append(
-                (
-                    account,
-                    place,
-                    record,
-                    milliseconds(message.timestamp),
-                    words[message.role],
-                    words[message.kind],
-                    *(_NO_TOOL if tool is None else _tool_columns(tool, words)),
-                    words[message.model],
-                    words[message.agent_id],
-                    message.is_active,
-                    words[forked],
-                    words[forked],
-                )
-            )
-            if tool is not None and tool.edits:
-                edits += [(self.number, place, e.path, e.kind, e.added, e.removed) for e in tool.edits]
-        self.db.executemany("insert into message values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        if edits:
-            self.db.executemany("insert into edit values (?, ?, ?, ?, ?, ?)", edits)
+        writer = self.writer
+        insert_messages(
+            self.db,
+            writer.words,
+            self.number,
+            self.opening.id,
+            placed,
+            remembered=lambda session: writer.barrier.remembered(writer.platform, session),
+        )
 
     def close(self, closing: Closing) -> None:
         self._flush(keep_open=False)
@@ -393,8 +364,3 @@ class _Account:
     def _activate(self, places: Iterable[int], *, is_active: bool) -> None:
         change = "update message set is_active = ? where account = ? and position = ?"
         self.db.executemany(change, [(is_active, self.number, place) for place in places])
-
-
-def _tool_columns(tool: ToolCall, words: Words) -> tuple[int | None, ...]:
-    call = number_of(tool.id) if tool.id is not None else None
-    return words[tool.name], call, words[tool.status], words[tool.decision]

@@ -43,6 +43,11 @@ def iso(at: datetime | None) -> str | None:
 def from_value(value: Any) -> datetime | None:
     """A time from whatever a record holds: text, number, numeric text; None for everything else."""
     if isinstance(value, str):
+        if value.endswith("Z"):  # as nearly all do
+            try:
+                return _in_range(datetime.fromisoformat(value))
+            except ValueError:
+                pass
         return from_text(value)
     if isinstance(value, bool):
         return None

@@ -19,16 +19,16 @@ def blocks_of(content: Any) -> list[Block]:
         case str():
             return [Block(type="text", text=content)]
         case list():
-            return [_block(item) for item in content if item is not None]
+            return [
+                item if isinstance(item, Block) else Block(type="text", text=_plain(item))
+                for item in content
+                if item is not None
+            ]
         case Block():
             return [content]
         case None:
             return []
     return [Block(type="text", text=_plain(content))]
-
-
-def _block(item: Any) -> Block:
-    return item if isinstance(item, Block) else Block(type="text", text=_plain(item))
 
 
 def _plain(value: Any) -> str:

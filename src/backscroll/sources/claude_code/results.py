@@ -110,8 +110,10 @@ def change_asked(params: dict[str, Any]) -> dict[str, Any]:
 
 def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     """The change a call asks for, before anybody has answered it."""
+    if tool not in EDIT_TOOLS:
+        return ()
     path = text(params.get("file_path")) or text(params.get("notebook_path"))
-    if tool not in EDIT_TOOLS or path is None:
+    if path is None:
         return ()
     return (Edit(path, _from_params(tool, params)),)
 

@@ -45,8 +45,9 @@ class Said:
         self.transcript = transcript
         self.value = value
         self.raw = line.text_of(number)
-        self.id = text(value.uuid) or f"line-{place_of(line, number)}"
-        self.parent = text(value.parent_uuid)
+        uuid, parent = value.uuid, value.parent_uuid
+        self.id = uuid if isinstance(uuid, str) and uuid else f"line-{place_of(line, number)}"
+        self.parent = parent if isinstance(parent, str) and parent else None
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
         self.at, self.at_source = transcript.moment(value)
         self.count = 0

@@ -39,6 +39,7 @@ from backscroll.sources.claude_code.said import Said, place_of, whole
 
 __all__ = ["Transcript"]
 
+_UNDERSTOOD = (Message, Answer, Spent)  # what a record that was understood gives
 _WEIGHT = {"understood": 2, "problems": 1, "silent": 0}
 
 _Verdict: TypeAlias = Literal["understood", "silent", "problems"]
@@ -63,6 +64,7 @@ class Transcript:
         self.sidecar = sidecar.loaded(self.path) if self.agent_id is not None else {}
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
+        self._plain: dict[tuple[str, _Verdict], int] = {}  # how many lines of one record there were
         self._must_open = self.kept.is_open
         self._is_torn = False
 
@@ -86,6 +88,8 @@ class Transcript:
                 yield from out
                 out.clear()
         yield from self._end()
+        for (kind, verdict), number in self._plain.items():
+            self.tally.count(kind, verdict, number)
         self.tally.mark = Mark(offset, line_number, msgspec.msgpack.encode(self.kept))
         yield self.tally
 
@@ -94,8 +98,8 @@ class Transcript:
     def _take(self, line: jsonl.Line[Line]) -> None:
         values = line.values
         if line.fault is None and len(values) == 1:
-            kind, verdict = self._record(values[0], line, 0)
-            self.tally.count(kind, verdict)
+            told = self._record(values[0], line, 0)
+            self._plain[told] = self._plain.get(told, 0) + 1
             return
         if line.is_blank:
             return
@@ -133,13 +137,10 @@ class Transcript:
                 kind = str(value.message.role)
             case _:
                 return "(no type)", self._unknown("record type (no type)", line)
-        verdict: _Verdict = "silent"
-        for item in self._out[before:]:
-            if isinstance(item, Message | Answer | Spent):
-                return kind, "understood"
-            if isinstance(item, Problem):
-                verdict = "problems"
-        return kind, verdict
+        told = set(map(type, self._out[before:]))
+        if not told.isdisjoint(_UNDERSTOOD):
+            return kind, "understood"
+        return kind, "problems" if Problem in told else "silent"
 
     def _unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
         """Something of no known kind. A line that is broken anyhow is a problem already."""

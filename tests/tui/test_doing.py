@@ -117,8 +117,9 @@ def test_a_session_that_vanished_meanwhile_is_said_and_leaves_the_list(tmp_path:
         with History(home=home, roots=roots) as history:
             history.forget_session(other)
         await seat.press("j")
-        await seat.sees("This session is no longer in the archive.")
         await seat.sees("Backscroll · 1 session ")
+        await seat.sees("Answer to: ")  # of the session that is left
+        await seat.sees("This session is no longer in the archive.")
 
     sit(home, script, roots=roots)
 

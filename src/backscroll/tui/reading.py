@@ -114,6 +114,7 @@ class Reading(Frame):
             return
         self.read_summary = self._awaited = None
         self.transcript.tell(Block("front", (ref, -1), body=((_GONE, "dim"),)))
+        self.say(_GONE, is_trouble=True)  # for the next session in the list soon takes its place
         self.relist()
 
     @abstractmethod

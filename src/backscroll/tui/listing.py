@@ -165,8 +165,9 @@ class Listing(Reading):
             self.narrow(words=event.value)
         elif self._asking == "search":
             self.words = event.value
-            if self._pause is not None:
-                self._pause.stop()
+            for timer in (self._pause, self._preview):  # whoever types on does not read yet
+                if timer is not None:
+                    timer.stop()
             self._pause = self.set_timer(_PAUSE, self.search)
 
     @on(Input.Submitted, "#question Input")

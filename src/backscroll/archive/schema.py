@@ -323,6 +323,7 @@ alter table raw add column account integer references account(number);
 create index raw_account on raw(account) where account is not null;
 """
 
+# `connection.SCHEMA` says how many there are.
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
     ("what is kept out", _KEPT_OUT),

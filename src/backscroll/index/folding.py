@@ -13,7 +13,7 @@ import tantivy
 __all__ = ["bare", "fold_accents"]
 
 # Where the engine's table has letters and digits; a test asks it about every character there is.
-_FOLDABLE = re.compile(
+_FOLDABLE = (
     "[\u00aa\u00b2\u00b3\u00b9\u00ba\u00c0-\u02af\u1d00-\u1dbf\u1e00-\u1eff\u2070-\u209c\u212b\u2183\u2184\u2460-\u24ff"
     "\u2776-\u2793\u2c60-\u2c7f\ua722-\ua7ff\ufb00-\ufb06\uff10-\uff5a]"
 )
@@ -24,7 +24,7 @@ _ALL_BETWEEN = _BETWEEN[:128] + b" " * 128
 
 def fold_accents(text: str) -> str:
     """A text with its letters as they are typed without accents: ``Größe`` becomes ``Grosse``."""
-    return text if text.isascii() else _FOLDABLE.sub(_folded, text)
+    return text if text.isascii() else re.sub(_FOLDABLE, _folded, text)
 
 
 def bare(words: bytes, beyond: bytes) -> bytes:

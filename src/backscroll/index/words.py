@@ -18,7 +18,7 @@ __all__ = ["LONGEST_WORD", "Analysed", "analyse", "bigrams", "clean", "cut_cjk",
 
 LONGEST_WORD = 255  # bytes; a longer run of letters is data, and is not in the dictionary
 
-_CJK = re.compile(
+_CJK = (
     "[\u1100-\u11ff\u3005-\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
 )
@@ -95,13 +95,18 @@ def _encoded(text: str) -> tuple[bytes, bool]:
 
 def cut_cjk(text: str) -> tuple[str, list[str]]:
     """A text without its runs of Chinese, Japanese and Korean, and those runs."""
-    runs = _CJK.findall(text)
-    return (_CJK.sub(" ", text), runs) if runs else (text, runs)
+    runs = _cjk_runs(text)
+    return (re.sub(_CJK, " ", text), runs) if runs else (text, runs)
 
 
 def has_pair(text: str) -> bool:
     """Whether two characters of Chinese, Japanese or Korean stand side by side."""
-    return any(len(run) > 1 for run in _CJK.findall(text))
+    return any(len(run) > 1 for run in _cjk_runs(text))
+
+
+def _cjk_runs(text: str) -> list[str]:
+    # The pattern takes a while to be made ready; whoever searches for plain words need not wait for it.
+    return [] if text.isascii() else re.findall(_CJK, text)
 
 
 def bigrams(run: str) -> Iterator[str]:

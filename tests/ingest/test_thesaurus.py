@@ -61,6 +61,26 @@ def test_a_project_is_meant_by_its_name_though_nobody_says_it_there(tmp_path: Pa
             assert history.recall(task).sessions[0].session_id.startswith(first)
 
 
+def test_a_session_that_has_every_word_somewhere_does_not_come_before_the_one_about_it(
+    tmp_path: Path,
+) -> None:
+    long = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/x")
+    for number in range(300):
+        word = ("mirror", "garden", "window", "ladder", "shadow")[number % 5]
+        long.user(f"Look at the {word} {number}").assistant("Done.")
+    long.write(tmp_path / "claude")
+    about = Transcript("20000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/x")
+    about.user("The shadow in the mirror is cut off").assistant("The window was too small for it.")
+    about.write(tmp_path / "claude")
+    for number in range(3, 9):
+        other = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd="/home/zoe/x")
+        other.user(f"Nothing of note, number {number}").assistant("Indeed.").write(tmp_path / "claude")
+    with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
+        history.sync()
+        (best, *_) = history.recall("is the shadow of the ladder in the mirror all right?").sessions
+        assert best.session_id.startswith("2")
+
+
 def test_words_stand_for_one_another_in_all_their_forms() -> None:
     assert {"image", "images", "photo"} <= set(kin("pictures"))
     assert {"delete", "deleted", "dropped"} <= set(kin("removing"))

@@ -14,6 +14,8 @@ __all__ = ["coverage", "widened"]
 
 _KIN = 0.7  # what a word that stands for another counts beside it
 _PLACE = 0.7  # and what being held in a workspace of that name
+_LONG = 0.5  # how much is taken from a session that is far longer than others
+_TWICE = 2  # times as long as others: from there on it is far longer
 _EVERYDAY = 0.3  # what words of every day count beside telling ones
 
 
@@ -21,7 +23,8 @@ def coverage(
     index: Index, words: Sequence[str], talk: Query, progress: Progress | None = None
 ) -> dict[int, float]:
     """What the words weigh that came up in the talk of each session, by number; rare ones weigh more."""
-    sessions = max(len(index.count_by_session(talk)), 1)
+    lengths = index.count_by_session(talk)
+    sessions = max(len(lengths), 1)
     covered: defaultdict[int, float] = defaultdict(float)
     for number, word in enumerate(words):
         if progress is not None:
@@ -39,7 +42,13 @@ def coverage(
             seen |= found
             for session in found:
                 covered[session] += weight * share * math.log1p(sessions / (len(seen) + 0.5))
-    return covered
+    middle = sum(lengths.values()) / sessions
+    return {one: weight / _allowance(lengths[one], middle) for one, weight in covered.items()}
+
+
+def _allowance(length: int, middle: float) -> float:
+    """By how much more a very long session has any word by chance."""
+    return 1.0 + _LONG * max(math.log(length / (_TWICE * middle)), 0.0)
 
 
 def widened(word: str) -> Clause:

@@ -135,7 +135,9 @@ url link address href
 redirect moved 301 302 308
 anchor fragment section heading
 token credential key
-login auth authentication signin
+login logon auth authentication signin
+logout signout
+refresh reload
 permission rights access
 throttle rate limit quota
 network connection internet

@@ -11,7 +11,6 @@ import msgspec
 
 from backscroll.archive.bases import state_in
 from backscroll.archive.bodies import compress
-from backscroll.archive.folders import folder_of
 from backscroll.archive.told import Told
 from backscroll.model import Mark, Problem, Tally, Unit
 
@@ -19,7 +18,6 @@ __all__ = [
     "SET_ASIDE",
     "Known",
     "beginning_of",
-    "current_units",
     "exclude",
     "known_units",
     "mark_gone",
@@ -35,20 +33,12 @@ __all__ = [
     "units_below",
 ]
 
-_FEW = 500  # paths or folders that are asked for one by one
+_FEW = 500  # paths that are asked for one by one
 # What an account that was told last is marked with until it is compared with the new one, unless its unit
 # says something of other sessions as well.
 SET_ASIDE = 2
 _DIGEST = 16  # bytes
 _TORN = "(unreadable)"  # what a line that is cut off is counted as
-_CURRENT = (
-    "select iif(key = '', path, path || char(10) || key), iif(is_retried, '?', fingerprint) from unit"
-    " where source = ? and root = ? and not is_gone"
-)
-_PASSED_OVER = (
-    "select iif(key = '', path, path || char(10) || key), '?' from excluded join unit on number = unit"
-    " where source = ? and root = ? and not is_gone and patterns <> ?"
-)
 
 
 class Known(msgspec.Struct):
@@ -83,37 +73,6 @@ def known_units(
         (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
         for path, key, number, fingerprint, size, gone, retried, prefix, patterns in rows
     }
-
-
-def current_units(
-    db: sqlite3.Connection, source: str, root: str, patterns: bytes, folders: Collection[str] | None = None
-) -> dict[str, str]:
-    """The fingerprint of every unit below a root that was there the last time, by path; or only in folders.
-
-    After the path of one that has a key stand a line break and the key. The fingerprint of one that is to be
-    read again is a question mark, which no source makes.
-    """
-    if folders is None:
-        return _current(db, source, root, patterns)
-    if len(folders) <= _FEW:
-        found: dict[str, str] = {}
-        for folder in folders:
-            found |= _current(db, source, root, patterns, folder)
-        return found
-    wanted, every = set(folders), _current(db, source, root, patterns)
-    return {name: token for name, token in every.items() if folder_of(name.partition("\n")[0]) in wanted}
-
-
-def _current(
-    db: sqlite3.Connection, source: str, root: str, patterns: bytes, folder: str | None = None
-) -> dict[str, str]:
-    narrowed, bounds = "", []
-    if folder is not None:
-        narrowed = " and path > ? and path < ? and instr(substr(path, ?), ?) = 0"
-        bounds = [folder, f"{folder}\U0010ffff", len(folder) + 1, os.sep]
-    found = dict(db.execute(_CURRENT + narrowed, [source, root, *bounds]))
-    found.update(db.execute(_PASSED_OVER + narrowed, [source, root, patterns, *bounds]))
-    return found
 
 
 def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> set[str]:

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple, TypeVar
 
 from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseUnreadableError
+from backscroll.readers.sqlite_change import change_token
 from backscroll.readers.sqlite_files import Copy, Files, beside, is_in_wal_mode, look, settle
 from backscroll.readers.sqlite_wal import holds_commits
 
@@ -269,17 +270,3 @@ def as_bytes(value: object) -> bytes | None:
         case bytearray() | memoryview():
             return bytes(value)
     return str(value).encode()
-
-
-def change_token(path: Path) -> str:
-    """Changes whenever the database may have: sizes and mtimes of the main file, its log and its journal."""
-    path = path.resolve() if path.is_symlink() else path
-    return "/".join(_token(f"{path}{suffix}") for suffix in ("", "-wal", "-journal"))
-
-
-def _token(path: str) -> str:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - called for every database on every refresh
-    except OSError:
-        return "-"
-    return f"{found.st_size}-{found.st_mtime_ns}"

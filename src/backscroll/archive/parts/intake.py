@@ -35,10 +35,10 @@ class Intake(Opened):
     def current_units(
         self, source: str, root: Path, folders: Collection[str] | None = None
     ) -> dict[str, str]:
-        """The fingerprint of every unit that was below a root, by path and key; see `units.current_units`."""
-        from backscroll.archive import units
+        """The fingerprints of the units that were below a root; see `current.current_units`."""
+        from backscroll.archive.current import current_units
 
-        return units.current_units(self._db, source, str(root), self._barrier.digest, folders)
+        return current_units(self._db, source, str(root), self._barrier.digest, folders)
 
     def known_looks(self, source: str, root: Path) -> dict[str, bytes | None]:
         """How folders with units looked when all of them were known, by path; see `folders.known_looks`."""

@@ -13,7 +13,7 @@ from backscroll.config import Machine
 from backscroll.errors import BackscrollError
 from backscroll.model import Item, Mark, Origin, Problem, Row, Tally, Unit
 from backscroll.model.resumption import Command, Resumable
-from backscroll.readers.sqlite import change_token
+from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor import places
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from backscroll.config import Machine
 from backscroll.model import Unit
-from backscroll.readers.sqlite import change_token
+from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor_cli.layout import rivals_of
 
 __all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots", "watched"]

@@ -8,6 +8,8 @@ a database of many GB is read mostly from front to back.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from heapq import merge
+from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, NamedTuple, TypeVar
 
@@ -253,17 +255,15 @@ class Warehouse:
             return {name: value for name, value in single.items() if value and isinstance(value, bytes)}
 
     def whole_rows(self, rowids: Iterable[int], limit: int) -> Iterator[tuple[int, Whole]]:
-        """Rows that are there and can be read, about ``limit`` bytes of them at a time.
-
-        Those that are in hand, because they were just told, come first, then the others in row order.
-        """
+        """Rows that are there and can be read, in row order; of those that are not in hand because they were
+        just told, about ``limit`` bytes at a time."""
         held, self._held = self._held, {}
-        left = []
-        for rowid in sorted(rowids):
-            if (whole := held.pop(rowid, None)) is not None:
-                yield rowid, whole
-            else:
-                left.append(rowid)
+        wanted = sorted(rowids)
+        told = [(rowid, held[rowid]) for rowid in wanted if rowid in held]
+        left = [rowid for rowid in wanted if rowid not in held]
+        return merge(told, self._asked_for(left, limit), key=itemgetter(0))
+
+    def _asked_for(self, left: list[int], limit: int) -> Iterator[tuple[int, Whole]]:
         while left:
             some = left[:_MOST_AT_ONCE]
             listed = msgspec.json.encode(some).decode()

@@ -129,14 +129,18 @@ def test_while_another_process_reads_the_history_it_is_said_that_there_may_be_mo
             told = str(server.answer()["result"]["content"])
 
 
-def test_a_call_waits_while_the_archive_is_held_for_a_moment(environ: dict[str, str], server: Server) -> None:
-    other = sqlite3.connect(
-        Path(environ["BACKSCROLL_HOME"]) / "archive.db", isolation_level=None, check_same_thread=False
-    )
-    other.execute("begin immediate")
-    Timer(0.5, other.close).start()
-    server.call(2, "list_sessions", limit=1)
-    assert len(server.answer()["result"]["structuredContent"]["data"]) == 1
+def test_a_call_waits_while_the_archive_is_held_for_a_moment(tmp_path: Path) -> None:
+    with History(home=tmp_path) as history:
+        history.list_sessions()
+    other = sqlite3.connect(tmp_path / "archive.db", isolation_level=None, check_same_thread=False)
+    other.execute("pragma locking_mode = exclusive")
+    other.execute("begin exclusive")
+    with started(environment(tmp_path, {"claude-code": tmp_path / "none"})) as server:
+        begun = time.monotonic()
+        Timer(1.0, other.close).start()
+        server.call(2, "list_sessions", limit=1)
+        assert server.answer()["result"]["structuredContent"]["data"] == []
+        assert time.monotonic() - begun >= 0.9
 
 
 def test_an_archive_that_is_held_for_long_is_called_locked(

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -35,6 +36,7 @@ QUESTIONS = (
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # programs are compiled once, and not with every start
     with_peers = options.peers and not options.names
     problems = peers.prepare() if with_peers and not is_offline() else []
     if with_peers and not is_offline():

@@ -1,6 +1,5 @@
 """How measurements are taken: clocks, and the memory of a program with all its processes."""
 
-import os
 import resource
 import subprocess
 import threading
@@ -57,11 +56,8 @@ def run(
     accept: Sequence[int] = (0,),
 ) -> Ran:
     """Run a program to its end. Raises `RuntimeError` with what it said when it does not end well."""
-    # An installed program is compiled once, and not with every start.
-    given = (os.environ if env is None else env).items()
-    environ = {name: value for name, value in given if name != "PYTHONDONTWRITEBYTECODE"}
     before, start = _children(), time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     looker = _Looker(process.pid) if memory else None
     if looker is not None:
         looker.start()

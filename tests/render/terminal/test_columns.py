@@ -1,7 +1,7 @@
 """Text measured in columns."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backscroll.render.terminal.columns import cells, cut, padded, wrapped
@@ -21,6 +21,7 @@ def test_what_is_cut_fits_and_what_is_padded_fills(text: str, width: int) -> Non
 
 
 @given(texts, st.integers(2, 40))
+@example(" 。", 2)
 def test_wrapping_loses_nothing_but_spaces_and_every_line_fits(text: str, width: int) -> None:
     lines = list(wrapped(text, width))
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")

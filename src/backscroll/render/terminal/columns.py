@@ -46,7 +46,7 @@ def wrapped(line: str, width: int) -> Iterator[str]:
         yield line
         return
     indent = line[: len(line) - len(line.lstrip())]
-    indent = indent if len(indent) <= width // 2 else ""
+    indent = indent if len(indent) <= min(width // 2, width - 2) else ""  # a wide character fits after it
     rest = line
     while cells(rest) > width:
         end = max(

@@ -323,3 +323,26 @@ def test_a_response_that_goes_on_after_it_was_copied_costs_the_same_everywhere(k
     assert told == {path.stem: 286, second.session_id: 6}
     costs = [one.usage.output_tokens for one in kept.messages(second.session_id) if one.usage is not None]
     assert costs == [285, 5]
+
+
+def test_an_agents_file_that_says_late_whose_it_is_is_one_account(kept: Kept, tmp_path: Path) -> None:
+    session = Transcript(version="2.0.64").user("go")
+    agent = session.subagent("count the ferries")
+    agent.assistant("three").user("and the boats?").assistant("none")
+    path = agent.write(kept.root)
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    del lines[0]["sessionId"]
+    whole = "".join(json.dumps(line) + "\n" for line in lines)
+    path.write_text(whole[: whole.index("\n") + 1], "utf-8")
+    kept.sync()
+    path.write_text(whole, "utf-8")
+    kept.sync()
+    anew = Kept("claude-code", kept.root, tmp_path / "anew")
+    anew.sync()
+    assert anew.told() == kept.told()
+    assert [one.content for one in kept.messages(agent.path(kept.root).stem.removeprefix("agent-"))] == [
+        "count the ferries",
+        "three",
+        "and the boats?",
+        "none",
+    ]

@@ -1,10 +1,11 @@
 """``list``, ``show``, ``sync`` and ``archive`` as a person and as a program sees them."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, calls, resume
 from tests.cli.running import Shell
 
 SUMMARY = {
@@ -142,3 +143,22 @@ def test_an_archive_that_is_none_is_said_in_a_sentence(shell: Shell) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert "is not an archive" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_subagent_that_a_resume_copied_can_be_shown(tmp_path: Path) -> None:
+    first = Transcript(version="1.0.98").user("List the callers")
+    first.delegate("Find all callers", "Two of them.")
+    path = first.assistant("Done.").write(tmp_path / "claude")
+    second = resume(first)
+    second.user("And the others?").assistant("None.").write(tmp_path / "claude")
+    shell = Shell(tmp_path)
+    listed = json.loads(shell.run("list", "--subagents", "--json").out)["data"]
+    agents = [(one["ref"], one["parent_ref"]) for one in listed if one["parent_ref"] is not None]
+    assert len(agents) == 2 and len({ref for ref, _ in agents}) == 1
+    ref = agents[0][0]
+    shown = json.loads(shell.run("show", ref, "--json").out)
+    assert shown["parent_ref"] == f"claude-code:{path.stem}"
+    copy = json.loads(shell.run("show", f"{second.session_id}/{shown['id'][:10]}", "--json").out)
+    assert (copy["id"], copy["parent_ref"]) == (shown["id"], f"claude-code:{second.session_id}")
+    assert [one["content"] for one in copy["messages"]] == [one["content"] for one in shown["messages"]]
+    assert shell.run("show", f"77777777/{shown['id']}").code == 1

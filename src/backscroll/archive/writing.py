@@ -175,7 +175,8 @@ class _Account:
         if writer.is_appended:
             known = self.db.execute(
                 "select number, messages, preview from account"
-                " where +unit = ? and id = ? and parent_id is ? and not is_former",
+                " where +unit = ? and id = ? and not is_former"
+                " order by parent_id is ? desc limit 1",  # whose it is may be said only now
                 [writer.unit, opening.id, opening.parent_id],
             ).fetchone()
             if known is not None:

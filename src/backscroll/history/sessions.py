@@ -63,6 +63,9 @@ class Sessions(Opened):
     def find(self, ref: str, wanted: Filter | None = None) -> SessionSummary:
         """The session that a ref names: an index of the list, an id, or any unambiguous beginning of one.
 
+        A copied session has subagents of the same ids. Then the first one is meant, and ``SESSION/SUBAGENT``
+        names any.
+
         Raises `SessionNotFoundError`, which names the candidates when there are several.
         """
         from backscroll.archive import Filter
@@ -76,12 +79,15 @@ class Sessions(Opened):
         source, colon, id_ = ref.partition(":")
         if not colon or source not in sources.NAMES:
             id_ = ref
-        found = self._archive.find(id_) if id_ else []
+        parent, slash, name = id_.rpartition("/")
+        found = self._archive.find(name) if name else []
+        if slash:
+            found = [one for one in found if _is_of(one, parent)]
         if len(found) > 1 and id_ != ref:
             # Of several that begin so, those of the source that was named are meant, when it has any.
             found = [one for one in found if one.source == source] or found
-        if len(found) == 1:
-            return found[0]
+        if found and len({one.ref for one in found}) == 1:
+            return min(found, key=_age)
         if not found:
             raise SessionNotFoundError(
                 f"no session is called {ref!r}; backscroll list shows what there is", ref
@@ -208,3 +214,14 @@ class Sessions(Opened):
         if not self._index.is_usable():
             return []
         return find_places(self._archive, self._index, resolve(self._archive, parse(query)), summary)
+
+
+def _is_of(one: SessionSummary, parent: str) -> bool:
+    """Whether it is a subagent of a session whose id begins so."""
+    return one.parent_ref is not None and one.parent_ref.partition(":")[2].startswith(parent)
+
+
+def _age(one: SessionSummary) -> tuple[bool, str, str]:
+    """Sessions before subagents, and what was there first before its copies."""
+    began = one.created_at.isoformat() if one.created_at is not None else "~"
+    return one.parent_ref is not None, began, one.parent_ref or ""

@@ -13,6 +13,7 @@ import msgspec
 
 from backscroll.archive.bases import Plain
 from backscroll.archive.bodies import Piece
+from backscroll.archive.workspaces import Known, known_workspaces
 from backscroll.model import Message
 
 __all__ = ["AtHand"]
@@ -24,7 +25,7 @@ Spot = tuple[int, int]  # an account's number, and a position in it
 
 
 class AtHand:
-    """Pieces of messages and the order of the list, for one connection."""
+    """Pieces of messages, the order of the list and the workspaces, for one connection."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -34,6 +35,7 @@ class AtHand:
         self._pieces: dict[Spot, _Held] = {}  # by the spot they begin at
         self._size = 0
         self._indexes: dict[int, int] | None = None
+        self._workspaces: list[Known] | None = None
 
     def messages(self, spots: Sequence[Spot], having: bytes = b"") -> dict[Spot, Message]:
         """The messages at these spots, as they stand today; a spot where nothing stands is left out.
@@ -75,6 +77,13 @@ class AtHand:
             self._indexes = dict(zip(msgspec.json.decode(numbers, type=list[int]), count(1), strict=False))
         return self._indexes
 
+    def workspaces(self) -> list[Known]:
+        """Every workspace that somebody may mean."""
+        self._refresh()
+        if self._workspaces is None:
+            self._workspaces = known_workspaces(self._db)
+        return self._workspaces
+
     def _refresh(self) -> None:
         """Forget what may no longer be so."""
         (version,) = self._db.execute("pragma data_version").fetchone()  # of what others have changed
@@ -86,6 +95,7 @@ class AtHand:
             self._pieces.clear()
             self._size = 0
             self._indexes = None
+            self._workspaces = None
 
     def _first(self, spot: Spot) -> Spot | None:
         """Where the piece begins that a spot is in."""

@@ -1,7 +1,7 @@
 """Workspaces as people call them: by path, by the folder's name, by the end of a path, by the host."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -11,7 +11,7 @@ from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalised
 from backscroll.model.workspace import WorkspaceSummary
 
-__all__ = ["every_workspace", "workspace_hashes", "workspaces_of"]
+__all__ = ["Known", "every_workspace", "known_workspaces", "meant", "workspace_hashes", "workspaces_of"]
 
 # Every hash once: each is found by a step in the index, however many sessions the one before has.
 _EVERY = """
@@ -28,7 +28,9 @@ where c.workspace_path is not null
 """
 
 
-class _Known(Struct, frozen=True):
+class Known(Struct, frozen=True):
+    """A workspace as it may be called."""
+
     hash: str
     path: str
     name: str
@@ -44,7 +46,16 @@ def workspace_hashes(db: sqlite3.Connection, called: str, *, is_strict: bool = T
 
     When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
     """
-    every = [_known(row) for row in db.execute(_EVERY)]
+    return meant(known_workspaces(db), called, is_strict=is_strict)
+
+
+def known_workspaces(db: sqlite3.Connection) -> list[Known]:
+    """Every workspace that somebody may mean."""
+    return [_known(row) for row in db.execute(_EVERY)]
+
+
+def meant(every: Sequence[Known], called: str, *, is_strict: bool = True) -> list[str]:
+    """The same as `workspace_hashes`, of workspaces that are known already."""
     wanted = _folded(called)
     for is_it in (_is_path, _is_name, _is_host):
         if found := [one for one in every if is_it(one, wanted)]:
@@ -91,27 +102,27 @@ def workspaces_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, s
     return {number: hash_ for number, hash_ in rows if hash_ is not None}
 
 
-def _known(row: tuple[str, str, str | None, str | None]) -> _Known:
+def _known(row: tuple[str, str, str | None, str | None]) -> Known:
     hash_, path, name, authority = row
-    return _Known(hash_, path, name or "", authority or "")
+    return Known(hash_, path, name or "", authority or "")
 
 
-def _is_path(one: _Known, wanted: str) -> bool:
+def _is_path(one: Known, wanted: str) -> bool:
     if "/" not in wanted:
         return False
     path = _folded(one.path)
     return wanted == path or (bool(one.host) and wanted in {f"{host}:{path}" for host in _hosts(one)})
 
 
-def _is_name(one: _Known, wanted: str) -> bool:
+def _is_name(one: Known, wanted: str) -> bool:
     return wanted == one.name.casefold()
 
 
-def _is_host(one: _Known, wanted: str) -> bool:
+def _is_host(one: Known, wanted: str) -> bool:
     return bool(one.host) and wanted in _hosts(one)
 
 
-def _hosts(one: _Known) -> tuple[str, str]:
+def _hosts(one: Known) -> tuple[str, str]:
     """A host as the tool spells it, ``ssh-remote+gauge-box``, and as people do."""
     whole = one.host.casefold()
     return whole, whole.rpartition("+")[2]

@@ -53,9 +53,9 @@ class Telling(Opened):
 
         When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
         """
-        from backscroll.archive.workspaces import workspace_hashes
+        from backscroll.archive.workspaces import meant
 
-        return workspace_hashes(self._db, called, is_strict=is_strict)
+        return meant(self._at_hand.workspaces(), called, is_strict=is_strict)
 
     def every_workspace(self) -> list[WorkspaceSummary]:
         """Every workspace of a listed session, the one used last first."""

@@ -149,11 +149,12 @@ def _places(text: str, folded: str, piece: _Piece, number: int) -> Iterator[Span
     while (found := find(folded, place)) is not None:
         start, end = found
         place = start + 1
-        if piece.is_word and not _is_edge(text, start):
+        # That a word stands by itself, as most do, is seen without asking more closely.
+        if piece.is_word and text[start - 1 : start].isalnum() and not _is_edge(text, start):
             continue
         if piece.is_prefix:
             end = _end_of_word(text, end)
-        elif piece.is_word and not _is_edge(text, end):
+        elif piece.is_word and text[end : end + 1].isalnum() and not _is_edge(text, end):
             continue
         while end < len(text) and unicodedata.combining(text[end]):
             end += 1

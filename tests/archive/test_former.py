@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.model import Message
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Transcript, calls, resume
+from backscroll.testing.claude_code import Transcript, calls, fork, resume
 from backscroll.testing.cursor.kinds import best_of_n
 from tests.archive.keeping import Kept
 from tests.archive.kept import change, home_with
@@ -346,3 +346,28 @@ def test_an_agents_file_that_says_late_whose_it_is_is_one_account(kept: Kept, tm
         "and the boats?",
         "none",
     ]
+
+
+@pytest.mark.parametrize("remap", [True, False])
+def test_what_a_fork_copied_is_its_own_until_the_session_it_is_from_is_met(
+    kept: Kept, tmp_path: Path, remap: bool
+) -> None:
+    first = Transcript().user("where is the lighthouse?").assistant("behind the dike")
+    second = fork(first, remap=remap).user("and the quay?").assistant("beside it")
+    second.write(kept.root)
+    kept.sync()
+    (alone,) = kept.summaries()
+    assert alone.interaction_count == 2
+    assert {one.copied_from for one in kept.messages(second.session_id)} == {None}
+    path = first.write(kept.root)
+    kept.sync()
+    told = {one.id: one.interaction_count for one in kept.summaries()}
+    assert told == {path.stem: 1, second.session_id: 1}
+    copied = [one.copied_from for one in kept.messages(second.session_id)]
+    assert copied == [path.stem, path.stem, None, None]
+    anew = Kept("claude-code", kept.root, tmp_path / "anew")
+    anew.sync()
+    assert anew.told() == kept.told()
+    path.unlink()
+    kept.sync()
+    assert [one.copied_from for one in kept.messages(second.session_id)] == copied

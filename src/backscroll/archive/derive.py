@@ -52,7 +52,26 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
         " join account p on p.id = a.parent_id and not p.is_agent and p.platform = a.platform",
     ):
         found |= {Session(platform, id_) for platform, id_ in db.execute(query)}
-    return found
+    return found | _find_forks(db)
+
+
+def _find_forks(db: sqlite3.Connection) -> set[Session]:
+    """The sessions forked from one that is only met now: what they copied from it is theirs no longer."""
+    arrived = db.execute(
+        "select w.number from changed c cross join account own on own.number = c.account"
+        " cross join word w on w.text = own.id where c.compared = 0 and own.messages and not own.is_agent"
+    ).fetchall()
+    if not arrived:
+        return set()
+    numbers = f"({', '.join(str(number) for (number,) in arrived)})"
+    copied = f"forked_from in {numbers} and copied_from is null"
+    forks = db.execute(
+        f"select distinct a.platform, a.session from message m join kin a on a.number = m.account"  # noqa: S608
+        f" where m.{copied}"
+    ).fetchall()
+    if forks:
+        db.execute(f"update message set copied_from = forked_from where {copied}")  # noqa: S608
+    return {Session(platform, id_) for platform, id_ in forks}
 
 
 def _find_shared(db: sqlite3.Connection) -> None:
@@ -148,6 +167,22 @@ def mark_copies(db: sqlite3.Connection, foreign: dict[int, set[str]]) -> None:
         " where account = ? and record = ?",
         changes,
     )
+    _keep_orphans(db)
+
+
+def _keep_orphans(db: sqlite3.Connection) -> None:
+    """Leave to a fork what it copied from a session that nobody has: it is told nowhere else."""
+    is_orphan = (
+        "m.forked_from is not null and m.copied_from = m.forked_from and not exists"
+        " (select 1 from word w cross join account o on o.id = w.text"
+        " where w.number = m.forked_from and o.messages and not o.is_agent)"
+    )
+    for rows in (
+        "changed c cross join message m on m.account = c.account and m.position >= c.compared",
+        "shared s cross join message m on m.record = s.record",
+    ):
+        found = db.execute(f"select m.account, m.position from {rows} where {is_orphan}").fetchall()  # noqa: S608
+        db.executemany("update message set copied_from = null where account = ? and position = ?", found)
 
 
 def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:

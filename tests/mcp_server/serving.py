@@ -13,9 +13,20 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 
-__all__ = ["COMMAND", "Asking", "environment", "over_stdio", "wait_for"]
+__all__ = ["COMMAND", "HELLO", "Asking", "environment", "over_stdio", "wait_for"]
 
 COMMAND = str(Path(sys.executable).with_name("backscroll"))
+# What a client says first.
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
 T = TypeVar("T")
 
 

@@ -23,18 +23,7 @@ from backscroll.mcp.call import Call, StoppedError
 from backscroll.mcp.crew import Crew
 from backscroll.mcp.server import Desk
 from backscroll.testing.claude_code import Transcript
-from tests.mcp_server.serving import COMMAND, Asking, environment
-
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "a", "version": "1"},
-    },
-}
+from tests.mcp_server.serving import COMMAND, HELLO, Asking, environment
 
 
 class Server:

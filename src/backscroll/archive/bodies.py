@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -98,6 +98,7 @@ def number_of(id_: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
+@lru_cache(maxsize=1 << 12)  # a response is counted by the record that a message was from
 def record_number(id_: str, session_id: str = "") -> int:
     """A message's record as a number: the same in every session that holds it, if it is the same anywhere."""
     record = record_of(id_)

@@ -64,7 +64,7 @@ class Transcript:
         self.sidecar = sidecar.loaded(self.path) if self.agent_id is not None else {}
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
-        self._plain: dict[tuple[str, _Verdict], int] = {}  # how many lines of one record there were
+        self._counts: dict[tuple[str, _Verdict], int] = {}  # of lines, by type and verdict
         self._must_open = self.kept.is_open
         self._is_torn = False
 
@@ -88,7 +88,7 @@ class Transcript:
                 yield from out
                 out.clear()
         yield from self._end()
-        for (kind, verdict), number in self._plain.items():
+        for (kind, verdict), number in self._counts.items():
             self.tally.count(kind, verdict, number)
         self.tally.mark = Mark(offset, line_number, msgspec.msgpack.encode(self.kept))
         yield self.tally
@@ -98,8 +98,7 @@ class Transcript:
     def _take(self, line: jsonl.Line[Line]) -> None:
         values = line.values
         if line.fault is None and len(values) == 1:
-            told = self._record(values[0], line, 0)
-            self._plain[told] = self._plain.get(told, 0) + 1
+            self._count(self._record(values[0], line, 0))
             return
         if line.is_blank:
             return
@@ -108,11 +107,14 @@ class Transcript:
             self.kept.faults += line.is_complete
             self._is_torn = not line.is_complete
             self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), line.fault))
-            self.tally.count(verdicts[0][0] if verdicts else "(unreadable)", "problems")
+            self._count((verdicts[0][0] if verdicts else "(unreadable)", "problems"))
         elif not verdicts:
-            self.tally.count("(not an object)", "silent")
+            self._count(("(not an object)", "silent"))
         else:
-            self.tally.count(*max(verdicts, key=lambda told: _WEIGHT[told[1]]))
+            self._count(max(verdicts, key=lambda told: _WEIGHT[told[1]]))
+
+    def _count(self, told: tuple[str, _Verdict]) -> None:
+        self._counts[told] = self._counts.get(told, 0) + 1
 
     def _record(self, value: Line, line: jsonl.Line[Line], number: int) -> tuple[str, _Verdict]:
         """Tell what a record says. Returns its type and how it counts."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from textual.events import Key
+
 from backscroll.history import History
 from tests.tui.screen import Seat, sit
 
@@ -50,6 +52,22 @@ def test_a_search_finds_while_somebody_types_and_opens_where_it_was_said(synced:
         row = seat.app.transcript.layout_.row(seat.app.transcript.cursor)
         assert row is not None
         assert "clocks" in row.text
+
+    sit(synced, script)
+
+
+def test_what_is_typed_at_once_goes_into_the_line(synced: Path) -> None:
+    async def script(seat: Seat) -> None:
+        for key in ("slash", *"clocks/or"):
+            seat.app.post_message(Key(key, None if key == "slash" else key))
+        await seat.until(lambda: seat.app.line.value == "clocks/or", "written")
+        assert seat.app.order == "newest"
+        assert seat.app.is_running
+        await seat.press("escape", "escape", "w")
+        await seat.sees("Only sessions of this workspace")
+        for key in "fi":
+            seat.app.post_message(Key(key, key))
+        await seat.until(lambda: "fi" in seat.text, "written")
 
     sit(synced, script)
 

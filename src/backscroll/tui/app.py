@@ -40,8 +40,9 @@ class Backscroll(Keeping):
         (100, "-wide"),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "question('search')", "Search"),
-        Binding("f", "question('filter')", "Filter"),
+        # Before any widget is asked: what is typed right after these is already meant for the line.
+        Binding("slash", "question('search')", "Search", priority=True),
+        Binding("f", "question('filter')", "Filter", priority=True),
         Binding("n", "next(1)", "Next"),
         Binding("N", "next(-1)", "Match before"),
         Binding("r", "resume", "Resume"),
@@ -99,6 +100,12 @@ class Backscroll(Keeping):
             self.set_timer(_REST, self.start_sync)
 
     # --- back and forth -----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something here: in a line to write in, it is only a letter."""
+        if action == "question":
+            return len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
+        return super().check_action(action, parameters)
 
     def action_step_back(self) -> None:
         """One step back: out of the line, the transcript, the search, the filters."""

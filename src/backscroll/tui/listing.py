@@ -152,7 +152,7 @@ class Listing(Reading):
         self.query_one("#question Static", Static).update(_LABELS[asking])
         self.query_one("#question").add_class("-asked")
         self.line.value = {"search": self.words, "filter": self.narrowing.words}.get(asking, "")
-        self.line.focus()
+        self.set_focus(self.line)  # at once: the next key may already wait
         if asking == "search":
             # The index is opened while the first letter is still to be typed.
             self.ask("search", lambda history: history.search_sessions("", limit=1), lambda _: None)

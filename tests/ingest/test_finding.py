@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from backscroll.archive.bodies import encoded
@@ -62,6 +62,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
+@example(text="source:*<")
 def test_any_text_can_be_asked_for(history: History, text: str) -> None:
     found = history.search_sessions(text)
     assert len(found.data) <= 3

@@ -19,6 +19,8 @@ _WEIGHTS = {"said": 2.0, "done": 1.0}
 _PART_WEIGHT = 0.5
 _FORM_WEIGHT = 0.7
 _ALIASES = {("has", "thinking"): "role:thinking"}
+# What means something in a pattern by itself. Other characters must stay bare: \< is where a word begins.
+_SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
 
 
 class Piece(Struct, frozen=True):
@@ -262,4 +264,4 @@ def _tagged(name: str, value: str) -> tantivy.Query:
 
 def escaped(text: str) -> str:
     """A text as a pattern of the engine's that means nothing but itself."""
-    return "".join(char if char.isalnum() or not char.isascii() else f"\\{char}" for char in text)
+    return "".join(f"\\{char}" if char in _SPECIAL else char for char in text)

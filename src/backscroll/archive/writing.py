@@ -6,7 +6,7 @@ earlier message later on is kept as an amendment of it.
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -224,7 +224,7 @@ class _Account:
             place = self.count
             self.count += 1
             self.held.append(message)
-            self.held_size += len(message.content)
+            self.held_size += _size(message)
         self.places[message.id] = place
         if call is not None:
             self.calls[call] = place
@@ -312,7 +312,12 @@ class _Account:
             stop = min(waiting, default=self.first + stop) - self.first
         if not stop:
             return
-        piece = self.held[:stop]
+        for piece in _pieces(self.held[:stop]):
+            self._write(piece)
+        self.held = self.held[stop:]
+        self.held_size = sum(map(_size, self.held))
+
+    def _write(self, piece: list[Message]) -> None:
         data = encoded(piece)
         row = [self.number, self.first, compress(data, is_piece=True)]
         self.db.execute("insert into chunk (account, position, body) values (?, ?, ?)", row)
@@ -321,9 +326,7 @@ class _Account:
         self._insert(enumerate(piece, start=self.first))
         if self.writer.listener is not None:
             self.writer.listener.say(self.first, piece)
-        self.first += stop
-        self.held = self.held[stop:]
-        self.held_size = sum(len(message.content) for message in self.held)
+        self.first += len(piece)
 
     def _insert(self, placed: Iterable[tuple[int, Message]]) -> None:
         writer = self.writer
@@ -365,3 +368,22 @@ class _Account:
     def _activate(self, places: Iterable[int], *, is_active: bool) -> None:
         change = "update message set is_active = ? where account = ? and position = ?"
         self.db.executemany(change, [(is_active, self.number, place) for place in places])
+
+
+def _pieces(messages: list[Message]) -> Iterator[list[Message]]:
+    """Messages that waited for one answer may be more than anybody wants to unpack for one of them."""
+    piece: list[Message] = []
+    size = 0
+    for message in messages:
+        piece.append(message)
+        size += _size(message)
+        if len(piece) >= _PIECE or size >= _PIECE_SIZE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def _size(message: Message) -> int:
+    result = message.tool.result if message.tool is not None else None
+    return len(message.content) + len(result or "")

@@ -36,6 +36,25 @@ def test_reading_side_by_side_tells_the_same(
     assert many.sync().changed == 0
 
 
+def test_a_script_without_a_main_guard_runs_once(root: Path, tmp_path: Path) -> None:
+    script = tmp_path / "own.py"
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from backscroll.config import NamedRoot\n"
+        "from backscroll.history import History\n"
+        "from backscroll.ingest import shards\n"
+        "shards._WORTH_IT, shards._BATCH = 0, 1_000_000\n"
+        "home, root = map(Path, sys.argv[1:])\n"
+        "with History(home=home, roots=[NamedRoot('claude-code', root)]) as own:\n"
+        "    report = own.sync()\n"
+        "    print(report.new == report.units > 0)\n"
+    )
+    command = [sys.executable, script, tmp_path / "home", root]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("True\n", "", 0)
+
+
 def test_a_sync_killed_at_any_moment_is_completed_by_the_next(root: Path, tmp_path: Path) -> None:
     undisturbed = Kept("claude-code", root, tmp_path / "undisturbed")
     undisturbed.sync()

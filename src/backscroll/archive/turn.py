@@ -1,7 +1,6 @@
 """Whose turn it is: one process at a time brings an archive up to date."""
 
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,10 +18,6 @@ def turn(archive: Path, seconds: float | None) -> Iterator[bool]:
     Reading what changed is many transactions with long pauses, in which the archive itself looks idle.
     The turn is a lock on a file beside it, which ends with the process that holds it, however that ends.
     """
-    processes = sys.modules.get("multiprocessing.process")
-    if processes is not None and getattr(processes.current_process(), "_inheriting", False):
-        # A script without a main guard runs again in every process that reads for it, and waits for itself.
-        raise RuntimeError("a process that is being started to read cannot sync as well")
     deadline = time.monotonic() + seconds if seconds is not None else None
     path = archive.with_name("sync.lock")
     if not path.exists():

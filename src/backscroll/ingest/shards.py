@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import OperationalError
 from threading import Thread
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -100,7 +102,7 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
                 # Enough to go on with while the one who takes them in is busy with something else.
                 while waiting and len(running) <= 2 * cores:
                     number, batch = waiting.pop()
-                    with _undisturbed():
+                    with _undisturbed(), _by_themselves():
                         running.add(pool.submit(_read, batch, barrier, empty, folder / f"{number}.db"))
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()
@@ -111,8 +113,7 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
                 yield shard
                 shard.archive.unlink()
         except (BrokenExecutor, OSError, OperationalError):
-            # A script without a main guard cannot start processes, and a temporary folder may have no room;
-            # what is left is read in this one.
+            # A process may be killed, and a temporary folder have no room; what is left is read in this one.
             return
         finally:
             pool.shutdown(cancel_futures=True)
@@ -129,6 +130,20 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _by_themselves() -> Iterator[None]:
+    """Processes that start meanwhile do not run this program's script once more.
+
+    They need nothing of it, and a script without a main guard would do all of its work again in each.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _serve() -> None:

@@ -19,15 +19,16 @@ from backscroll.tui.reading import Reading
 from backscroll.tui.sessions import SessionList
 from backscroll.tui.shelf import ORDERS, Narrowing, Order, Shelf
 
-__all__ = ["Listing", "Welcome", "as_typed"]
+__all__ = ["PAUSE", "Listing", "Welcome", "as_typed"]
 
 Welcome = Callable[[History], Iterable[str]]  # what somebody sees who has no history
 
 _FIRST_PAGE = 60  # sessions: more than a screen has lines
 _FOUND = 20  # sessions that a search shows at once: what a screen has room for
 _MORE = 50  # and then, when somebody comes to the end of them
-_PAUSE = 0.06  # seconds without a key after which is searched
+PAUSE = 0.06  # seconds without a key after which is searched
 _PREVIEW = 0.08  # seconds that a session is chosen before it is read
+_TYPING = 0.2  # the same while somebody types, who has the next letter answered first
 _UNFINISHED = re.compile(r"(?:^|\s)[^\W_]{2,}$")
 _FIRST = ("What the tools have left is read for the first time.", "", "What was read appears here.")
 _LABELS = {"search": "Search", "filter": "Filter", "find": "Find here"}
@@ -121,7 +122,8 @@ class Listing(Reading):
         if self._preview is not None:
             self._preview.stop()
         if self.is_wide or self.is_reading:
-            self._preview = self.set_timer(_PREVIEW, self.read_chosen)
+            patience = _TYPING if self.line.has_focus else _PREVIEW
+            self._preview = self.set_timer(patience, self.read_chosen)
 
     @on(SessionList.Opened)
     def _opened(self) -> None:
@@ -168,7 +170,7 @@ class Listing(Reading):
             for timer in (self._pause, self._preview):  # whoever types on does not read yet
                 if timer is not None:
                     timer.stop()
-            self._pause = self.set_timer(_PAUSE, self.search)
+            self._pause = self.set_timer(PAUSE, self.search)
 
     @on(Input.Submitted, "#question Input")
     def _submitted(self, event: Input.Submitted) -> None:

@@ -147,9 +147,12 @@ def test_others_read_while_somebody_watches(shell: Holding) -> None:
         shell.session.user("zeppelin")
         shell.append()
         listed = shell.run("list", "--json")
-        assert (listed.code, json.loads(listed.out)["data"][0]["message_count"]) == (0, 3)
+        assert listed.code == 0
+        number = json.loads(listed.out)["data"][0]["message_count"]
+        assert number == 3 or (number == 2 and "Another process is syncing" in listed.err)
         assert "+1 message" in watch.line()
         assert "+1 message" in second.line()
+        assert shell.json("list")["data"][0]["message_count"] == 3
         assert (watch.end(), second.end()) == (0, 0)
 
 

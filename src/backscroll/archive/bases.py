@@ -35,7 +35,20 @@ _CHUNK = Struct(">cqqq")  # the mark, the base's account, positions of the first
 _ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repeated bytes begin, how many
 _TOLD = Struct(">cqq")  # the mark, positions of the first and last of the account's pieces
 _WINDOW = 25  # as a power of two: more than a piece of a file and all that it may lean on
-_LEVEL = 3
+# For what repeats another file: room to find whatever stands in it, be it as short as a tiny line's text.
+_FAR: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.window_log: _WINDOW,
+    zstd.CompressionParameter.hash_log: 22,
+    zstd.CompressionParameter.chain_log: 20,
+}
+# For a file beside what was told of it: a larger table than the level has, since what is looked for lies far
+# back; a higher level takes a third longer for a fiftieth less.
+_NEAR: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.window_log: 23,
+    zstd.CompressionParameter.hash_log: 18,
+}
 _AT_HAND = 32 * 1024 * 1024  # bytes
 
 
@@ -117,25 +130,17 @@ def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
 
 def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
     """A chunk's body that leans on pieces of another account, which are ``base`` together."""
-    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, base)
+    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, base, _FAR)
 
 
 def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
     """A piece of a file that leans on ``base``, a stretch of another file."""
-    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, base)
+    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, base, _FAR)
 
 
 def leaning_told(data: bytes, told: bytes, *, first: int, last: int) -> bytes:
     """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them."""
-    options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: 1,
-        zstd.CompressionParameter.window_log: 23,
-        # A larger table than this level has, since what is looked for lies far back; a higher level takes a
-        # third longer for a fiftieth less.
-        zstd.CompressionParameter.hash_log: 18,
-    }
-    prefix = zstd.ZstdDict(told, is_raw=True).as_prefix
-    return _TOLD.pack(_MARK, first, last) + zstd.compress(data, options=options, zstd_dict=prefix)
+    return _TOLD.pack(_MARK, first, last) + _folded(data, told, _NEAR)
 
 
 def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
@@ -152,14 +157,7 @@ def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
         return None
 
 
-def _folded(data: bytes, base: bytes) -> bytes:
-    options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _LEVEL,
-        zstd.CompressionParameter.window_log: _WINDOW,
-        # Room to find whatever stands in the base: what is looked for may be as short as a tiny line's text.
-        zstd.CompressionParameter.hash_log: 22,
-        zstd.CompressionParameter.chain_log: 20,
-    }
+def _folded(data: bytes, base: bytes, options: dict[int, int]) -> bytes:
     prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
     return zstd.compress(data, options=options, zstd_dict=prefix)
 

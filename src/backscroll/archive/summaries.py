@@ -109,12 +109,7 @@ def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSu
 
 def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
     """The session or subagent that has this number."""
-    row = db.execute(
-        f"select {_COLUMNS}, null as parent_id, number from conversations where number = :number"  # noqa: S608
-        f" union all {_AGENTS} and number = :number",
-        {"number": number},
-    ).fetchone()
-    return noted(db, [_summary(row, None)])[0] if row is not None else None
+    return numbered(db, [number]).get(number)
 
 
 def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, SessionSummary]:

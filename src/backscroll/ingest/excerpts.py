@@ -36,10 +36,10 @@ def recalled(
     """A session's best excerpts within so many tokens; of a session and its subagents as one."""
     excerpts: list[Excerpt] = []
     said: set[str] = set()
-    for places in _by_turn(archive, _places(archive, group)):
+    for prompts, places in _by_turn(archive, _places(archive, group)):
         if tokens < _FRAME + _LEAST:
             break
-        turn = _Turn(archive, places[0].passage.summary, places[0].position)
+        turn = _Turn(archive, places[0].passage.summary, prompts, places[0].position)
         one = _excerpt(turn.most_telling(places), turn=turn, tokens=tokens - _FRAME, clean=clean)
         if one.text in said:
             continue  # a resumed session says it again
@@ -83,8 +83,8 @@ def _places(archive: Archive, group: Iterable[Lead]) -> list[_Place]:
     return sorted(found, key=lambda one: (not one.is_sure, one.passage.message.role not in _SPOKEN))
 
 
-def _by_turn(archive: Archive, places: Iterable[_Place]) -> list[list[_Place]]:
-    """The places of each turn, in the order in which they were found."""
+def _by_turn(archive: Archive, places: Iterable[_Place]) -> list[tuple[Sequence[int], list[_Place]]]:
+    """The places of each turn, in the order in which they were found, with where its session has prompts."""
     turns: dict[tuple[str, int], list[_Place]] = {}
     prompts: dict[str, Sequence[int]] = {}
     for place in places:
@@ -92,14 +92,15 @@ def _by_turn(archive: Archive, places: Iterable[_Place]) -> list[list[_Place]]:
         if ref not in prompts:
             prompts[ref] = archive.prompts_of(place.passage.summary)
         turns.setdefault((ref, bisect_right(prompts[ref], place.position)), []).append(place)
-    return list(turns.values())
+    return [(prompts[ref], some) for (ref, _), some in turns.items()]
 
 
 class _Turn:
     """The turn that a message is in: what was asked at its beginning, what was said at length, and last."""
 
-    def __init__(self, archive: Archive, summary: SessionSummary, position: int) -> None:
-        prompts = archive.prompts_of(summary)
+    def __init__(
+        self, archive: Archive, summary: SessionSummary, prompts: Sequence[int], position: int
+    ) -> None:
         place = bisect_right(prompts, position)
         self.start = prompts[place - 1] if place else 0
         end = prompts[place] if place < len(prompts) else archive.extent(summary)[1]

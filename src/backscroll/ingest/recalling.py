@@ -91,26 +91,28 @@ def leads(
     likely = [session for session in scores if scores[session] >= least]
     ordered = sorted(likely, key=lambda session: (-scores[session], -session))[:_DEPTH]
     # Excerpts are taken from what was said, wherever the session was found.
-    there = Clause((Sessions(frozenset(ordered)),))
-    said: defaultdict[int, list[int]] = defaultdict(list)
-    asked = Query((*telling, _TALK, there))
-    for hit in index.start(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
-        said[hit.session].append(hit.position)
+    said = _said(index, telling, frozenset(ordered))
     own, wide = Query(telling), Query(tuple(widened(word) for word in words))
     if silent := frozenset(ordered) - said.keys() - positions.keys():
-        # Found by other words than the task's.
-        asked = Query((*wide.clauses, _TALK, Clause((Sessions(silent),))))
-        for hit in index.start(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
-            said[hit.session].append(hit.position)
+        said |= _said(index, wide.clauses, silent)  # found by other words than the task's
     return [
         Lead(
             one,
-            tuple(dict.fromkeys([*said[one][:_PLACES], *positions[one]])),
+            tuple(dict.fromkeys([*said.get(one, [])[:_PLACES], *positions[one]])),
             wide if one in silent else own,
             frozenset(sure[one]),
         )
         for one in ordered
     ]
+
+
+def _said(index: Index, clauses: tuple[Clause, ...], sessions: frozenset[int]) -> dict[int, list[int]]:
+    """Where in the talk of sessions some of this came up, the best places of each first."""
+    asked = Query((*clauses, _TALK, Clause((Sessions(sessions),))))
+    said: defaultdict[int, list[int]] = defaultdict(list)
+    for hit in index.start(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
+        said[hit.session].append(hit.position)
+    return said
 
 
 def _ways(words: Sequence[str], every: tuple[Clause, ...], telling: tuple[Clause, ...]) -> Iterator[_Way]:

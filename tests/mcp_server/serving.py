@@ -57,6 +57,25 @@ class Asking:
         assert not result.is_error, result.content
         return result.structured_content
 
+    def pages(self, tool: str, *, limit: int, **arguments: Any) -> Iterator[Any]:
+        """What a tool that gives lists answers, page by page to the end."""
+        offset, has_more = 0, True
+        while has_more:
+            page = self.document(tool, limit=limit, offset=offset, **arguments)
+            yield page
+            offset += len(page["data"])
+            has_more = page["pagination"]["has_more"]
+
+    def positions(self, ref: str, *, count: int) -> list[int]:
+        """Where the messages of a session stand that it gives, page by page to the end."""
+        found: list[int] = []
+        start: int | None = 0
+        while start is not None:
+            page = self.document("get_session", ref=ref, count=count, **{"from": start})
+            found += [one["position"] for one in page["messages"]]
+            start = page.get("next_from")
+        return found
+
     def text(self, tool: str, **arguments: Any) -> str:
         """What a tool answers for models."""
         (content,) = self.call(tool, **arguments).content

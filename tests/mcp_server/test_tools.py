@@ -70,34 +70,21 @@ def test_a_tool_answers_as_its_schema_says(
 
 
 def test_the_list_is_paged_to_its_end(asking: Asking, history: History) -> None:
-    found: list[str] = []
-    has_more = True
-    while has_more:
-        page = asking.document("list_sessions", limit=7, offset=len(found))
-        found += [one["ref"] for one in page["data"]]
-        has_more = page["pagination"]["has_more"]
+    found = [one["ref"] for page in asking.pages("list_sessions", limit=7) for one in page["data"]]
     assert found == [one.ref for one in history.every_session()]
 
 
 def test_a_session_is_paged_to_its_end(asking: Asking, history: History) -> None:
     for ref in ("c227dcf8", "f77d1fed", "856e8aed"):
-        found: list[int] = []
-        start: int | None = 0
-        while start is not None:
-            page = asking.document("get_session", ref=ref, count=4, **{"from": start})
-            found += [one["position"] for one in page["messages"]]
-            start = page.get("next_from")
+        found = asking.positions(ref, count=4)
         messages = history.get_session(ref).messages
         assert found == [at for at, one in enumerate(messages) if one.is_active and one.role != "thinking"]
 
 
 def test_matches_are_paged_to_their_end(asking: Asking, history: History) -> None:
     found: list[tuple[str, int]] = []
-    has_more = True
-    while has_more:
-        page = asking.document("search_sessions", query="redis", by="message", limit=9, offset=len(found))
+    for page in asking.pages("search_sessions", query="redis", by="message", limit=9):
         found += [(one["session_ref"], one["message_index"]) for one in page["data"]]
-        has_more = page["pagination"]["has_more"]
     assert len(found) == page["pagination"]["total"] == len(set(found))
 
 
@@ -142,11 +129,8 @@ def test_figures_are_those_of_the_library(asking: Asking, history: History) -> N
 
 def test_rows_of_figures_are_paged_to_their_end(asking: Asking, history: History) -> None:
     found: list[str] = []
-    has_more = True
-    while has_more:
-        page = asking.document("stats", by="day", limit=9, offset=len(found))
+    for page in asking.pages("stats", by="day", limit=9):
         found += [row["key"] for row in page["data"]]
-        has_more = page["pagination"]["has_more"]
         assert page["total"]["sessions"] == history.stats().total.sessions
     assert found == [row.key for row in reversed(history.stats(by="day").rows)]
     assert len(found) == page["pagination"]["total"] > 9

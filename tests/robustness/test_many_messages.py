@@ -49,24 +49,13 @@ def test_all_of_it_is_counted(asking: Asking) -> None:
 
 
 def test_every_session_is_listed_once(asking: Asking) -> None:
-    found: list[str] = []
-    has_more = True
-    while has_more:
-        page = asking.document("list_sessions", limit=300, offset=len(found))
-        found += [one["ref"] for one in page["data"]]
-        has_more = page["pagination"]["has_more"]
+    found = [one["ref"] for page in asking.pages("list_sessions", limit=300) for one in page["data"]]
     assert len(found) == len(set(found)) == SESSIONS
 
 
 def test_every_message_of_a_session_is_read_once(asking: Asking) -> None:
     ref = f"70000000-0000-4000-8000-00000000{SESSIONS // 2:04x}"
-    found: list[int] = []
-    start: int | None = 0
-    while start is not None:
-        page = asking.document("get_session", ref=ref, count=200, **{"from": start})
-        found += [one["position"] for one in page["messages"]]
-        start = page.get("next_from")
-    assert found == list(range(EACH))
+    assert asking.positions(ref, count=200) == list(range(EACH))
 
 
 def test_the_one_session_that_has_a_word_is_found(asking: Asking) -> None:

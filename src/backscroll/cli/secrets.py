@@ -13,6 +13,7 @@ from backscroll.model import SessionSummary
 from backscroll.render.documents import encoded, secrets_document
 from backscroll.render.inert import inert
 from backscroll.render.secrets import Kinds
+from backscroll.render.terminal.amounts import counted
 
 __all__ = ["command"]
 
@@ -77,4 +78,4 @@ def command(
 def _counted(summaries: list[SessionSummary]) -> str:
     agents = sum(summary.parent_ref is not None for summary in summaries)
     numbers = {"session": len(summaries) - agents, "subagent": agents}
-    return " and ".join(f"{n:,} {word}{'' if n == 1 else 's'}" for word, n in numbers.items() if n)
+    return " and ".join(counted(number, what) for what, number in numbers.items() if number)

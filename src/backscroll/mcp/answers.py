@@ -1,8 +1,8 @@
 """What each tool answers: the contract's documents, with a notice that they are quoted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -23,10 +23,13 @@ __all__ = [
     "SessionsAnswer",
     "StatsAnswer",
     "WorkspacesAnswer",
-    "counted",
+    "more_from",
+    "portion",
     "schema_of",
     "spare",
 ]
+
+T = TypeVar("T")
 
 
 class Answer(Struct, frozen=True):
@@ -150,9 +153,15 @@ def _may_be_null(schema: Mapping[str, Any]) -> bool:
     return any(one.get("type") == "null" for one in schema.get("anyOf", ()))
 
 
-def counted(number: int, what: str) -> str:
-    """So many of them, in words for people."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def more_from(offset: int, *, has_more: bool) -> str:
+    """How to go on where there is more than was shown; nothing at the end."""
+    return f"; more with offset={offset}" if has_more else ""
+
+
+def portion(rows: Sequence[T], *, limit: int, offset: int) -> tuple[Sequence[T], Pagination]:
+    """Some of a list that is all there, and which of it they are."""
+    some = rows[offset : offset + limit]
+    return some, Pagination(len(rows), limit, offset, has_more=offset + len(some) < len(rows))
 
 
 def spare(document: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Tools that look through all sessions: search, recall, figures."""
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from backscroll.mcp.answers import Answer, counted
+from backscroll.mcp.answers import Answer, more_from, portion
 from backscroll.mcp.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.call import Call, moments
 from backscroll.model import SearchMatch
@@ -11,6 +11,7 @@ from backscroll.render.documents import search_document
 from backscroll.render.inert import inert, one_line
 from backscroll.render.recollection import recollection_document, recollection_lines
 from backscroll.render.statistics.documents import report_document
+from backscroll.render.terminal.amounts import counted
 from backscroll.render.terminal.listing import short_id
 
 __all__ = ["recall", "search_sessions", "stats"]
@@ -46,7 +47,7 @@ def search_sessions(call: Call, asked: SearchSessions) -> Answer:
         own.append("No message has all of these words; these have the most.")
     if found.is_cut_short:
         own.append("Time ran out before all was looked at; a longer pattern is found faster.")
-    more = f"; more with offset={asked.offset + len(found.data)}" if found.has_more else ""
+    more = more_from(asked.offset + len(found.data), has_more=found.has_more)
     own.append(f"{len(found.data)} of {total}{more}." if found.data else "Nothing was found.")
     return Answer("\n".join(lines), search_document(found), tuple(own))
 
@@ -70,23 +71,17 @@ def stats(call: Call, asked: Stats) -> Answer:
     wanted = call.filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
     document = report_document(call.history.stats(wanted, by=asked.by))
     rows = document["data"][::-1] if asked.by in _TIMES else document["data"]
-    some = rows[asked.offset : asked.offset + asked.limit]
+    some, page = portion(rows, limit=asked.limit, offset=asked.offset)
     for row in some:
         if isinstance(row["key"], str):
             row["key"] = call.text(row["key"], "figures")
-    met = asked.offset + len(some)
     document["data"] = some
-    document["pagination"] = {
-        "total": len(rows),
-        "limit": asked.limit,
-        "offset": asked.offset,
-        "has_more": met < len(rows),
-    }
+    document["pagination"] = asdict(page)
     lines = [_figures(row) for row in some]
     lines.append(_figures(document["total"] | {"key": "All together"}))
     own = [f"Prices of {document['prices_checked']}; days of {document['zone']}."]
     if asked.by is not None:
-        more = f"; more with offset={met}" if met < len(rows) else ""
+        more = more_from(asked.offset + len(some), has_more=page.has_more)
         own.append(f"{len(some)} of {counted(len(rows), 'row')}{more}.")
     return Answer("\n".join(lines), document, tuple(own))
 

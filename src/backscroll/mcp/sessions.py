@@ -1,12 +1,11 @@
 """Tools that list sessions and read them."""
 
 from collections.abc import Collection
-from itertools import islice
 from typing import Any
 
 import msgspec
 
-from backscroll.mcp.answers import Answer, counted
+from backscroll.mcp.answers import Answer, more_from, portion
 from backscroll.mcp.arguments import ExportSession, GetAgentSession, GetSession, ListSessions, ListWorkspaces
 from backscroll.mcp.call import Call
 from backscroll.mcp.messages import Page, page_lines, page_notes, page_of
@@ -15,6 +14,7 @@ from backscroll.model.workspace import WorkspaceSummary
 from backscroll.readers.times import iso
 from backscroll.render.documents import summary_document
 from backscroll.render.inert import one_line
+from backscroll.render.terminal.amounts import counted
 from backscroll.render.terminal.listing import short_id
 
 __all__ = [
@@ -36,7 +36,7 @@ def list_sessions(call: Call, asked: ListSessions) -> Answer:
     summaries = [call.summary(one) for one in page.data]
     lines = [title_line(one) for one in summaries]
     shown = f"{asked.offset + 1} to {asked.offset + len(lines)} of" if lines else "None of"
-    more = f"; more with offset={asked.offset + len(lines)}" if page.pagination.has_more else ""
+    more = more_from(asked.offset + len(lines), has_more=page.pagination.has_more)
     own = f"{shown} {counted(page.pagination.total, 'session')}{more}."
     document = {
         "data": [summary_document(one) for one in summaries],
@@ -114,24 +114,19 @@ def export_session(call: Call, asked: ExportSession) -> Answer:
 
 def list_workspaces(call: Call, asked: ListWorkspaces) -> Answer:
     every = call.history.list_workspaces()
-    some = [_clean(call, one) for one in islice(every, asked.offset, asked.offset + asked.limit)]
-    has_more = asked.offset + len(some) < len(every)
+    listed, page = portion(every, limit=asked.limit, offset=asked.offset)
+    some = [_clean(call, one) for one in listed]
     lines = [
         f"{one_line(one.name or one.path, _WIDTH)} · {one_line(one.path, 300)}"
         f"{f' on {one_line(one.host, _WIDTH)}' if one.host else ''} · {counted(one.session_count, 'session')}"
         f" · {(iso(one.updated_at) or '')[:10]}"
         for one in some
     ]
-    more = f"; more with offset={asked.offset + len(some)}" if has_more else ""
+    more = more_from(asked.offset + len(some), has_more=page.has_more)
     own = f"{len(some):,} of {counted(len(every), 'workspace')}{more}."
     document = {
         "data": [msgspec.structs.asdict(one) | {"updated_at": iso(one.updated_at)} for one in some],
-        "pagination": {
-            "total": len(every),
-            "limit": asked.limit,
-            "offset": asked.offset,
-            "has_more": has_more,
-        },
+        "pagination": msgspec.structs.asdict(page),
     }
     return Answer("\n".join(lines), document, (own,))
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-__all__ = ["ago", "short"]
+__all__ = ["ago", "counted", "short"]
 
 _SPANS = (("y", 31_557_600), ("mo", 2_629_800), ("w", 604_800), ("d", 86_400), ("h", 3600), ("min", 60))
 
@@ -16,6 +16,11 @@ def ago(at: datetime | None, now: datetime) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"
     return "just now"
+
+
+def counted(number: int, what: str) -> str:
+    """So many of them: 1 session, 1,200 messages."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def short(number: int) -> str:

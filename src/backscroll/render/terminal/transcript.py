@@ -6,7 +6,7 @@ from datetime import datetime
 from backscroll.model import Message, SessionSummary
 from backscroll.render.facts import attachment_name, speaker, title_of
 from backscroll.render.inert import one_line
-from backscroll.render.terminal.amounts import short
+from backscroll.render.terminal.amounts import counted, short
 from backscroll.render.terminal.calls import call_lines
 from backscroll.render.terminal.columns import cells, cut, wrapped
 from backscroll.render.terminal.prose import prose_lines
@@ -31,7 +31,7 @@ def head_lines(summary: SessionSummary, view: View) -> Iterator[str]:
         when += f" {begun.astimezone():%Z}"
     tokens = f"{short(summary.total_tokens)} tokens" if summary.total_tokens is not None else ""
     notes = [summary.workspace_path or "no workspace", summary.git_branch, when]
-    notes += [_counted(summary.message_count, "message"), tokens, ", ".join(summary.models)]
+    notes += [counted(summary.message_count, "message"), tokens, ", ".join(summary.models)]
     notes += ["" if summary.completeness == "complete" else summary.completeness]
     notes += ["no longer in the tool's own store" if summary.is_gone else ""]
     notes += [f"subagent of {summary.parent_ref}" if summary.parent_ref else ""]
@@ -120,7 +120,7 @@ class _Transcript:
     def _begun(self, event: Begun) -> Iterator[str]:
         view, summary = self._views[-1], event.summary
         tokens = f"{short(summary.total_tokens)} tokens" if summary.total_tokens is not None else ""
-        notes = [_counted(summary.message_count, "message"), tokens]
+        notes = [counted(summary.message_count, "message"), tokens]
         notes += ["" if event.is_placed else "started at an unknown place", one_line(summary.ref, 100)]
         head = f"  ⤷ subagent  {title_of(summary)}"
         told = "".join(f" · {note}" for note in notes if note)
@@ -152,10 +152,6 @@ class _Transcript:
             return f"{mark}{_clock(at)}"
         self._day = day
         return f"{mark}{day} {_clock(at)}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _fitted(line: str, view: View) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from benchmarks.figures import Figure
-from benchmarks.measure import Ran, run
+from benchmarks.figures import Figure, lasted
+from benchmarks.measure import fastest, run
 from benchmarks.stage import BACKSCROLL, Stage
 from benchmarks.words import COMMON
 
@@ -25,18 +25,8 @@ def figures(stage: Stage) -> Iterator[Figure]:
     stage.ready()
     stage.command("sync", accept=(0, 3))
     for key, words, wanted in _ASKED:
-        ran = _fastest([stage.command(*words) for _ in range(_RUNS)])
+        ran = fastest(stage.command(*words) for _ in range(_RUNS))
         shown = " ".join(word for word in words if word != "--json")
-        yield _figure(key, f"backscroll {shown}", ran, wanted)
-    ran = _fastest([run([*BACKSCROLL, "--version"]) for _ in range(_RUNS)])
-    yield _figure("version", "backscroll --version", ran, 60)
-
-
-def _figure(key: str, what: str, ran: Ran, wanted: float) -> Figure:
-    return Figure(
-        key=key, what=what, value=ran.wall * 1000, unit="ms", wanted=wanted, processor=ran.processor
-    )
-
-
-def _fastest(runs: list[Ran]) -> Ran:
-    return min(runs, key=lambda one: one.wall)
+        yield lasted(key, f"backscroll {shown}", ran.wall, processor=ran.processor, wanted=wanted)
+    ran = fastest(run([*BACKSCROLL, "--version"]) for _ in range(_RUNS))
+    yield lasted("version", "backscroll --version", ran.wall, processor=ran.processor, wanted=60)

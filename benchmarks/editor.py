@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, lasted
 from benchmarks.histories import FOLDER, cursor_ide, warm
 from benchmarks.measure import best, run, timed
 from benchmarks.stage import BACKSCROLL, Stage
@@ -45,7 +45,7 @@ def figures(stage: Stage) -> Iterator[Figure]:
         ("cursor refresh", "Cursor 500 MB, nothing new, in process", nothing.wall, nothing.processor, 100),
         ("cursor append", "Cursor 500 MB, one bubble more to found, in process", *more, 300),
     ):
-        yield Figure(key=key, what=what, value=wall * 1000, unit="ms", wanted=wanted, processor=processor)
+        yield lasted(key, what, wall, processor=processor, wanted=wanted)
 
 
 def _one_more(history: History, root: Path) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-__all__ = ["Beside", "Figure", "markdown", "say", "table"]
+__all__ = ["Beside", "Figure", "lasted", "markdown", "say", "table"]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -24,6 +24,21 @@ class Figure(Struct, frozen=True, kw_only=True):
         if self.wanted is None:
             return True
         return self.value >= self.wanted if self.more_is_better else self.value <= self.wanted
+
+
+def lasted(
+    key: str,
+    what: str,
+    seconds: float,
+    *,
+    processor: float | None = None,
+    wanted: float | None = None,
+    times: float | None = None,
+) -> Figure:
+    """How long something short took, told in milliseconds."""
+    return Figure(
+        key=key, what=what, value=seconds * 1000, unit="ms", wanted=wanted, times=times, processor=processor
+    )
 
 
 class Beside(Struct, frozen=True, kw_only=True):

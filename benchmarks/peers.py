@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 from benchmarks.figures import Beside
 from benchmarks.histories import FOLDER, MB, size_of
-from benchmarks.measure import Ran, run
+from benchmarks.measure import fastest, run
 from benchmarks.stage import Stage
 from benchmarks.words import COMMON
 
@@ -105,7 +105,7 @@ def _home(name: str, stage: Stage) -> dict[str, str]:
 
 
 def _fastest(peer: str, key: str, command: list[str], env: dict[str, str]) -> Beside:
-    ran: Ran = min((run(command, env=env) for _ in range(_RUNS)), key=lambda one: one.wall)
+    ran = fastest(run(command, env=env) for _ in range(_RUNS))
     return Beside(peer=peer, key=key, value=ran.wall * 1000, processor=ran.processor)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from backscroll.testing.claude_code import Transcript, calls
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, lasted
 from benchmarks.histories import FOLDER, made
-from benchmarks.measure import Took, run
+from benchmarks.measure import Took, fastest, run
 from benchmarks.stage import BACKSCROLL, Stage
 
 __all__ = ["figures"]
@@ -32,25 +32,12 @@ def figures(stage: Stage) -> Iterator[Figure]:
     places = ["--home", str(home), "--root", f"claude-code={root}"]
     run([*BACKSCROLL, *places, "sync"])
     for key, what, words, wanted in _ASKED:
-        took = min((_first_screen([*BACKSCROLL, *places, *words]) for _ in range(_RUNS)), key=_wall)
-        yield Figure(
-            key=key, what=what, value=took.wall * 1000, unit="ms", wanted=wanted, processor=took.processor
-        )
+        took = fastest(_first_screen([*BACKSCROLL, *places, *words]) for _ in range(_RUNS))
+        yield lasted(key, what, took.wall, processor=took.processor, wanted=wanted)
     typed = {"_BACKSCROLL_COMPLETE": "bash_complete", "COMP_WORDS": "backscroll show b", "COMP_CWORD": "2"}
     env = {**os.environ, **typed, "BACKSCROLL_HOME": str(home)}
-    ran = min((run(BACKSCROLL, env=env) for _ in range(_RUNS)), key=lambda one: one.wall)
-    yield Figure(
-        key="completion",
-        what="completing a ref",
-        value=ran.wall * 1000,
-        unit="ms",
-        wanted=100,
-        processor=ran.processor,
-    )
-
-
-def _wall(took: Took) -> float:
-    return took.wall
+    ran = fastest(run(BACKSCROLL, env=env) for _ in range(_RUNS))
+    yield lasted("completion", "completing a ref", ran.wall, processor=ran.processor, wanted=100)
 
 
 def _first_screen(command: list[str]) -> Took:

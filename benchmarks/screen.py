@@ -14,8 +14,8 @@ from pathlib import Path
 from backscroll.history import History
 from backscroll.tui.app import Backscroll
 from backscroll.tui.listing import PAUSE
-from benchmarks.figures import Figure
-from benchmarks.measure import Took, share
+from benchmarks.figures import Figure, lasted
+from benchmarks.measure import Took, fastest, share
 from benchmarks.stage import BACKSCROLL, Stage
 
 __all__ = ["figures"]
@@ -30,15 +30,12 @@ def figures(stage: Stage) -> Iterator[Figure]:
     """Opening is measured from the start of the process, everything else on a screen that nobody sees."""
     stage.ready()
     places = ["--home", str(stage.home), "--root", f"claude-code={stage.root}"]
-    took = min((_opened([*BACKSCROLL, *places, "tui"]) for _ in range(_RUNS)), key=lambda one: one.wall)
-    yield _figure("tui-opens", "backscroll tui, until the list is there", took.wall, took.processor, 500)
+    took = fastest(_opened([*BACKSCROLL, *places, "tui"]) for _ in range(_RUNS))
+    opened = "backscroll tui, until the list is there"
+    yield lasted("tui-opens", opened, took.wall, processor=took.processor, wanted=500)
     searched, read = asyncio.run(_sat(lambda: History(home=stage.home)))
-    yield _figure("tui-search", "a letter typed into its search, nine in ten", share(searched, 0.9), None, 50)
-    yield _figure("tui-read", "its longest session, until a screen is full", read, None, 200)
-
-
-def _figure(key: str, what: str, seconds: float, processor: float | None, wanted: float) -> Figure:
-    return Figure(key=key, what=what, value=seconds * 1000, unit="ms", wanted=wanted, processor=processor)
+    yield lasted("tui-search", "a letter typed into its search, nine in ten", share(searched, 0.9), wanted=50)
+    yield lasted("tui-read", "its longest session, until a screen is full", read, wanted=200)
 
 
 def _opened(command: list[str]) -> Took:

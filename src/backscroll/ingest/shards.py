@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
 _BATCH = 24 * 1024 * 1024  # bytes that one process reads before it hands over
+_LEAST = 4 * 1024 * 1024  # towards the end less, so that all have something to do until it is reached
+_PARTS = 8  # of what is left, that one batch is at most
 _MOST_UNITS = 400
 _ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
 _WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
@@ -48,17 +50,21 @@ def keeps_file(unit: Unit) -> bool:
 
 def batches(units: list[Unit]) -> list[Batch]:
     """Units in batches of a size worth handing over, neighbours together; none when there is too little."""
-    if sum(map(_weight, units)) < _WORTH_IT or (os.cpu_count() or 1) < 2:
+    left = sum(map(_weight, units))
+    if left < _WORTH_IT or (os.cpu_count() or 1) < 2:
         return []
     found: list[Batch] = []
     now: list[Unit] = []
-    size = 0
-    for unit in units:
-        if now and (unit.source != now[0].source or size >= _BATCH or len(now) >= _MOST_UNITS):
+    size, most = 0, _BATCH
+    # Whoever begins a large one when the others are nearly done is waited for.
+    for unit in sorted(units, key=lambda unit: _weight(unit) < _BATCH):
+        if now and (unit.source != now[0].source or size >= most or len(now) >= _MOST_UNITS):
             found.append(Batch(now[0].source, tuple(now)))
             now, size = [], 0
+            most = min(_BATCH, max(_LEAST, left // _PARTS))
         now.append(unit)
         size += _weight(unit)
+        left -= _weight(unit)
     if now:
         found.append(Batch(now[0].source, tuple(now)))
     return found

@@ -142,15 +142,18 @@ def _read_side_by_side(
     from backscroll.ingest.shards import read_batches
 
     ready = Ready()
+    left = sum(batch.size for batch in work)
+    done = 0
     with nullcontext() if index is None else Indexing(archive, index()) as indexing:
-        for number, shard in enumerate(read_batches(work, archive.barrier), start=1):
+        for shard in read_batches(work, archive.barrier):
+            done += shard.batch.size
+            left -= shard.batch.size
             try:
                 offset = archive.merge(shard.archive)
             except IntegrityError:
                 continue  # somebody else read one of these in the meantime; they are looked at again
             ready.take(shard.entries, shard.frames, offset)
-            is_round = ready.size > max(_ROUND, ready.ever // _ROUNDS) or number == len(work)
-            if indexing is not None and is_round:
+            if indexing is not None and ready.size > _round(ready.ever, left / max(1, done)):
                 told.update(archive.derive())
                 try:
                     indexing.catch_up(ready)
@@ -158,6 +161,14 @@ def _read_side_by_side(
                     indexing = None  # reading goes on; whoever updates the index afterwards is told
                 ready.clear()
             yield shard.batch
+
+
+def _round(ever: int, left: float) -> int:
+    """How many bytes of entries are indexed together, after so many; ``left`` is what is to come, to that.
+
+    Towards the end they are fewer and fewer, so that little is to be done when the last has been read.
+    """
+    return min(max(_ROUND, ever // _ROUNDS), int(ever * left / 2))
 
 
 def _read(archive: Archive, work: _Work, report: Synced) -> None:

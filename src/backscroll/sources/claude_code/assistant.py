@@ -19,7 +19,7 @@ __all__ = ["tell"]
 
 _SYNTHETIC = "<synthetic>"  # the program's own words, not a model's
 _LIMIT_REACHED = "Claude AI usage limit reached"
-_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_OTHER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
 def tell(said: Said) -> None:
@@ -47,7 +47,9 @@ def tell(said: Said) -> None:
 
 def _tell_block(block: Block, number: int, said: Said) -> None:
     kind = text(block.type)
-    if kind == "text":
+    if kind == "tool_use":
+        _call(block, said)
+    elif kind == "text":
         words = block.text if isinstance(block.text, str) else words_in(said.block(number))
         if words.strip() and not said.repeats("text", words):
             said.say(_role(words, said), words)
@@ -58,7 +60,7 @@ def _tell_block(block: Block, number: int, said: Said) -> None:
             said.say("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
         elif not said.repeats("thinking", words):
             said.say("thinking", words)
-    elif kind in _CALLS:
+    elif kind in _OTHER_CALLS:
         _call(block, said)
     elif kind == "redacted_thinking":
         said.say("thinking", "", kind="redacted")
@@ -85,8 +87,10 @@ def _role(words: str, said: Said) -> Role:
 def _call(block: Block, said: Said) -> None:
     name = said.transcript.same(block.name) or "unknown"
     id_ = text(block.id)
-    asked = params(block.input)
-    said.say("tool", "", tool=ToolCall(id_, name, asked, edits=results.proposed(name, asked)))
+    asked = block.input if isinstance(block.input, dict) else params(block.input)
+    is_edit = name in results.EDIT_TOOLS
+    edits = results.proposed(name, asked) if is_edit else ()
+    said.say("tool", "", tool=ToolCall(id_, name, asked, edits=edits))
     if id_ is None:
         return
     kept = said.transcript.kept
@@ -94,9 +98,7 @@ def _call(block: Block, said: Said) -> None:
         return
     if name in results.AGENT_TOOLS:
         kept.agents.asked(id_, asked, said.at)
-    kept.pending[id_] = Pending(
-        name, said.node, results.change_asked(asked) if name in results.EDIT_TOOLS else None
-    )
+    kept.pending[id_] = Pending(name, said.node, results.change_asked(asked) if is_edit else None)
     kept.answered.pop(id_, None)
     if (early := kept.take_early(id_)) is not None:
         user.settle(id_, early, said)

@@ -109,9 +109,7 @@ def change_asked(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
-    """The change a call asks for, before anybody has answered it."""
-    if tool not in EDIT_TOOLS:
-        return ()
+    """The change that a call of one of `EDIT_TOOLS` asks for, before anybody has answered it."""
     path = text(params.get("file_path")) or text(params.get("notebook_path"))
     if path is None:
         return ()

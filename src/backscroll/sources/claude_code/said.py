@@ -26,12 +26,14 @@ class Said:
         "count",
         "id",
         "is_agent_root",
+        "is_answer",
         "is_known",
+        "line",
         "model",
         "node",
+        "number",
         "origin",
         "parent",
-        "raw",
         "response",
         "stop_reason",
         "transcript",
@@ -44,7 +46,7 @@ class Said:
     ) -> None:
         self.transcript = transcript
         self.value = value
-        self.raw = line.text_of(number)
+        self.line, self.number = line, number
         uuid, parent = value.uuid, value.parent_uuid
         self.id = uuid if isinstance(uuid, str) and uuid else f"line-{place_of(line, number)}"
         self.parent = parent if isinstance(parent, str) and parent else None
@@ -53,6 +55,7 @@ class Said:
         self.count = 0
         self.node = -1
         self.answers = -1  # the place of the call this line answers
+        self.is_answer = False  # it told what came of a call
         self.is_known = False  # the same id was read before
         self.agent_id = transcript.agent_id
         self.is_agent_root = False
@@ -60,6 +63,11 @@ class Said:
         self.response: str | None = None
         self.stop_reason: str | None = None
         self.usage: TokenUsage | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of the line; none of one that was only skimmed."""
+        return self.line.text_of(self.number)
 
     def message(self) -> ApiMessage:
         """The line's API message, whatever form it has."""
@@ -74,8 +82,7 @@ class Said:
 
     def enter(self, flags: int) -> None:
         """Take a place in the tree, and in a subagent's thread when the line is a sidechain's."""
-        transcript = self.transcript
-        self.is_known = transcript.tree.find(self.id) >= 0
+        transcript, tree = self.transcript, self.transcript.tree
         if transcript.agent_id is not None:
             self.is_agent_root = transcript.kept.agents.inline.get(transcript.agent_id) is None
         elif self.value.is_sidechain is True:
@@ -83,7 +90,9 @@ class Said:
             self.agent_id, self.is_agent_root = transcript.kept.agents.thread(
                 self.id, self.parent, text(self.value.agent_id)
             )
-        self.node = transcript.tree.add(self.id, self.parent, flags, self.response)
+        known = len(tree.ids)
+        self.node = tree.add(self.id, self.parent, flags, self.response)
+        self.is_known = self.node < known
 
     def repeats(self, kind: str, words: str) -> bool:
         """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote whole exchanges.
@@ -132,8 +141,8 @@ class Said:
         attachments: tuple[Attachment, ...] = (),
     ) -> None:
         """Tell one message of this line."""
-        transcript = self.transcript
-        value = self.value
+        transcript, value = self.transcript, self.value
+        facts = transcript.kept.facts
         number = self.count
         self.count = number + 1
         transcript.emit(
@@ -152,10 +161,12 @@ class Said:
                 is_sidechain=self.agent_id is not None,
                 tool=tool,
                 attachments=attachments,
-                cwd=transcript.same(value.cwd),
-                git_branch=transcript.same(value.git_branch),
+                cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.same(value.cwd),
+                git_branch=facts.branch
+                if value.git_branch == facts.branch
+                else transcript.same(value.git_branch),
                 stop_reason=self.stop_reason,
-                copied_from=self._copied_from(),
+                copied_from=None if value.forked_from is None else self._copied_from(),
                 usage=self.usage,
             )
         )

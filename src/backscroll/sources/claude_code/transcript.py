@@ -13,12 +13,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from backscroll.model import (
-    Answer,
     Arrival,
     Item,
     Link,
     Mark,
-    Message,
     Naming,
     Opening,
     Origin,
@@ -39,10 +37,18 @@ from backscroll.sources.claude_code.said import Said, place_of, whole
 
 __all__ = ["Transcript"]
 
-_UNDERSTOOD = (Message, Answer, Spent)  # what a record that was understood gives
 _WEIGHT = {"understood": 2, "problems": 1, "silent": 0}
 
 _Verdict: TypeAlias = Literal["understood", "silent", "problems"]
+
+# The lines that make up the tree; all others tell of the session's state.
+_TELLERS: dict[str, Callable[[Said], None]] = {
+    "assistant": assistant.tell,
+    "user": user.tell,
+    "system": asides.system,
+    "attachment": asides.attachment,
+    "progress": asides.progress,
+}
 
 
 class Transcript:
@@ -65,12 +71,12 @@ class Transcript:
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
         self._counts: dict[tuple[str, _Verdict], int] = {}  # of lines, by type and verdict
-        self._must_open = self.kept.is_open
+        self._is_opened = False  # in this reading
         self._is_torn = False
 
     def items(self) -> Iterator[Item]:
         """Everything from the mark on, the tally last."""
-        out = self._out
+        out, counts = self._out, self._counts
         offset, line_number = self.offset, self.line
         for line in jsonl.lines(
             self.path,
@@ -81,28 +87,30 @@ class Transcript:
             starts=STARTS,
             is_record=is_record,
         ):
-            self._take(line)
-            if line.is_settled:
+            values = line.values
+            if line.fault is None and len(values) == 1:  # as nearly all are
+                told = self._record(values[0], line, 0)
+                counts[told] = counts.get(told, 0) + 1
+            else:
+                self._take_odd(line)
+            if line.is_complete or line.is_settled:
                 offset, line_number = line.offset + line.size, line.number
             if out:
                 yield from out
                 out.clear()
         yield from self._end()
-        for (kind, verdict), number in self._counts.items():
+        for (kind, verdict), number in counts.items():
             self.tally.count(kind, verdict, number)
         self.tally.mark = Mark(offset, line_number, msgspec.msgpack.encode(self.kept))
         yield self.tally
 
     # --- one line -----------------------------------------------------------------------------------------
 
-    def _take(self, line: jsonl.Line[Line]) -> None:
-        values = line.values
-        if line.fault is None and len(values) == 1:
-            self._count(self._record(values[0], line, 0))
-            return
+    def _take_odd(self, line: jsonl.Line[Line]) -> None:
+        """Tell what a line says that is broken, or holds more or less than one object."""
         if line.is_blank:
             return
-        verdicts = [self._record(value, line, number) for number, value in enumerate(values)]
+        verdicts = [self._record(value, line, number) for number, value in enumerate(line.values)]
         if line.fault is not None:
             self.kept.faults += line.is_complete
             self._is_torn = not line.is_complete
@@ -119,30 +127,15 @@ class Transcript:
     def _record(self, value: Line, line: jsonl.Line[Line], number: int) -> tuple[str, _Verdict]:
         """Tell what a record says. Returns its type and how it counts."""
         kind = value.type
-        before = len(self._out)
-        match kind:
-            case "assistant":
-                self._chain(Said(self, value, line, number), assistant.tell)
-            case "user":
-                self._chain(Said(self, value, line, number), user.tell)
-            case "system":
-                self._chain(Said(self, value, line, number), asides.system)
-            case "attachment":
-                self._chain(Said(self, value, line, number), asides.attachment)
-            case "progress":
-                self._chain(Said(self, value, line, number), asides.progress)
-            case str():
+        if isinstance(kind, str):
+            tell = _TELLERS.get(kind)
+            if tell is None:
                 return kind, self._state(kind, value, line, number)
-            case _ if isinstance(value.message, ApiMessage) and value.message.role in ("user", "assistant"):
-                spoken = user.tell if value.message.role == "user" else assistant.tell
-                self._chain(Said(self, value, line, number), spoken)
-                kind = str(value.message.role)
-            case _:
-                return "(no type)", self._unknown("record type (no type)", line)
-        told = set(map(type, self._out[before:]))
-        if not told.isdisjoint(_UNDERSTOOD):
-            return kind, "understood"
-        return kind, "problems" if Problem in told else "silent"
+            return kind, self._chain(Said(self, value, line, number), tell)
+        if isinstance(value.message, ApiMessage) and value.message.role in ("user", "assistant"):
+            role = str(value.message.role)
+            return role, self._chain(Said(self, value, line, number), _TELLERS[role])
+        return "(no type)", self._unknown("record type (no type)", line)
 
     def _unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
         """Something of no known kind. A line that is broken anyhow is a problem already."""
@@ -172,22 +165,29 @@ class Transcript:
 
     # --- chain lines --------------------------------------------------------------------------------------
 
-    def _chain(self, said: Said, tell: Callable[[Said], None]) -> None:
+    def _chain(self, said: Said, tell: Callable[[Said], None]) -> _Verdict:
         kept = self.kept
         kept.facts.note(said.value)
         if kept.parent_id is None and self.agent_id is not None:
             kept.parent_id = text(said.value.session_id)
         before = len(self._out)
         tell(said)
-        if said.value.type in ("user", "assistant") and not said.count:
-            is_told = any(isinstance(item, Answer) for item in self._out[before:])
-            if not is_told and (lack := said.lack()) is not None:
-                self.note(Problem(said.origin, lack))
-        self.tree.tell(said.node, said.count, answers=said.answers)
+        if said.count or said.is_known:
+            self.tree.tell(said.node, said.count, answers=said.answers)
         if kept.first_role is None and said.value.type in ("user", "assistant"):
             kept.first_role = said.value.type
         if kept.model is None:
             kept.model = said.model
+        return "understood" if said.count or said.is_answer else self._without_message(said, before)
+
+    def _without_message(self, said: Said, before: int) -> _Verdict:
+        """How a line counts that gave no message and answered nothing; one that should have is a problem."""
+        if said.value.type in ("user", "assistant") and (lack := said.lack()) is not None:
+            self.note(Problem(said.origin, lack))
+        told = set(map(type, self._out[before:]))
+        if Spent in told:
+            return "understood"
+        return "problems" if Problem in told else "silent"
 
     def same(self, words: Any) -> str | None:
         """One object for a string that every line repeats."""
@@ -214,10 +214,13 @@ class Transcript:
 
     def emit(self, item: Item) -> None:
         """Tell something of the session, which this opens."""
-        if not self.kept.is_open or self._must_open:
-            self.kept.is_open, self._must_open = True, False
-            self._out.append(self._opening())
+        if not self._is_opened:
+            self._open()
         self._out.append(item)
+
+    def _open(self) -> None:
+        self.kept.is_open = self._is_opened = True
+        self._out.append(self._opening())
 
     def link(self, link: Link) -> None:
         """Tell which call started an agent, once."""
@@ -253,9 +256,8 @@ class Transcript:
             asides.tell_waiting(waiting, self)
         if self.agent_id is not None and (link := sidecar.link_of(self.agent_id, self.sidecar)) is not None:
             self.link(link)
-        if self._must_open:
-            self._must_open = False
-            self._out.append(self._opening())
+        if self.kept.is_open and not self._is_opened:
+            self._open()
         yield from self._out
         self._out.clear()
         if self.kept.is_open:

@@ -20,7 +20,14 @@ _COMMANDS = frozenset({"command", "command output", "shell", "shell output"})
 
 def tell(said: Said) -> None:
     """Tell what a user line answers and says."""
-    texts, attachments, answers, unknown = _opened(said.message().content)
+    content = said.message().content
+    if isinstance(content, list) and len(content) == 1:
+        only = content[0]
+        if isinstance(only, Block) and only.type == "tool_result":  # as nearly all are
+            said.enter(_flags(said.value, []))
+            answer(only, said)
+            return
+    texts, attachments, answers, unknown = _opened(content)
     kind = _injected(said.value, texts[0] if texts else "") if texts or attachments else None
     parts = talk.parts(texts) if kind is None else [talk.Part(kind, "\n".join(texts))]
     said.enter(_flags(said.value, parts))
@@ -118,12 +125,13 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
     transcript = said.transcript
     value = said.value
     call = text(block.tool_use_id) or f"record {said.id}"
-    found = result_text(block.content)
+    content = block.content
+    found = (content, ()) if isinstance(content, str) else result_text(content)
     result, own = found if found is not None else (odd_result_text(_content(said, block)), ())
     if result.startswith("<persisted-output>"):
         result = results.spilled(result, transcript.results_folder)
     denial = text(value.tool_denial_kind)
-    is_error = block.is_error is True or _is_error(block.content)
+    is_error = block.is_error is True or _is_error(content)
     status, decision = results.outcome(result, is_error=is_error, denial=denial)
     edits: tuple[Edit, ...] = ()
     pending = transcript.kept.answer(call)
@@ -136,6 +144,7 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
     else:
         early = Early(result, status, bytes(value.tool_use_result), said.origin, said.id, said.at)
         transcript.kept.keep_early(call, early)
+    said.is_answer = True
     transcript.emit(
         Answer(
             tool_call_id=call,

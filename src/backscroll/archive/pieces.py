@@ -2,6 +2,7 @@
 
 import sqlite3
 import sys
+from functools import cache
 from typing import NamedTuple
 
 from backscroll.archive.bodies import decompress
@@ -13,9 +14,19 @@ else:
 
 __all__ = ["Pieces", "Spot", "mend", "put_together"]
 
-_PIECE = 256 * 1024  # bytes
-_ALONE = 64 * 1024  # a larger value has a piece of its own, so that it can go by itself
-_LEVEL = 1  # twice as fast as what messages are compressed with, and nearly as small
+_PIECE = 1024 * 1024  # bytes: the text of a tool's answer lies in several rows, and often not side by side
+# As quick as the lowest level is, and with the whole of a piece in sight.
+_OPTIONS: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.window_log: _PIECE.bit_length() - 1,
+    zstd.CompressionParameter.hash_log: 16,
+}
+
+
+@cache
+def _compressor() -> zstd.ZstdCompressor:
+    """One for all: its tables cost more than a small piece does."""
+    return zstd.ZstdCompressor(options=_OPTIONS)
 
 
 class Spot(NamedTuple):
@@ -31,7 +42,6 @@ class Pieces:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._compressor = zstd.ZstdCompressor(_LEVEL)
         self._held: list[bytes] = []
         self._size = 0
         self._number = 0  # of the piece in hand
@@ -59,7 +69,7 @@ class Pieces:
 
     def write(self, number: int, data: bytes) -> None:
         """Write a piece, in the place of the one that has this number."""
-        body = self._compressor.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+        body = _compressor().compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
         self._db.execute("insert or replace into kept_piece values (?, ?, ?)", [number, len(data), body])
         self._open = (0, b"")
 

@@ -60,9 +60,9 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[Row]:
     warehouse = library.warehouse(path)
     places = warehouse.walk(lambda connection: _places(connection, session))
     roots = _Roots()
-    for rowid, whole in warehouse.whole_rows(places, _AT_ONCE):
+    for rowid, data, is_text in warehouse.whole_rows(places, _AT_ONCE):
         key = places[rowid]
-        value, blanked = blank(whole.data) if whole.data is not None else (None, ())
+        value, blanked = blank(data) if data is not None else (None, ())
         passing: tuple[str, ...] = ()
         if key.startswith("composerData:"):
             passing = _OF_A_COMPOSER
@@ -73,7 +73,7 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[Row]:
             table="cursorDiskKV",
             key=key,
             value=value,
-            is_text=whole.is_text,
+            is_text=bool(is_text),
             blanked=blanked,
             passing=passing,
         )
@@ -110,18 +110,19 @@ def _roots(value: bytes | None) -> _Roots:
 def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Row]:
     """The agent's own record: what the root leads to, blob by blob."""
     ids = named_in(_state(state))
-    for key, whole in warehouse.whole_values([_CHECKPOINT + session], _AT_ONCE).items():
-        name = (whole.data or b"").decode("ascii", "replace").strip(' "')
+    for key, data, is_text in warehouse.whole_values([_CHECKPOINT + session], _AT_ONCE):
+        name = data.decode("ascii", "replace").strip(' "')
         if len(name) == 64:
             ids.append(name)
-        yield Row(table="cursorDiskKV", key=key, value=whole.data, is_text=whole.is_text, passing=("",))
+        yield Row(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), passing=("",))
 
     def fetch(wanted: list[str]) -> Iterator[tuple[str, Stored]]:
         left = [_BLOB + id for id in wanted]
         while found := warehouse.whole_values(left, _AT_ONCE):
-            for key, whole in found.items():
-                yield key.removeprefix(_BLOB), Stored(whole.data or b"", whole.is_text)
-            left = [key for key in left if key not in found]
+            for key, data, is_text in found:
+                yield key[len(_BLOB) :], Stored(data, bool(is_text))
+            there = {key for key, _, _ in found}
+            left = [key for key in left if key not in there]
 
     for id, stored in reached(ids, fetch):  # named by their digests: nothing in them can be blanked
         yield Row(

@@ -8,8 +8,6 @@ a database of many GB is read mostly from front to back.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from heapq import merge
-from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,11 +46,7 @@ class Damaged(NamedTuple):
 Value = bytes | Damaged | None
 
 
-class Whole(NamedTuple):
-    """A value, and how SQLite has it stored."""
-
-    data: bytes | None
-    is_text: bool
+Whole = tuple[Any, bytes | None, int]  # rowid or key, the value, and 1 when SQLite has it as text
 
 
 class Shelf:
@@ -197,11 +191,15 @@ class Warehouse:
         limit = 2 * BUDGET if len(rowids) > 1 else None
         work = partial(_whole, query=_BY_ROWID, wanted=listed, limit=limit)
         found: dict[int, Value] = {}
+        held, room = self._held, self._room
         try:
-            for rowid, whole in self._database.read(work)[0]:
-                found[rowid] = whole.data
-                if whole.data is not None and (room := self._room - len(whole.data)) >= 0:
-                    self._held[rowid], self._room = whole, room
+            for row in self._database.read(work)[0]:
+                rowid, value, _ = row
+                found[rowid] = value
+                if value is not None and len(value) <= room:
+                    held[rowid] = row
+                    room -= len(value)
+            self._room = room
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
@@ -222,7 +220,7 @@ class Warehouse:
             raise
         except DatabaseUnreadableError as error:
             return Damaged(str(error))
-        return rows[0][1].data if rows else None
+        return rows[0][1] if rows else None
 
     def value_at(self, key: str) -> Value:
         """The value under a key; None when there is none or it was emptied."""
@@ -254,16 +252,21 @@ class Warehouse:
             single = {name: self.value_at(name) for name in names}
             return {name: value for name, value in single.items() if value and isinstance(value, bytes)}
 
-    def whole_rows(self, rowids: Iterable[int], limit: int) -> Iterator[tuple[int, Whole]]:
+    def whole_rows(self, rowids: Iterable[int], limit: int) -> Iterator[Whole]:
         """Rows that are there and can be read, in row order; of those that are not in hand because they were
         just told, about ``limit`` bytes at a time."""
         held, self._held = self._held, {}
         wanted = sorted(rowids)
-        told = [(rowid, held[rowid]) for rowid in wanted if rowid in held]
-        left = [rowid for rowid in wanted if rowid not in held]
-        return merge(told, self._asked_for(left, limit), key=itemgetter(0))
+        told = [rowid for rowid in wanted if rowid in held]
+        start = 0
+        for rows, last in self._asked_for([rowid for rowid in wanted if rowid not in held], limit):
+            stop = bisect_right(told, last, start)
+            yield from sorted([*map(held.__getitem__, told[start:stop]), *rows]) if stop > start else rows
+            start = stop
+        yield from map(held.__getitem__, told[start:])
 
-    def _asked_for(self, left: list[int], limit: int) -> Iterator[tuple[int, Whole]]:
+    def _asked_for(self, left: list[int], limit: int) -> Iterator[tuple[list[Whole], int]]:
+        """Some rows at a time, and up to which rowid these are all."""
         while left:
             some = left[:_MOST_AT_ONCE]
             listed = msgspec.json.encode(some).decode()
@@ -275,25 +278,28 @@ class Warehouse:
             except DatabaseUnreadableError:
                 is_cut = False
                 single = ((rowid, self._value(rowid)) for rowid in some)
-                rows = [(rowid, Whole(one, True)) for rowid, one in single if not isinstance(one, Damaged)]
-            yield from rows
-            left = left[bisect_right(left, rows[-1][0] if is_cut else some[-1]) :]
+                rows = [(rowid, one, 1) for rowid, one in single if not isinstance(one, Damaged)]
+            last = rows[-1][0] if is_cut else some[-1]
+            yield rows, last
+            left = left[bisect_right(left, last) :]
 
-    def whole_values(self, names: list[str], limit: int) -> dict[str, Whole]:
+    def whole_values(self, names: list[str], limit: int) -> list[tuple[str, bytes, int]]:
         """The values under those of the keys that are there, not emptied, and can be read.
 
         Where they are more than ``limit`` bytes, only some; ask for the others again.
         """
         if not names:
-            return {}
+            return []
         listed = msgspec.json.encode(names).decode()
         try:
             rows, _ = self._database.read(partial(_whole, query=_BY_KEY, wanted=listed, limit=limit))
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
-            return {name: Whole(value, is_text=False) for name, value in self.values_at(names).items()}
-        return {key.decode("utf-8", "replace"): value for key, value in rows if value.data is not None}
+            return [(name, value, 0) for name, value in self.values_at(names).items()]
+        return [
+            (key.decode("utf-8", "replace"), value, text) for key, value, text in rows if value is not None
+        ]
 
     def drop(self) -> None:
         """Forget what was fetched ahead, and the list of keys that stood in for a damaged index."""
@@ -343,18 +349,19 @@ def _outline(connection: Connection, name: str) -> _Outline:
     )
 
 
-def _whole(
-    connection: Connection, query: str, wanted: str, limit: int | None
-) -> tuple[list[tuple[Any, Whole]], bool]:
+def _whole(connection: Connection, query: str, wanted: str, limit: int | None) -> tuple[list[Whole], bool]:
     """Rows, and whether there are more of them than the limit allows."""
-    found: list[tuple[Any, Whole]] = []
+    found: list[Whole] = []
     if not keys.has_table(connection, "cursorDiskKV"):
         return found, False
     size = 0
-    for name, value, is_text in connection.execute(query, [wanted]):
-        data = value if type(value) is bytes else as_bytes(value)
-        found.append((name, Whole(data, bool(is_text))))
-        size += len(data) if data else 0
+    for row in connection.execute(query, [wanted]):
+        value = row[1]
+        if type(value) is not bytes:
+            value = as_bytes(value)
+            row = (row[0], value, row[2])
+        found.append(row)
+        size += len(value) if value else 0
         if limit is not None and size > limit:
             return found, True
     return found, False

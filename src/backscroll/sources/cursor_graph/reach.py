@@ -39,7 +39,8 @@ def reached(
         while batch := list(islice(rest, _BATCH)):
             for id, stored in fetch(batch):
                 yield id, stored
-                later |= dict.fromkeys(each for each in named_in(_plain(stored)) if each not in seen)
+                if names := named_in(_plain(stored)):
+                    later |= dict.fromkeys(each for each in names if each not in seen)
         waiting = list(later)
 
 

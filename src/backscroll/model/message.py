@@ -164,7 +164,7 @@ def is_universal(record: str) -> bool:
     return _UUID.fullmatch(record) is not None
 
 
-class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """One thing said or done. A tool call and its result are one message."""
 
     id: str  # the tool's own id; a record that gives several messages adds ".1", ".2", … to the later ones

@@ -23,6 +23,7 @@ IsRecord = Callable[[dict[str, Any]], bool]
 LARGEST_LINE = 64 * 1024 * 1024  # a longer line is skimmed, not decoded
 _SKIMMED = 64 * 1024
 _CHUNK = 1024 * 1024
+_NEWLINE = ord("\n")
 _SCALAR = re.compile(rb'\s*"(\w+)"\s*:\s*("(?:[^"\\]|\\.){0,4096}"|true|false|null|-?\d{1,18})\s*,')
 _ANY_OBJECT = re.compile(r'\{"')
 
@@ -79,10 +80,10 @@ def lines(
             if file.read(1) != b"\n":
                 line -= 1  # the newline of the last line read was still to come
         readline = file.readline
-        while raw := readline(min(LARGEST_LINE, end - offset)):
+        while raw := readline(LARGEST_LINE if end - offset > LARGEST_LINE else end - offset):
             line += 1
             size = len(raw)
-            complete = raw.endswith(b"\n")
+            complete = raw[-1] == _NEWLINE
             if size == LARGEST_LINE and not complete:
                 skimmed = _skim(file, raw, decoder, end - offset)
                 skimmed.number, skimmed.offset = line, offset

@@ -14,10 +14,12 @@ __all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words", "
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+_EARLIEST_YEAR, _LATEST_YEAR = EARLIEST.year, _LATEST.year
 _EARLIEST_SECONDS = EARLIEST.timestamp()
 _LATEST_SECONDS = _LATEST.timestamp()
 _SHORTEST_CLOCK = 10  # digits of a clock's reading in seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_from_iso = datetime.fromisoformat
 
 # Seldom met, and put together only then.
 _WORDS = (
@@ -43,11 +45,12 @@ def iso(at: datetime | None) -> str | None:
 def from_value(value: Any) -> datetime | None:
     """A time from whatever a record holds: text, number, numeric text; None for everything else."""
     if isinstance(value, str):
-        if value.endswith("Z"):  # as nearly all do
+        if value[-1:] == "Z":  # as nearly all end
             try:
-                return _in_range(datetime.fromisoformat(value))
+                at = _from_iso(value)
             except ValueError:
-                pass
+                return from_text(value)
+            return at if at.tzinfo is UTC and _EARLIEST_YEAR <= at.year < _LATEST_YEAR else _in_range(at)
         return from_text(value)
     if isinstance(value, bool):
         return None
@@ -79,15 +82,13 @@ def from_text(text: str) -> datetime | None:
         # Python would read 1720101012345 as the year 1720, 10 October, 23:45.
         return from_number(float(text))
     try:
-        at = datetime.fromisoformat(text)
+        at = _from_iso(text)
     except ValueError:
         return _from_odd_text(text)
     return _in_range(at)
 
 
 def _in_range(at: datetime) -> datetime | None:
-    if at.tzinfo is UTC:  # as nearly all are
-        return at if EARLIEST.year <= at.year < _LATEST.year else None
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
     try:
         at = at.astimezone(UTC)

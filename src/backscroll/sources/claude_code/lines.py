@@ -169,9 +169,13 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     hour = None
     if isinstance(nested, dict):
         # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
-        created = max(created or 0, sum(integer(value) or 0 for value in nested.values()))
+        below = 0
+        for value in nested.values():
+            below += integer(value) or 0
+        if created is None or below > created:
+            created = below
         hour = integer(nested.get("ephemeral_1h_input_tokens"))
-    speed = text(found.speed)
+    speed = found.speed
     return TokenUsage(
         integer(found.input_tokens),
         integer(found.output_tokens),
@@ -179,9 +183,13 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
         integer(found.cache_read_input_tokens),
         hour,
         not finished,
-        speed if speed != "standard" else None,
-        float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e9 else None,
+        None if speed is None or speed == "standard" else text(speed),
+        None if cost is None else _price(cost),
     )
+
+
+def _price(cost: Any) -> float | None:
+    return float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e9 else None
 
 
 def params(found: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "SCHEMA", "connect", "transaction"]
 OLDEST_SQLITE = (3, 35, 0)
 SCHEMA = 14  # how many migrations there are; they are loaded only for an archive that lacks one
 _LOG = 16_000  # pages that the write-ahead log may grow to before they are brought home
+_SHARD_PAGE = 16_384  # bytes: most of a shard are bodies larger than a page of the usual size
 BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 
 
@@ -34,6 +35,8 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         if is_new:
             path.chmod(0o600)
             db.execute(f"pragma auto_vacuum = {'none' if is_shard else 'incremental'}")
+            if is_shard:
+                db.execute(f"pragma page_size = {_SHARD_PAGE}")
         _set_journal(db, "memory" if is_shard else "wal")
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma temp_store = memory")
@@ -45,6 +48,7 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         _migrate(db, path)
         if is_shard:
             _drop_indexes(db)
+            _drop_triggers(db)
     except (sqlite3.DatabaseError, OSError) as error:
         raise trouble(error, path) from error
     return db
@@ -57,6 +61,12 @@ def _drop_indexes(db: sqlite3.Connection) -> None:
     ).fetchall()
     for (name,) in names:
         db.execute(f"drop index {name}")
+
+
+def _drop_triggers(db: sqlite3.Connection) -> None:
+    """What they note is noted where the shard is taken in."""
+    for (name,) in db.execute("select name from sqlite_master where type = 'trigger'").fetchall():
+        db.execute(f"drop trigger {name}")
 
 
 def _set_journal(db: sqlite3.Connection, mode: str) -> None:

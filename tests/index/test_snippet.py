@@ -142,4 +142,19 @@ def test_a_file_that_was_asked_for_is_marked() -> None:
     text = "Read\nfile_path: /home/zoe/src/app.py\nimport app"
     found = snippet(text, spans_of(text, parse("file:src/app.py")))
     assert [found.match[slice(*place)] for place in found.highlights] == ["src/app.py"]
-    assert spans_of(text, parse("-file:app.py import")) == spans_of(text, parse("import"))
+    assert list(spans_of(text, parse("-file:app.py import"))) == list(spans_of(text, parse("import")))
+
+
+@given(st.lists(st.lists(st.sampled_from(["red", "green", "blue", "grey"]), max_size=5), max_size=12))
+def test_no_line_has_more_of_the_words_than_the_first_that_is_shown(lines: list[list[str]]) -> None:
+    text = "\n".join(" ".join(line) for line in lines)
+    found = [len({"red", "green", "blue"}.intersection(line)) for line in lines]
+    shown = snippet(text, spans_of(text, parse("red green blue")))
+    if max(found, default=0):
+        assert shown.line_number == found.index(max(found)) + 1
+        assert len(shown.highlights) == sum(word != "grey" for word in lines[shown.line_number - 1])
+
+
+def test_words_far_apart_in_a_line_are_found_where_they_come_together() -> None:
+    text = f"red{' self' * 500} green {'x ' * 400} red{' self' * 20} and green{' blue' * 9}"
+    assert marked(text, "red green self").endswith(f"[red]{' [self]' * 20} and [green]{' blue' * 9}")

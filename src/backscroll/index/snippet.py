@@ -1,17 +1,19 @@
 """The piece of a message that shows why it was found."""
 
 import unicodedata
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
-from backscroll.index.spans import Span
+from backscroll.index.spans import Span, Spans
 
 __all__ = ["Snippet", "snippet"]
 
 _WIDTH = 300  # characters of a line that are shown
 _BEFORE = 80  # of them, those before what was found
+_NEAR = 3 * _WIDTH  # characters before a place of which some may be shown with it
 _JOINER = "\u200d"
 
 
@@ -24,19 +26,29 @@ class Snippet(Struct, frozen=True):
     line_number: int  # from 1
 
 
-def snippet(text: str, spans: Iterable[Span | tuple[int, int]], *, context: int = 2) -> Snippet:
+def snippet(text: str, spans: Spans | Iterable[Span | tuple[int, int]], *, context: int = 2) -> Snippet:
     """The place where most of what was looked for stands together; the beginning when there is none."""
-    found = sorted(one if isinstance(one, Span) else Span(*one) for one in spans)
-    at = _best(text, found).start if found else _first_line(text)
+    rest = spans if isinstance(spans, Spans) else _in_order(spans)
+    seen: list[Span] = []
+    best = _best(text, rest, seen)
+    at = best.start if best is not None else _first_line(text)
     begin = text.rfind("\n", 0, at) + 1
     end = _line_end(text, at)
     start, stop = _window(text, at, begin, end)
     match = text[start:stop]
+    seen += takewhile(lambda span: span.start < stop, rest)
     before = _lines_before(text, begin, context)
     after = _lines_after(text, end, context)
     return Snippet(
-        match, _marked(found, start, stop), [*before, match, *after], text.count("\n", 0, begin) + 1
+        match, _marked(seen, start, stop), [*before, match, *after], text.count("\n", 0, begin) + 1
     )
+
+
+def _in_order(spans: Iterable[Span | tuple[int, int]]) -> Spans:
+    by_term: defaultdict[int, list[Span]] = defaultdict(list)
+    for span in sorted(one if isinstance(one, Span) else Span(*one) for one in spans):
+        by_term[span.term].append(span)
+    return Spans(map(iter, by_term.values()))
 
 
 def _first_line(text: str) -> int:
@@ -48,22 +60,43 @@ def _line_end(text: str, place: int) -> int:
     return end if end >= 0 else len(text)
 
 
-def _best(text: str, spans: Sequence[Span]) -> Span:
-    """Where a line, or a stretch of a long one, begins that has the most different words in it."""
+def _best(text: str, spans: Spans, seen: list[Span]) -> Span | None:
+    """Where a line, or a stretch of a long one, begins that has the most different words in it.
+
+    What was looked at on the way and may be shown is added to ``seen``. It ends where nothing better follows.
+    """
     window: deque[Span] = deque()
-    words: Counter[int] = Counter()
-    best, most = spans[0], 0
+    words: dict[int, int] = {}  # how often each stands in the window
+    best, most = None, 0
     for span in spans:
+        seen.append(span)
         window.append(span)
-        words[span.term] += 1
-        while span.start - window[0].start > _WIDTH - _BEFORE or "\n" in text[window[0].start : span.start]:
+        words[span.term] = words.get(span.term, 0) + 1
+        while _are_apart(text, window[0].start, span.start):
             gone = window.popleft()
             words[gone.term] -= 1
             if not words[gone.term]:
                 del words[gone.term]
         if len(words) > most:
             best, most = window[0], len(words)
+        if most == len(spans.terms):
+            break
+        ahead = spans.ahead()
+        if len(words.keys() | ahead) <= most:
+            break
+        places = list(ahead.values())
+        if _are_apart(text, span.start, places[0]):
+            if len(places) <= most:
+                break
+            # What is better than the best has so many words, and ends at the last of them or later.
+            last = places[most]
+            spans.skip(max(text.rfind("\n", 0, last) + 1, last - _NEAR))
     return best
+
+
+def _are_apart(text: str, one: int, other: int) -> bool:
+    """Whether two places are in different lines, or too far from each other to be shown together."""
+    return other - one > _WIDTH - _BEFORE or "\n" in text[one:other]
 
 
 def _window(text: str, at: int, begin: int, end: int) -> tuple[int, int]:

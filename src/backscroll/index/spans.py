@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
 
 from msgspec import Struct
 
@@ -12,10 +11,11 @@ from backscroll.index.endings import forms
 from backscroll.index.query import Filter, Phrase, Query, Word
 from backscroll.index.words import clean, cut_cjk
 
-__all__ = ["Span", "fold", "spans_of"]
+__all__ = ["Span", "Spans", "fold", "spans_of"]
 
 _MOST = 2000  # places of one word in one text that are looked at
 _MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
+_NEVER_COMBINE = "\u02ff"  # the last of the characters before all accents
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _ASCII = bytes(range(128))
 _FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
@@ -33,19 +33,66 @@ class Span(Struct, frozen=True, order=True, gc=False):
     term: int = 0
 
 
-def spans_of(text: str, query: Query, *, is_varied: bool = False) -> list[Span]:
-    """Every place where a word of the query stands, from left to right.
+class Spans:
+    """Places of several words from left to right, each looked for only when it is asked for."""
+
+    def __init__(self, places: Iterable[Iterator[Span]]) -> None:
+        self._heads = [
+            (span, number, rest)
+            for number, rest in enumerate(places)
+            if (span := next(rest, None)) is not None
+        ]
+        self._heads.sort()
+        self.terms = {span.term for span, _, _ in self._heads}  # that there are at all
+
+    def __iter__(self) -> Iterator[Span]:
+        return self
+
+    def __next__(self) -> Span:
+        if not self._heads:
+            raise StopIteration
+        span, number, rest = self._heads[0]
+        if (following := next(rest, None)) is not None:
+            self._heads[0] = following, number, rest
+            self._heads.sort()
+        else:
+            del self._heads[0]
+        return span
+
+    def ahead(self) -> dict[int, int]:
+        """Where each word stands next of which there is another one, the nearest first."""
+        places: dict[int, int] = {}
+        for span, _, _ in self._heads:
+            places.setdefault(span.term, span.start)
+        return places
+
+    def skip(self, place: int) -> None:
+        """Pass over whatever begins before a place."""
+        heads, self._heads = self._heads, []
+        for head, number, rest in heads:
+            span: Span | None = head
+            if head.start < place and isinstance(rest, _Places):
+                rest.skip(place)
+            while span is not None and span.start < place:
+                span = next(rest, None)
+            if span is not None:
+                self._heads.append((span, number, rest))
+        self._heads.sort()
+
+
+def spans_of(text: str, query: Query, *, is_varied: bool = False) -> Spans:
+    """Every place where a word of the query stands.
 
     When varied, what stands together is taken apart and words are found in their other forms, too.
     """
     odd = _beyond_ascii(text)
     folded = _folded(text, odd)
     has_marks = not _MARKS.isdisjoint(odd)
-    found: list[Span] = []
-    for number, pieces in enumerate(_looked_for(query, has_marks, is_varied)):
-        for piece in pieces:
-            found += islice(_places(text, folded, piece, number), _MOST)
-    return sorted(found)
+    return Spans(
+        _Places(text, folded, piece, number)
+        for number, pieces in enumerate(_looked_for(query, has_marks, is_varied))
+        for piece in pieces
+    )
 
 
 def fold(text: str) -> str:
@@ -75,6 +122,10 @@ class _Folds(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
+        if not char.isalnum() and char not in _MARKS and not cut_cjk(char)[1]:
+            # Nobody looks for a dash, and without it a text may be of ASCII alone: it is gone through sooner.
+            self[code] = " "
+            return " "
         parts = unicodedata.normalize("NFD", char)
         letter = parts[0]
         if not all(map(unicodedata.combining, parts[1:])):
@@ -93,10 +144,15 @@ class _Piece(Struct, frozen=True):
     is_prefix: bool
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is a word and no pattern: sooner found, and within one line."""
+        return self.pattern.isalnum()
+
+    @property
     def finder(self) -> Callable[[str, int], tuple[int, int] | None]:
-        """What finds the next place from one on; of a plain word sooner than a pattern would."""
+        """What finds the next place from one on."""
         pattern, length = self.pattern, len(self.pattern)
-        if pattern.isalnum():
+        if self.is_plain:
 
             def find(text: str, place: int) -> tuple[int, int] | None:
                 start = text.find(pattern, place)
@@ -144,22 +200,41 @@ def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterato
     yield _Piece(joined, True, term.is_prefix)
 
 
-def _places(text: str, folded: str, piece: _Piece, number: int) -> Iterator[Span]:
-    find, place = piece.finder, 0
-    while (found := find(folded, place)) is not None:
-        start, end = found
-        place = start + 1
-        # That a word stands by itself, as most do, is seen without asking more closely.
-        if piece.is_word and text[start - 1 : start].isalnum() and not _is_edge(text, start):
-            continue
-        if piece.is_prefix:
-            end = _end_of_word(text, end)
-        elif piece.is_word and text[end : end + 1].isalnum() and not _is_edge(text, end):
-            continue
-        while end < len(text) and unicodedata.combining(text[end]):
-            end += 1
-        yield Span(start, end, number)
-        place = max(place, end)
+class _Places(Iterator[Span]):
+    """The places of one piece in a text, as many as are looked at."""
+
+    def __init__(self, text: str, folded: str, piece: _Piece, number: int) -> None:
+        self._text = text
+        self._folded = folded
+        self._piece = piece
+        self._number = number
+        self._find = piece.finder
+        self._from = 0
+        self._left = _MOST
+
+    def skip(self, place: int) -> None:
+        """Go on from a place where a line begins, or well before what is looked for."""
+        if self._piece.is_plain:
+            self._from = max(self._from, place)
+
+    def __next__(self) -> Span:
+        text, piece = self._text, self._piece
+        while self._left and (found := self._find(self._folded, self._from)) is not None:
+            start, end = found
+            self._from = start + 1
+            # That a word stands by itself, as most do, is seen without asking more closely.
+            if piece.is_word and text[start - 1 : start].isalnum() and not _is_edge(text, start):
+                continue
+            if piece.is_prefix:
+                end = _end_of_word(text, end)
+            elif piece.is_word and text[end : end + 1].isalnum() and not _is_edge(text, end):
+                continue
+            while text[end : end + 1] > _NEVER_COMBINE and unicodedata.combining(text[end]):
+                end += 1
+            self._from = max(self._from, end)
+            self._left -= 1
+            return Span(start, end, self._number)
+        raise StopIteration
 
 
 def _end_of_word(text: str, place: int) -> int:

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from backscroll.model import Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
+from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, SIDE, TALK, Tree
 from backscroll.testing.claude_code import Transcript, blocks, calls, repeat
 from tests.sources.claude_code.reading import only, said, tools
 
@@ -172,3 +176,34 @@ def test_results_that_lie_before_their_calls_are_active_with_them(tmp_path: Path
     messages = only(session, tmp_path).messages
     assert [tool.result for tool in tools(messages)] == ["1", "2"]  # each where the first of the two stands
     assert all(m.is_active for m in messages)
+
+
+_FLAGS = st.sampled_from([0, TALK, TALK, TALK | META, TALK | CAVEAT, TALK | COMMAND, TALK | SIDE, SIDE])
+_LINES = st.lists(
+    st.tuples(
+        st.none() | st.integers(0, 9),  # the line it hangs on: one before it, after it, itself or nowhere
+        _FLAGS,
+        st.none() | st.sampled_from("ab"),  # the response it is part of
+        st.integers(0, 2),  # how many messages it gave
+    ),
+    max_size=8,
+)
+
+
+def _left(lines: list[tuple[int | None, int, str | None, int]], *, is_forked: bool) -> set[str]:
+    tree = Tree()
+    for number, (above, flags, response, told) in enumerate(lines):
+        node = tree.add(f"line {number}", None if above is None else f"line {above}", flags, response)
+        tree.tell(node, told)
+    if is_forked:
+        tree.add("elsewhere", None, TALK, None)
+        tree.add("below", "elsewhere", TALK, None)
+        tree.add("beside", "elsewhere", TALK, None)
+    return set(tree.abandoned())
+
+
+@given(lines=_LINES)
+def test_a_fork_elsewhere_leaves_nothing_more_and_nothing_less_behind(
+    lines: list[tuple[int | None, int, str | None, int]],
+) -> None:
+    assert _left(lines, is_forked=False) == _left(lines, is_forked=True)

@@ -20,15 +20,16 @@ __all__ = ["attachment", "bare_tool", "progress", "queued", "system", "tell_wait
 def system(said: Said) -> None:
     """Tell what the program said to the user."""
     said.enter(0)
-    if not said.raw:
+    if not said.line.raw:
         return  # too large to decode, and counted as such
     transcript = said.transcript
-    told = notices.tell(said.whole())
+    told = notices.tell(said.value, said.whole)
     if told.subtype is not None:
         transcript.tally.meet(f"system subtype {told.subtype}")
         if not told.said:
             transcript.note(Problem(said.origin, f"unknown system subtype {told.subtype}"))
-    transcript.tree.dead.update(told.retracted)
+    if told.retracted:
+        transcript.tree.dead.update(told.retracted)
     if told.kind == "compact_boundary":
         transcript.kept.facts.compactions += 1
     for kind, role, words in told.said:

@@ -94,15 +94,24 @@ class Tree:
 
     def abandoned(self) -> tuple[str, ...]:
         """The ids of the messages that the tool no longer shows."""
-        return self._left(self._active())
+        return self._left(self._active() if self._forks() else None)
 
     def retracted(self) -> tuple[str, ...]:
         """The ids of messages that were taken back by name, or left out when their line was written again."""
         return self._left(None)
 
+    def _forks(self) -> bool:
+        """Whether a line may have been left: where no two hang on one, every tree is a single way."""
+        if any(parent in self._index for parent in self.later.values()):
+            return True
+        hung = [above for above in self.parents if above >= 0]
+        return len(set(hung)) < len(hung)
+
     def _left(self, active: bytearray | None) -> tuple[str, ...]:
         left: list[str] = []
         fewer = self.skeleton.fewer
+        if active is None and not fewer and not self.dead:
+            return ()
         for number, told in enumerate(self.told):
             if not told:
                 continue

@@ -119,7 +119,6 @@ class Line(Struct, rename="camel", gc=False):
     is_visible_in_transcript_only: Any = None
     origin: LineOrigin | _Plain = None
     prompt_source: Any = None
-    interrupted_message_id: Any = None
     tool_use_result: Raw = _NOTHING
     tool_denial_kind: Any = None
     is_api_error_message: Any = None
@@ -129,6 +128,7 @@ class Line(Struct, rename="camel", gc=False):
     team_name: Any = None
     forked_from: ForkedFrom | _Plain = None
     supersedes_uuids: Any = None
+    retracted_message_uuids: Any = None
     subtype: Any = None
     content: Any = None
     session_kind: Any = None

@@ -1,5 +1,6 @@
 """System lines and attachments: what the program said to the user, and what it showed the model."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from backscroll.model import Attachment, Role
 from backscroll.readers import lenient
 from backscroll.sources.claude_code import talk
 from backscroll.sources.claude_code.blocks import attachment as attachment_of
-from backscroll.sources.claude_code.lines import Block, text
+from backscroll.sources.claude_code.lines import Block, Line, text
 from backscroll.sources.claude_code.queue import prompt_text, words_of
 
 __all__ = ["Notice", "is_known", "is_typed", "prompt", "tell"]
@@ -65,12 +66,12 @@ class Notice(Struct):
     retracted: list[str] = []
 
 
-def tell(record: dict[str, Any]) -> Notice:
-    """A system line as messages; most have one, some none."""
-    subtype = text(record.get("subtype"))
-    content = text(record.get("content"))
+def tell(value: Line, whole: Callable[[], dict[str, Any]]) -> Notice:
+    """A system line as messages; most have one, some none. ``whole`` gives the line with all its fields."""
+    subtype = text(value.subtype)
+    content = text(value.content)
     if subtype == "api_error":
-        return Notice("api_error", [("api_error", "error", _api_error(record))])
+        return Notice("api_error", [("api_error", "error", _api_error(whole()))])
     if subtype == "local_command":
         parts = talk.parts([content]) if content else []
         return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
@@ -79,7 +80,7 @@ def tell(record: dict[str, Any]) -> Notice:
     if subtype in _SILENT:
         return Notice(kind, [])
     if subtype is None or subtype in _SPOKEN:
-        dead = record.get("retractedMessageUuids")
+        dead = value.retracted_message_uuids
         return Notice(
             kind,
             said,

@@ -151,35 +151,24 @@ def _patched(patches: Any) -> tuple[Hunk, ...]:
 
 
 def _runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
+    """``old`` and ``new`` are the places of the first line before and after the change."""
     hunks: list[Hunk] = []
     removed: list[str] = []
     added: list[str] = []
-
-    def close() -> None:
-        if removed or added:
-            hunks.append(
-                Hunk(
-                    tuple(removed),
-                    tuple(added),
-                    None if old is None else old - len(removed),
-                    None if new is None else new - len(added),
-                )
-            )
-            removed.clear()
-            added.clear()
-
-    for line in lines:
-        if line.startswith("-"):
+    for line in [*lines, " "]:  # one that stayed ends the last run
+        mark = line[:1]
+        if mark == "-":
             removed.append(line[1:])
-            old = old + 1 if old is not None else None
-        elif line.startswith("+"):
+        elif mark == "+":
             added.append(line[1:])
-            new = new + 1 if new is not None else None
-        elif not line.startswith("\\"):  # "\ No newline at end of file" is no line
-            close()
-            old = old + 1 if old is not None else None
-            new = new + 1 if new is not None else None
-    close()
+        elif mark != "\\":  # "\ No newline at end of file" is no line
+            if removed or added:
+                hunks.append(Hunk(tuple(removed), tuple(added), old, new))
+                old = None if old is None else old + len(removed)
+                new = None if new is None else new + len(added)
+                removed, added = [], []
+            old = None if old is None else old + 1
+            new = None if new is None else new + 1
     return hunks
 
 

@@ -23,9 +23,11 @@ def project_folder(path: Path) -> Path | None:
     return None
 
 
-def of_session(path: Path, session_id: str | None, facts: Facts) -> Workspace | None:
-    """The first evidence that holds: a move, the launch folder, any folder, then what other files say."""
-    folder = project_folder(path)
+def of_session(folder: Path | None, session_id: str | None, facts: Facts) -> Workspace | None:
+    """The first evidence that holds: a move, the launch folder, any folder, then what other files say.
+
+    ``folder`` is the project's that the transcript lies in.
+    """
     name = folder.name if folder is not None else ""
     if facts.relocated_cwd:
         return Workspace(facts.relocated_cwd, evidence="relocated line")

@@ -67,12 +67,12 @@ class _Image(Struct):
 
 def attachments(context: Raw, images: Raw, find: ImageFinder) -> tuple[Attachment, ...]:
     """Everything attached, each thing once. ``find`` tells which image files are still there."""
-    if len(memoryview(context)) <= 2 and len(memoryview(images)) <= 2:
+    if len(context) <= 2 and len(images) <= 2:
         return ()
     found: dict[tuple[str, str], Attachment] = {}
     for name, attachment in inline_images(images):
         found[("image", name or str(len(found)))] = attachment
-    if len(memoryview(context)) > 2 and bytes(memoryview(context)[:5]) not in _UNSET:
+    if len(context) > 2 and bytes(memoryview(context)[:5]) not in _UNSET:
         for key, attachment in _from_context(context, find):
             known = found.get(key)
             if known is None or (known.path is None and attachment.path is not None):

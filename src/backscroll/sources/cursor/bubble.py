@@ -1,7 +1,7 @@
 """One bubble as messages: thinking, text, tool call and error are each kept, none chosen over another."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,12 @@ class Voice:
         """The messages of one bubble; none of an empty shell. ``record`` is a tool call kept elsewhere."""
         role, odd = role_of(bubble.type, header)
         calls = bubble.tool_former_data
-        if calls is None or not tool.is_call(calls):
+        is_call = calls is not None and tool.is_call(calls)
+        if not is_call:
             calls = record
+            is_call = record is not None and tool.is_call(record)
         model = self._model_of(bubble, role)
-        pieces = list(self._pieces(bubble, bubble_id, role, calls if tool.is_call(calls) else None))
+        pieces = self._pieces(bubble, bubble_id, role, calls if is_call else None)
         if not pieces:
             return []
         when = moment.of_bubble(
@@ -115,32 +117,30 @@ class Voice:
             )
         return messages
 
-    def _pieces(
-        self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None
-    ) -> Iterator[Piece]:
-        shown = (
-            decode_each(bubble.code_blocks, CodeBlock)[0] if len(memoryview(bubble.code_blocks)) > 2 else []
-        )
+    def _pieces(self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None) -> list[Piece]:
+        pieces: list[Piece] = []
+        shown = decode_each(bubble.code_blocks, CodeBlock)[0] if len(bubble.code_blocks) > 2 else []
         attached = attachment.attachments(bubble.context, bubble.images, self._images)
         if thought := _thoughts(bubble):
-            yield Piece("thinking", thought)
+            pieces.append(Piece("thinking", thought))
         text = _text(bubble)
         if not text and call is None and role != "user":
             text = _shown_code(shown)
         # Without a word, only pictures make a message of the user's: the rest is an input box left open.
         if text or (role == "user" and any(item.kind == "image" for item in attached)):
             kind = "simulated" if role == "user" and bubble.is_simulated_msg is True else None
-            yield Piece(role, text, kind, None, attached)
+            pieces.append(Piece(role, text, kind, None, attached))
         blocks = self._proposals.of_bubble(bubble_id, shown)
         if call is not None:
-            yield self._called(tool.call(call, blocks, self._proposals))
+            pieces.append(self._called(tool.call(call, blocks, self._proposals)))
         elif role != "user":
             for block in blocks:
-                yield self._called(tool.proposed_code(block, self._proposals), kind="code block")
+                pieces.append(self._called(tool.proposed_code(block, self._proposals), kind="code block"))
         if bubble.error_details and (told := failure(bubble.error_details).strip()):
-            yield Piece("error", told)
+            pieces.append(Piece("error", told))
         if self._seeks_files:
             self._remember(bubble, shown)
+        return pieces
 
     def _called(self, called: tool.Called, kind: str | None = None) -> Piece:
         call = called.call
@@ -161,7 +161,8 @@ class Voice:
 
     def _model_of(self, bubble: Bubble, role: Role) -> str | None:
         """The bubble's own, else the one chosen for its turn, else the session's. "default" names none."""
-        named = as_text(as_map(bubble.model_info).get("modelName")) or as_text(bubble.model_type)
+        named = as_text(as_map(bubble.model_info).get("modelName")) if bubble.model_info else ""
+        named = named or as_text(bubble.model_type)
         own = "" if named in AUTO else named
         if role == "user":
             self._turn_model = own or None
@@ -181,6 +182,8 @@ class Voice:
 
 def role_of(value: Any, header: Header | None = None) -> tuple[Role, str | None]:
     """Who speaks, and what to call a type that nobody knows."""
+    if value == 2:  # nearly all are
+        return "assistant", None
     listed = header.type if header is not None else None
     if value is None:
         value = listed
@@ -193,7 +196,7 @@ def role_of(value: Any, header: Header | None = None) -> tuple[Role, str | None]
 
 def _text(bubble: Bubble) -> str:
     for value in (bubble.text, bubble.raw_text, bubble.content, bubble.message):
-        if isinstance(value, str) and value.strip():
+        if value and isinstance(value, str) and value.strip():
             return value
     return document_text(bubble.rich_text)
 
@@ -232,6 +235,8 @@ def _walk(node: Any, into: list[str], depth: int) -> None:
 
 def _thoughts(bubble: Bubble) -> str:
     """The reasoning, whichever way it was written down; its signature is left out."""
+    if not bubble.thinking and not bubble.all_thinking_blocks:
+        return ""
     found: list[str] = []
     for value in (bubble.thinking, *as_list(bubble.all_thinking_blocks)):
         if value is None:

@@ -56,7 +56,7 @@ def read(library: Library, path: Path, session: str) -> Iterator[Item]:
 
 def _has_words(composer: Composer) -> bool:
     lists = (composer.conversation, composer.full_conversation_headers_only, composer.conversation_map)
-    return any(len(memoryview(each)) > len(b"null") for each in lists)
+    return any(len(each) > len(b"null") for each in lists)
 
 
 def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
@@ -138,7 +138,8 @@ def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes)
     )
     digest = closing.Digest()
     for item in chain(held, spoken):
-        yield from notes.flush()
+        if notes.problems:
+            yield from notes.flush()
         if isinstance(item, Message):
             item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
             digest.take(item)

@@ -12,15 +12,13 @@ class Notes:
         self.path = path
         self.record = record  # where the session's own record lies
         self.tally = Tally()
-        self._problems: list[Problem] = []
+        self.problems: list[Problem] = []  # noted since the last time that they were told
 
     def trouble(self, place: str, reason: str) -> None:
         """Note something that could not be read; counting the record is the caller's."""
-        self._problems.append(Problem(Origin(self.path, place), reason))
+        self.problems.append(Problem(Origin(self.path, place), reason))
 
     def flush(self) -> list[Problem]:
         """The problems noted since the last time."""
-        if not self._problems:
-            return self._problems
-        found, self._problems = self._problems, []
+        found, self.problems = self.problems, []
         return found

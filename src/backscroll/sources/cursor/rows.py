@@ -191,20 +191,22 @@ class Warehouse:
         limit = 2 * BUDGET if len(rowids) > 1 else None
         work = partial(_whole, query=_BY_ROWID, wanted=listed, limit=limit)
         found: dict[int, Value] = {}
-        held, room = self._held, self._room
+        held, room, size = self._held, self._room, 0
         try:
             for row in self._database.read(work)[0]:
                 rowid, value, _ = row
                 found[rowid] = value
-                if value is not None and len(value) <= room:
-                    held[rowid] = row
-                    room -= len(value)
+                if value is not None:
+                    size += len(value)
+                    if len(value) <= room:
+                        held[rowid] = row
+                        room -= len(value)
             self._room = room
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError:
             found = {rowid: self._value(rowid) for rowid in rowids}
-        size = sum(len(value) for value in found.values() if isinstance(value, bytes))
+            size = sum(len(value) for value in found.values() if isinstance(value, bytes))
         if limit is not None and size > limit:
             self._average = max(2 * self._average, size / len(found))
             return None

@@ -22,7 +22,7 @@ from backscroll.sources.cursor.decode import (
 from backscroll.sources.cursor.memory import Memory
 from backscroll.sources.cursor.notes import Notes
 from backscroll.sources.cursor.order import Order, Step
-from backscroll.sources.cursor.rows import Damaged, Shelf, Value
+from backscroll.sources.cursor.rows import Damaged, Shelf
 from backscroll.sources.cursor.shape import KNOWN_BUBBLE, Bubble, Composer, Header
 
 __all__ = ["Talk", "timed"]
@@ -93,13 +93,15 @@ class Talk:
         rows = self._shelf.bubbles
         bodies = self._shelf.bodies(step.id for step in steps)
         for step in steps:
-            value = next(bodies)[1] if step.id in rows else None
-            row = self._row(f"bubbleId:{self._session}:{step.id}", value)
-            spoken = self._spoken(row, step, "", records, is_orphan) if row is not None else []
-            if step.id in rows and (row is not None or value is None):
+            has_row = step.id in rows
+            value = next(bodies)[1] if has_row else None
+            place = f"bubbleId:{self._session}:{step.id}"
+            row = self._row(place, value) if value is not None else None
+            spoken = self._spoken(row, step, place, records, is_orphan) if row is not None else []
+            if has_row and (row is not None or value is None):
                 self._notes.tally.count("bubbleId", "understood" if spoken else "silent")
             if not spoken and (copy := self._order.body(step.id)) is not None:
-                spoken = self._spoken(copy, step, self._notes.record, records, is_orphan)
+                spoken = self._spoken(copy, step, f"{self._notes.record} {step.id}", records, is_orphan)
             elif row is None and step.header is not None:
                 spoken = [self._placeholder(step.id, step.header)]
             elif row is None:
@@ -107,24 +109,21 @@ class Talk:
             yield from spoken
 
     def _spoken(
-        self, body: Bubble, step: Step, record: str, records: Mapping[str, Any], is_orphan: bool
+        self, body: Bubble, step: Step, place: str, records: Mapping[str, Any], is_orphan: bool
     ) -> list[Message]:
         """The messages of one body, which is a row of its own or lies in the session's record."""
-        place = f"{record} {step.id}" if record else f"bubbleId:{self._session}:{step.id}"
         return self._voice.say(
             body,
             step.id,
             place,
             header=step.header,
-            record=records.get(step.id),
+            record=records.get(step.id) if records else None,
             is_active=not is_orphan,
             kind="orphan" if is_orphan else None,
         )
 
-    def _row(self, place: str, value: Value) -> Bubble | None:
-        """A bubble's row; None when it was emptied, and when it is a problem."""
-        if value is None:
-            return None
+    def _row(self, place: str, value: bytes | Damaged) -> Bubble | None:
+        """A bubble's row; None when it is a problem."""
         if isinstance(value, Damaged):
             reason = value.reason
         else:

@@ -55,7 +55,7 @@ def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: Proposals) 
     answer = unwrap(record.get("result"))
     status = _status(record, answer)
     extra = as_map(record.get("additionalData"))
-    ids = [each for key in _PROPOSAL_KEYS if (each := as_text(extra.get(key)))] if extra else []
+    ids = _named(_PROPOSAL_KEYS, extra)
     found = None
     if ids or blocks:
         if not blocks:
@@ -76,10 +76,13 @@ def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: Proposals) 
         ),
         found,
         cwd=as_text(params.get("cwd")) or None,
-        child=next((child for key in _CHILD_KEYS if (child := as_text(extra.get(key)))), None)
-        if extra
-        else None,
+        child=next(iter(_named(_CHILD_KEYS, extra)), None),
     )
+
+
+def _named(keys: tuple[str, ...], extra: dict[str, Any]) -> list[str]:
+    """The texts under some keys, of which nearly every call has none."""
+    return [text for key in keys if key in extra and (text := as_text(extra[key]))] if extra else []
 
 
 def _arguments(record: dict[str, Any]) -> dict[str, Any]:

@@ -5,16 +5,15 @@ from collections.abc import Callable, Iterable
 
 from backscroll.archive.bodies import milliseconds, number_of, record_number
 from backscroll.archive.words import Words
-from backscroll.model import Message, ToolCall, record_of
+from backscroll.model import Message, record_of
 
 __all__ = ["insert_messages"]
 
-_NO_TOOL = (0, 0, 0, 0)
 _INSERT = (
     "insert into message (account, position, record, at, role, kind, tool, call, status, decision, model,"
     " agent_id, is_active, forked_from, copied_from) values (?, ?, ?, nullif(?, 0), ?, nullif(?, 0),"
-    " nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, nullif(?, 0),"
-    " nullif(?, 0))"
+    " nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, nullif(?14, 0),"
+    " nullif(?14, 0))"
 )
 
 
@@ -39,7 +38,13 @@ def insert_messages(
         if name != last:  # a record's messages follow each other
             last, record = name, record_number(name, session)
         tool, forked = message.tool, message.copied_from
-        origin = words[remembered(forked)] if forked is not None else 0
+        named = call = status = decision = 0
+        if tool is not None:
+            named, status, decision = words[tool.name], words[tool.status], words[tool.decision]
+            if tool.id is not None:
+                call = number_of(tool.id)
+            if tool.edits:
+                edits += [(account, place, e.path, e.kind, e.added, e.removed) for e in tool.edits]
         rows.append(
             (
                 account,
@@ -48,21 +53,16 @@ def insert_messages(
                 milliseconds(message.timestamp) or 0,
                 words[message.role],
                 words[message.kind],
-                *(_NO_TOOL if tool is None else _columns(tool, words)),
+                named,
+                call,
+                status,
+                decision,
                 words[message.model],
                 words[message.agent_id],
                 int(message.is_active),
-                origin,
-                origin,
+                words[remembered(forked)] if forked is not None else 0,
             )
         )
-        if tool is not None and tool.edits:
-            edits += [(account, place, e.path, e.kind, e.added, e.removed) for e in tool.edits]
     db.executemany(_INSERT, rows)
     if edits:
         db.executemany("insert into edit values (?, ?, ?, ?, ?, ?)", edits)
-
-
-def _columns(tool: ToolCall, words: Words) -> tuple[int, ...]:
-    call = number_of(tool.id) if tool.id is not None else 0
-    return words[tool.name], call, words[tool.status], words[tool.decision]

@@ -89,12 +89,14 @@ class UnitWriter:
         """Take the whole stream."""
         db = self.db
         for item in items:
-            if type(item) is Message and self._account is not None:  # nearly all are
-                self._account.say(item)
-                continue
-            match item:
-                case Answer() if self._account is not None:
+            if self._account is not None:  # nearly all are messages and answers of a session
+                if type(item) is Message:
+                    self._account.say(item)
+                    continue
+                if type(item) is Answer:
                     self._account.answer(item)
+                    continue
+            match item:
                 case Opening():
                     self._open(item)
                 case Arrival(early) if self._account is not None:
@@ -159,10 +161,12 @@ class _Account:
     def __init__(self, writer: UnitWriter, opening: Opening) -> None:
         self.writer = writer
         self.db = writer.db
+        self.is_appended = writer.is_appended
         self.opening = opening
         self.number, self.count, self.preview = self._begin()
         self.held: list[Message] = []  # the messages not yet written, from position `self.first` on
         self.first = self.count
+        self.sizes: list[int] = []  # of each of them, in characters
         self.held_size = 0
         self.places: dict[str, int] = {}
         self.calls: dict[str, int] = {}
@@ -172,7 +176,7 @@ class _Account:
 
     def _begin(self) -> tuple[int, int, str | None]:
         opening, writer = self.opening, self.writer
-        if writer.is_appended:
+        if self.is_appended:
             known = self.db.execute(
                 "select number, messages, preview from account"
                 " where +unit = ? and id = ? and not is_former"
@@ -202,9 +206,37 @@ class _Account:
 
     def say(self, message: Message) -> None:
         """Take a message; the same id said again takes the place of what was said before."""
+        id_, tool = message.id, message.tool
         if message.usage is not None:
-            self.spending.spend(message.response_id or message.id, message.usage, message)
-        call = message.tool.id if message.tool is not None else None
+            self.spending.spend(message.response_id or id_, message.usage, message)
+        call = tool.id if tool is not None else None
+        place = None
+        if self.arriving is not None or id_ in self.places or call in self.calls or self.is_appended:
+            found = self._met(message, call)
+            if found is None:
+                return
+            place, message = found
+        if place is not None:
+            self._amend(place, message)
+        else:
+            place = self.count
+            self.count += 1
+            size = _size(message)
+            self.held.append(message)
+            self.sizes.append(size)
+            self.held_size += size
+        self.places[id_] = place
+        if call is not None:
+            self.calls[call] = place
+            if message.tool is not None and message.tool.result is None:
+                self.open_calls.add(place)
+        if self.preview is None and message.role == "user" and message.kind in (None, "queued"):
+            self.preview = message.content.strip()[:_PREVIEW] or None
+        if len(self.held) >= _PIECE or self.held_size >= _PIECE_SIZE:
+            self._flush(keep_open=True)
+
+    def _met(self, message: Message, call: str | None) -> tuple[int | None, Message] | None:
+        """Where a message takes the place of another, and as what; None when it says nothing new."""
         place = self._known_place(message.id) if message.kind != WITHOUT_CALL else None
         early, self.arriving = self.arriving, None
         if early is not None and place is None:
@@ -217,27 +249,12 @@ class _Account:
             elif before.id == message.id:
                 message = with_answer(message, before)
             elif is_same_response(before, message):
-                return
-        if place is not None:
-            self._amend(place, message)
-        else:
-            place = self.count
-            self.count += 1
-            self.held.append(message)
-            self.held_size += _size(message)
-        self.places[message.id] = place
-        if call is not None:
-            self.calls[call] = place
-            if message.tool is not None and message.tool.result is None:
-                self.open_calls.add(place)
-        if self.preview is None and message.role == "user" and message.kind in (None, "queued"):
-            self.preview = message.content.strip()[:_PREVIEW] or None
-        if len(self.held) >= _PIECE or self.held_size >= _PIECE_SIZE:
-            self._flush(keep_open=True)
+                return None
+        return place, message
 
     def _known_place(self, id_: str) -> int | None:
         place = self.places.get(id_)
-        if place is not None or not self.writer.is_appended:
+        if place is not None or not self.is_appended:
             return place
         rows = self.db.execute(
             "select position from message where account = ? and record = ? and kind is not ? order by 1",
@@ -249,7 +266,7 @@ class _Account:
     def _call(self, call: str) -> int | None:
         """Where a call stands, in this reading or from an earlier one."""
         place = self.calls.get(call)
-        if place is None and self.writer.is_appended:
+        if place is None and self.is_appended:
             row = self.db.execute(
                 "select position from message where account = ? and call = ? order by position desc limit 1",
                 [self.number, number_of(call)],
@@ -271,12 +288,15 @@ class _Account:
         if message.tool is None:
             return
         self.open_calls.discard(place)
-        attachments = tuple(dict.fromkeys(message.attachments + answer.attachments))
+        attachments = message.attachments + answer.attachments
+        if attachments:
+            attachments = tuple(dict.fromkeys(attachments))
         self._amend(place, replace(message, tool=answered(message.tool, answer), attachments=attachments))
 
     def _amend(self, place: int, message: Message) -> None:
         if place >= self.first:
             self.held[place - self.first] = message
+            self.sizes[place - self.first] = _size(message)
             self.held_size += len(message.tool.result or "") if message.tool is not None else 0
             return
         if self.writer.listener is not None:
@@ -312,10 +332,10 @@ class _Account:
             stop = min(waiting, default=self.first + stop) - self.first
         if not stop:
             return
-        for piece in _pieces(self.held[:stop]):
-            self._write(piece)
-        self.held = self.held[stop:]
-        self.held_size = sum(map(_size, self.held))
+        for begin, end in _pieces(self.sizes[:stop]):
+            self._write(self.held[begin:end])
+        del self.held[:stop], self.sizes[:stop]
+        self.held_size = sum(self.sizes)
 
     def _write(self, piece: list[Message]) -> None:
         data = encoded(piece)
@@ -356,7 +376,7 @@ class _Account:
         """Say which messages are on the branch that is shown; only rows that change are touched."""
         found = (self._known_place(id_) for id_ in closing.abandoned)
         left = {place for place in found if place is not None}
-        if self.writer.is_appended:
+        if self.is_appended:
             rows = self.db.execute(
                 "select position from message where account = ? and not is_active", [self.number]
             ).fetchall()
@@ -370,20 +390,20 @@ class _Account:
         self.db.executemany(change, [(is_active, self.number, place) for place in places])
 
 
-def _pieces(messages: list[Message]) -> Iterator[list[Message]]:
+def _pieces(sizes: list[int]) -> Iterator[tuple[int, int]]:
     """Messages that waited for one answer may be more than anybody wants to unpack for one of them."""
-    piece: list[Message] = []
-    size = 0
-    for message in messages:
-        piece.append(message)
-        size += _size(message)
-        if len(piece) >= _PIECE or size >= _PIECE_SIZE:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
+    begin = size = 0
+    for end, more in enumerate(sizes, start=1):
+        size += more
+        if end - begin >= _PIECE or size >= _PIECE_SIZE:
+            yield begin, end
+            begin, size = end, 0
+    if begin < len(sizes):
+        yield begin, len(sizes)
 
 
 def _size(message: Message) -> int:
-    result = message.tool.result if message.tool is not None else None
-    return len(message.content) + len(result or "")
+    tool = message.tool
+    if tool is None or tool.result is None:
+        return len(message.content)
+    return len(message.content) + len(tool.result)

@@ -158,12 +158,14 @@ def without_call(answer: Answer) -> Message:
 def answered(tool: ToolCall, answer: Answer) -> ToolCall:
     """A tool call with what came of it. A change that failed was none; one refused was still proposed."""
     proposed = tool.edits if answer.status == "completed" or answer.decision == "rejected" else ()
-    return replace(
-        tool,
-        result=answer.result,
-        status=answer.status,
-        decision=answer.decision or tool.decision,
-        edits=answer.edits or proposed,
+    return ToolCall(
+        tool.id,
+        tool.name,
+        tool.params,
+        answer.result,
+        answer.status,
+        answer.decision or tool.decision,
+        answer.edits or proposed,
     )
 
 

@@ -151,7 +151,7 @@ class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status == "failed"
 
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # faster than ignoring case
 
 
 def record_of(id_: str) -> str:

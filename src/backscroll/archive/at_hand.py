@@ -5,9 +5,10 @@ Whoever types a search letter by letter, or turns its pages, is shown much the s
 
 import sqlite3
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import count
+from itertools import count, islice
 
 import msgspec
 
@@ -20,6 +21,7 @@ __all__ = ["AtHand"]
 
 _MOST = 16 * 1024 * 1024  # bytes of pieces
 _BASES = 4 * 1024 * 1024  # bytes of what some of them lean on
+_TOGETHER = 32  # pieces that are read at once
 
 Spot = tuple[int, int]  # an account's number, and a position in it
 
@@ -52,18 +54,21 @@ class AtHand:
             (account, position): Piece(self._plain.chunk(body)).message(0)
             for account, position, body in amended.fetchall()
         }
-        without: set[Spot] = set()
+        by_piece: defaultdict[Spot, list[Spot]] = defaultdict(list)
+        starts = self._starts_of({account for account, _ in spots})
         for spot in spots:
-            first = self._first(spot)
-            if first is None or spot in found or first in without:
-                continue
-            held, place = self._held(first), spot[1] - first[1]
-            if held is None:
-                continue
-            if having not in held.plain:
-                without.add(first)
-            elif place < len(held.piece) and (not having or held.piece.has(place, having)):
-                found[spot] = held.piece.message(place)
+            before = bisect_right(starts[spot[0]], spot[1])
+            if before and spot not in found:
+                by_piece[spot[0], starts[spot[0]][before - 1]].append(spot)
+        rest = iter(by_piece)
+        while some := list(islice(rest, _TOGETHER)):
+            for first, held in self._held(some).items():
+                if having not in held.plain:
+                    continue
+                for spot in by_piece[first]:
+                    place = spot[1] - first[1]
+                    if place < len(held.piece) and (not having or held.piece.has(place, having)):
+                        found[spot] = held.piece.message(place)
         return found
 
     def indexes(self) -> dict[int, int]:
@@ -97,34 +102,39 @@ class AtHand:
             self._indexes = None
             self._workspaces = None
 
-    def _first(self, spot: Spot) -> Spot | None:
-        """Where the piece begins that a spot is in."""
-        account, position = spot
-        if account not in self._starts:
-            rows = self._db.execute(
-                "select position from chunk where account = ? order by position", [account]
-            )
-            self._starts[account] = [start for (start,) in rows]
-        starts = self._starts[account]
-        place = bisect_right(starts, position)
-        return (account, starts[place - 1]) if place else None
+    def _starts_of(self, accounts: set[int]) -> dict[int, list[int]]:
+        """Where the pieces of accounts begin."""
+        unknown = accounts - self._starts.keys()
+        self._starts |= {account: [] for account in unknown}
+        rows = self._db.execute(
+            "select account, position from chunk where account in (select value from json_each(?))"
+            " order by account, position",
+            [msgspec.json.encode(unknown).decode()],
+        )
+        for account, start in rows if unknown else ():
+            self._starts[account].append(start)
+        return self._starts
 
-    def _held(self, first: Spot) -> "_Held | None":
-        """The piece that begins there, as the one used last; None when somebody has just removed it."""
-        known = self._pieces.pop(first, None) or self._read(first)
-        if known is not None:
-            self._pieces[first] = known
-        return known
-
-    def _read(self, first: Spot) -> "_Held | None":
-        row = self._db.execute("select body from chunk where account = ? and position = ?", first).fetchone()
-        if row is None:
-            return None
-        held = _Held(self._plain.chunk(row[0]))
-        self._size += len(held.plain)
+    def _held(self, firsts: Sequence[Spot]) -> "dict[Spot, _Held]":
+        """The pieces that begin there, as those used last; without one that somebody has just removed."""
+        held = {first: self._pieces.pop(first) for first in firsts if first in self._pieces}
+        missing = [first for first in firsts if first not in held]
+        if missing:
+            held |= self._read(missing)
+            self._size += sum(len(held[first].plain) for first in missing if first in held)
+        self._pieces |= held
         while self._size > _MOST and self._pieces:
             self._size -= len(self._pieces.pop(next(iter(self._pieces))).plain)
         return held
+
+    def _read(self, firsts: Sequence[Spot]) -> "dict[Spot, _Held]":
+        rows = self._db.execute(
+            "select c.account, c.position, c.body from json_each(?) j cross join chunk c"
+            " on c.account = json_extract(j.value, '$[0]') and c.position = json_extract(j.value, '$[1]')",
+            [msgspec.json.encode(firsts).decode()],
+        ).fetchall()
+        plain = self._plain.every([body for _, _, body in rows])
+        return {(account, start): _Held(one) for (account, start, _), one in zip(rows, plain, strict=True)}
 
 
 class _Held:

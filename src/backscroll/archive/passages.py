@@ -1,8 +1,10 @@
 """Messages at known places, many at once, with the sessions that they are in: what a page of finds shows."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from itertools import groupby, islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,15 +31,10 @@ def passages(
     """What stands at these places; left out is where nothing stands, or what is packed without some bytes."""
     wanted = sorted(set(places))
     summaries = numbered(db, {number for number, _ in wanted})
-    accounts: dict[int, int] = {}  # of the sessions that one alone tells
+    accounts = _only_accounts(db, summaries)
     found: dict[Place, Message] = {}
     for number, group in groupby(wanted, key=lambda place: place[0]):
-        if number not in summaries:
-            continue
-        account = only_account(db, summaries[number])
-        if account is not None:
-            accounts[number] = account
-        else:
+        if number in summaries and number not in accounts:
             found |= _told_by_several(db, summaries[number], number, {position for _, position in group})
     spots = {place: (accounts[place[0]], place[1]) for place in wanted if place[0] in accounts}
     told = at_hand.messages(list(spots.values()), having)
@@ -54,24 +51,37 @@ def _told_by_several(
 
 def only_account(db: sqlite3.Connection, summary: SessionSummary) -> int | None:
     """The account that a session's messages are in; None when they are put together from several."""
-    if summary.parent_ref is None:
-        rows = db.execute(
-            "select number, store, messages, is_former from account where id = ? and platform = ?"
-            " and (not is_agent or coalesce(parent_id, found_parent) is null) and length(closing)",
-            [summary.id, summary.platform],
-        ).fetchall()
-    else:
-        rows = db.execute(
-            "select number, store, messages, is_former from account where id = ? and platform = ?"
-            " and is_agent and coalesce(parent_id, found_parent) = ? and length(closing)",
-            [summary.id, summary.platform, summary.parent_ref.partition(":")[2]],
-        ).fetchall()
-    if not rows:
-        return None
-    best = min(rows, key=lambda row: (not row[2], STORES.index(row[1])))
-    alike = [(number, is_former) for number, store, _, is_former in rows if store == best[1]]
-    # Of what was told before only some messages may be left.
-    return alike[0][0] if len(alike) == 1 and not alike[0][1] else None
+    return _only_accounts(db, {0: summary}).get(0)
+
+
+def _only_accounts(db: sqlite3.Connection, summaries: Mapping[int, SessionSummary]) -> dict[int, int]:
+    """The accounts of those sessions that one alone tells."""
+    rows = db.execute(
+        "select a.id, a.platform, iif(a.is_agent, coalesce(a.parent_id, a.found_parent), null),"
+        " a.number, a.store, a.messages, a.is_former from json_each(?) j"
+        " cross join account a on a.id = j.value where length(a.closing)",
+        [msgspec.json.encode({one.id for one in summaries.values()}).decode()],
+    )
+    told: defaultdict[tuple[str, str, str | None], list[_Account]] = defaultdict(list)
+    for id_, platform, parent, *account in rows:
+        told[id_, platform, parent].append(_Account(*account))
+    found: dict[int, int] = {}
+    for number, summary in summaries.items():
+        parent = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else None
+        alike = told.get((summary.id, summary.platform, parent), [])
+        best = min(alike, key=lambda one: (not one.messages, STORES.index(one.store)), default=None)
+        alike = [one for one in alike if best is not None and one.store == best.store]
+        # Of what was told before only some messages may be left.
+        if len(alike) == 1 and not alike[0].is_former:
+            found[number] = alike[0].number
+    return found
+
+
+class _Account(NamedTuple):
+    number: int
+    store: str
+    messages: int
+    is_former: int
 
 
 def copies_in(db: sqlite3.Connection, account: int) -> set[int]:

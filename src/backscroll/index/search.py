@@ -6,9 +6,9 @@ other: blocks are always cut at the same places, so that pages fit together.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property
 from itertools import chain
 
 import tantivy
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from backscroll.index.beside import Beside
 from backscroll.index.counting import By, Counts, by_session, count
+from backscroll.index.fields import NOTE, schema
 from backscroll.index.matching import Matching, Piece
 from backscroll.index.query import Query
 
@@ -31,7 +32,7 @@ _COVERED = 100  # sessions of which all messages count, not the best alone
 _COVER_BONUS = 0.5
 _KEPT = 4  # queries whose next pages are there at once
 
-_Row = tuple[float, int, int, float | None]  # score, session, position, time
+_Row = tuple[float, int, int, int | None]  # score, session, position, time
 
 
 class TooManyWordsError(Exception):
@@ -164,17 +165,28 @@ class Snapshot:
         best = self._covering(matching, pieces, next(groups, []))
         hits = _page(chain([best], groups), limit=limit, offset=offset)
         there = matching.among(wanted, {hit.session for hit in hits})
-        counts = Counts(None, by_session(self.searcher, there))
+        counts = Beside(lambda: Counts(None, by_session(self.searcher, there)))
         return Search(hits, counts, is_relaxed=True, is_varied=True)
 
     def _covering(self, matching: Matching, pieces: list[Piece], hits: list[Hit]) -> list[Hit]:
         """The best sessions ranked anew: what other messages of a session have of the words counts too."""
+        if not hits:
+            return []
         some = hits[:_COVERED]
         scores = {hit.session: hit.score for hit in some}
-        for piece in pieces if some else ():
+
+        def having(pieces: list[Piece]) -> list[list[int]]:
+            """The sessions that have each of the pieces."""
+            found = (by_session(self.searcher, matching.among(piece.query, [*scores])) for piece in pieces)
+            return [[bucket["key"] for bucket in buckets] for buckets in found]
+
+        half = len(pieces) // 2
+        others = Beside(lambda: having(pieces[half:]))
+        covered = having(pieces[:half])
+        for piece, sessions in zip(pieces, covered + others.result(), strict=True):
             bonus = _COVER_BONUS * self._rarity(piece)
-            for bucket in by_session(self.searcher, matching.among(piece.query, list(scores))):
-                scores[bucket["key"]] += bonus
+            for session in sessions:
+                scores[session] += bonus
         again = [Hit(hit.session, hit.position, scores[hit.session]) for hit in some]
         return sorted(again, key=lambda hit: -hit.score) + hits[_COVERED:]
 
@@ -199,10 +211,11 @@ class Snapshot:
         """How many messages the engine finds."""
         return count(self.searcher, wanted)
 
-    def note(self, wanted: tantivy.Query, field: str) -> str | None:
-        """What is stored with the one document that the engine finds."""
-        hits = self.searcher.search(wanted, 1, count=False).hits
-        value = self.searcher.doc(hits[0][1]).get_first(field) if hits else None
+    @cached_property
+    def note(self) -> str | None:
+        """What is stored with the one document that is no message."""
+        hits = self.searcher.search(tantivy.Query.term_query(schema(), "tags", NOTE), 1, count=False).hits
+        value = self.searcher.doc(hits[0][1]).get_first("note") if hits else None
         return value if isinstance(value, str) else None
 
     def _block(
@@ -210,15 +223,11 @@ class Snapshot:
     ) -> tuple[list[_Row], int | None]:
         order = None if is_ranked else "at"
         found = self.searcher.search(wanted, size, offset=offset, count=is_counted, order_by_field=order)
-        addresses = [address for _, address in found.hits]
-        column: Callable[[str], list[int | float | bool | None]] = lambda name: (  # noqa: E731
-            self.searcher.fast_field_values(name, addresses)
-        )
-        rows = zip(found.hits, column("session"), column("position"), column("at"), strict=True)
-        return [
-            (float(key) if is_ranked else 0.0, int(session or 0), int(position or 0), at)
-            for (key, _), session, position, at in rows
-        ], getattr(found, "count", None)
+        hits = found.hits  # made anew each time it is asked for
+        scores = [key if is_ranked else 0.0 for key, _ in hits]
+        addresses = [address for _, address in hits]
+        columns = [self.searcher.fast_field_values(name, addresses) for name in ("session", "position", "at")]
+        return list(zip(scores, *columns, strict=True)), getattr(found, "count", None)
 
     def _blocks(
         self, wanted: tantivy.Query, first: list[_Row], *, is_ranked: bool, today: int
@@ -237,20 +246,24 @@ def _first_size(is_ranked: bool) -> int:
 
 
 def _ranked(rows: list[_Row], today: int) -> list[Hit]:
+    """The best first. What was said lately counts a little more; by the day, so that today's pages fit."""
+    bonus = _Bonus(today)
     weighed = sorted(
-        (-score * _recency(at, today), -(at or 0), session, position) for score, session, position, at in rows
+        (-score * (bonus[at // _DAY] if at is not None else 1.0), -(at or 0), session, position)
+        for score, session, position, at in rows
     )
     return [Hit(session, position, -score) for score, _, session, position in weighed]
 
 
-def _recency(at: float | None, today: int) -> float:
-    """Up to a quarter more for what was said lately; by the day, so that pages taken today fit together."""
-    return 1.0 if at is None else _bonus(max(0, today - int(at) // _DAY))
+class _Bonus(dict[int, float]):
+    """By how much more a day's messages count: up to a quarter."""
 
+    def __init__(self, today: int) -> None:
+        self._today = today
 
-@lru_cache(maxsize=4096)
-def _bonus(days: int) -> float:
-    return 1.0 + _RECENT_BONUS * math.exp2(-days / _HALF_LIFE_DAYS)
+    def __missing__(self, day: int) -> float:
+        self[day] = 1.0 + _RECENT_BONUS * math.exp2(-max(0, self._today - day) / _HALF_LIFE_DAYS)
+        return self[day]
 
 
 def _grouped(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:

@@ -30,6 +30,8 @@ _SMALL = 100  # messages that one thread writes as fast as two
 _MOST = 1000
 _GLANCE = 192  # messages that are looked at before asking more precisely
 
+_Stamp = tuple[int, int]
+
 
 class IndexDamagedError(Exception):
     """The index cannot be read. It is a view: `Index.rebuild`, then write everything again."""
@@ -42,7 +44,8 @@ class Index:
         self.folder = folder
         self._generation = ""
         self._engine: tantivy.Index | None = None
-        self._seen: tuple[int, int] | None = None
+        self._named_by: _Stamp | None = None  # the file that named it
+        self._seen: _Stamp | None = None
         self._snapshot: Snapshot | None = None
 
     def is_usable(self) -> bool:
@@ -255,13 +258,10 @@ class Index:
         self._generation = ""
 
     def _note(self) -> "Note | None":
-        import tantivy
-
-        from backscroll.index.fields import NOTE, schema
         from backscroll.index.writing import Note
 
         with self._guarded():
-            text = self._current().note(tantivy.Query.term_query(schema(), "tags", NOTE), "note")
+            text = self._current().note
             return msgspec.json.decode(text, type=Note) if text is not None else None
 
     def _named(self) -> str:
@@ -272,6 +272,9 @@ class Index:
         return ""
 
     def _opened(self) -> "tantivy.Index":
+        named = _stamp(self.folder / _NAME)
+        if self._engine is not None and named is not None and named == self._named_by:
+            return self._engine
         name = self._named()
         if self._engine is None or name != self._generation:
             from backscroll.index.fields import open_index
@@ -281,6 +284,7 @@ class Index:
             self.close()
             self._engine = open_index(str(self.folder / name))
             self._generation = name
+        self._named_by = named
         return self._engine
 
     def _current(self) -> "Snapshot":
@@ -288,8 +292,7 @@ class Index:
         from backscroll.index.search import Snapshot
 
         engine = self._opened()
-        stat = (self.folder / self._generation / "meta.json").stat()
-        seen = (stat.st_mtime_ns, stat.st_ino)
+        seen = _stamp(self.folder / self._generation / "meta.json")
         if self._snapshot is None or seen != self._seen:
             engine.reload()
             self._snapshot, self._seen = Snapshot(engine.searcher()), seen
@@ -307,3 +310,12 @@ class Index:
             if type(error).__name__ != "PanicException":
                 raise
             raise IndexDamagedError(f"the index in {self.folder} is damaged: {error}") from error
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    """What differs when another file has taken this one's place; None when there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_ino

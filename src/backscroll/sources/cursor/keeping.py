@@ -64,11 +64,11 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[Row]:
         key = places[rowid]
         value, blanked = blank(data) if data is not None else (None, ())
         passing: tuple[str, ...] = ()
-        if key.startswith("composerData:"):
+        if key.startswith("bubbleId:"):
+            passing = _OF_A_BUBBLE
+        elif key.startswith("composerData:"):
             passing = _OF_A_COMPOSER
             roots = _roots(value)
-        elif key.startswith("bubbleId:"):
-            passing = _OF_A_BUBBLE
         yield Row(
             table="cursorDiskKV",
             key=key,

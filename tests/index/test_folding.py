@@ -3,15 +3,18 @@
 import sys
 import unicodedata
 
+import pytest
 import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.index.fields import words_of
 from backscroll.index.folding import bare, fold_accents
+from backscroll.index.words import beyond_ascii
 
 # Where there are letters with accents, and much else; the rest is Asian scripts, symbols and nothing.
 LETTERS = (*range(0x80, 0x3000), *range(0xA640, 0xAB70), *range(0xFB00, 0x10000))
+WRITTEN = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()  # as the index cuts it
 LOWER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase()).build()
 ENGINE = (
     tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
@@ -41,8 +44,14 @@ def test_every_character_is_bare_as_the_engine_folds_it() -> None:
     for code in range(0x80, sys.maxunicode + 1):
         char = chr(code)
         if unicodedata.category(char) != "Cs":
-            raw = char.encode()
-            assert LOWER.analyze(bare(raw, raw).decode()) == LOWER.analyze(fold_accents(char)), hex(code)
+            assert _bare(char) == LOWER.analyze(fold_accents(char)), hex(code)
+
+
+@pytest.mark.parametrize(
+    "text", ["ΌΣΟΣ Σ", "İstanbul \u0307x", "ПриветМир — «да»", "Straẞe → ПУТЬ", "a\u0130\u0307b Ж"]
+)
+def test_words_that_are_not_ascii_are_small_and_between_spaces(text: str) -> None:
+    assert _bare(text) == LOWER.analyze(fold_accents(text))
 
 
 @given(st.text())
@@ -52,5 +61,9 @@ def test_folding_twice_changes_nothing_more(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_text_and_its_bare_bytes_have_the_same_words(text: str) -> None:
-    found = bare(text.encode(), b"".join(char.encode() for char in text if not char.isascii()))
-    assert LOWER.analyze(found.decode()) == LOWER.analyze(fold_accents(text))
+    assert _bare(text) == LOWER.analyze(fold_accents(text))
+
+
+def _bare(text: str) -> list[str]:
+    raw = text.encode()
+    return WRITTEN.analyze(bare(raw, beyond_ascii(raw)).decode())

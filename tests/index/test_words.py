@@ -1,5 +1,7 @@
 """What a text is found by."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +65,19 @@ def test_a_text_with_a_word_too_long_for_the_dictionary_is_marked(length: int, i
 
 def test_a_long_text_of_short_words_is_not_odd() -> None:
     assert not analyse("word " * 10_000).is_odd
+
+
+@given(st.text("abXY019é_ ", max_size=200))
+def test_every_identifier_that_has_words_inside_is_found(text: str) -> None:
+    seam = re.compile(r"[a-zé][A-Z]|[A-Z]{2}[a-zé]|[A-Za-zé][0-9]{3}")
+    found = {word.encode() for word in re.findall(r"[^\W_]+", text) if seam.search(word)}
+    parts = {part for word in found if len(word) <= 64 for part in split(word)}
+    assert analyse(text).parts == " ".join(sorted(parts))
+
+
+@given(st.lists(st.integers(0, 300), max_size=20))
+def test_a_text_is_odd_when_a_word_is_longer_than_letters_may_grow(lengths: list[int]) -> None:
+    assert analyse(" ".join("x" * length for length in lengths)).is_odd is any(size > 200 for size in lengths)
 
 
 @given(st.text(min_size=1))

@@ -6,14 +6,14 @@ is written, without looking at the text again.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
 
 from backscroll.index.document import Spoken, Whose
 from backscroll.index.fields import tag, word_analyser
-from backscroll.index.folding import bare, fold_accents
-from backscroll.index.words import Analysed, analyse
+from backscroll.index.folding import bare
+from backscroll.index.words import Analysed, analyse, beyond_ascii
 
 __all__ = ["Entry", "entry", "whole"]
 
@@ -29,11 +29,13 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     fields: bytes  # JSON, which the engine takes with the least copying; open where tags may follow
 
 
-class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
+class _Fields(msgspec.Struct, gc=False):
+    """What is in them."""
+
     position: int
     at: int | None = None
-    said: Raw | UnsetType = UNSET
-    done: Raw | UnsetType = UNSET
+    said: str | None = None  # or done
+    done: str | None = None
     parts: str = ""
     pairs: str = ""
     files: list[str] = []
@@ -41,24 +43,33 @@ class _Fields(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Fields).decode
 
 
 def entry(message: Spoken) -> Entry:
     """Do all the work that a message needs."""
-    found = analyse(_with_paths(message))
-    fields = _Fields(
+    text, files = _with_files(message) if message.paths else (message.text, [])
+    found = analyse(text)
+    fields = _written(
         message.position,
         message.at,
-        parts=fold_accents(found.parts),
+        _cuttable(found),
+        is_said=message.role in _SAID and message.kind in _TALK,
+        parts=_bare_parts(found) if found.parts else b"",
         pairs=found.pairs,
-        files=[_cuttable(analyse(path)).decode() for path in message.paths],
-        tags=" ".join(_tags(message, is_odd=found.is_odd)),
+        files=files,
+        tags=_tags(
+            message.role,
+            message.tool,
+            message.model,
+            message.branch,
+            message.kind,
+            message.is_error,
+            message.is_edit,
+            found.is_odd,
+        ),
     )
-    if message.role in _SAID and message.kind in _TALK:
-        fields.said = _quoted(_cuttable(found))
-    else:
-        fields.done = _quoted(_cuttable(found))
-    return Entry(message.position, message.branch is not None, _opened(fields))
+    return Entry(message.position, message.branch is not None, fields)
 
 
 def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) -> Iterator[str]:
@@ -78,9 +89,34 @@ def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) ->
         yield b"".join((begin, fields, end if one.names_branch else end_with_branch)).decode()
 
 
-def _opened(fields: _Fields) -> bytes:
-    """Without the brace that begins it, and the quote and the brace that end it."""
-    return _encode(fields)[1:-2]
+def _written(
+    position: int,
+    at: int | None,
+    words: bytes,
+    *,
+    is_said: bool,
+    parts: bytes,
+    pairs: str,
+    files: list[bytes],
+    tags: bytes,
+) -> bytes:
+    """Fields as JSON, without the brace that begins it, and the quote and the brace that end it.
+
+    Only tags and pairs of characters may have something to escape; `_tags` has done it.
+    """
+    pieces = [b'"position":%d' % position]
+    if at is not None:
+        pieces.append(b',"at":%d' % at)
+    pieces += (b',"said":"' if is_said else b',"done":"', words)
+    if parts:
+        pieces += (b'","parts":"', parts)
+    if files:
+        pieces += (b'","files":["', b'","'.join(files), b'"],"tags":"', tags)
+    else:
+        pieces += (b'","tags":"', tags)
+    if pairs:
+        pieces.insert(1, b',"pairs":%b' % _encode(pairs))
+    return b"".join(pieces)
 
 
 def _tail(tags: list[str]) -> bytes:
@@ -88,57 +124,68 @@ def _tail(tags: list[str]) -> bytes:
 
 
 def _titled(told: bytes, title: str) -> bytes:
-    fields = msgspec.json.decode(b'{%b"}' % told, type=_Fields)
+    fields = _decode(b'{%b"}' % told)
     found = analyse(title)
-    if fields.done is UNSET:
-        fields.said = _longer(fields.said, found)
-    else:
-        fields.done = _longer(fields.done, found)
-    fields.parts = " ".join(sorted({*fields.parts.split(), *fold_accents(found.parts).split()}))
-    fields.pairs = f"{fields.pairs} {found.pairs}".strip()
-    if found.is_odd:
-        fields.tags = f"{fields.tags} {tag('odd')}"
-    return _opened(fields)
+    words = (fields.done if fields.said is None else fields.said) or ""
+    parts = fields.parts.split()
+    parts += [part for part in _bare_parts(found).decode().split() if part not in parts]
+    return _written(
+        fields.position,
+        fields.at,
+        b"%b %b" % (words.encode(), _cuttable(found)),
+        is_said=fields.said is not None,
+        parts=" ".join(parts).encode(),
+        pairs=f"{fields.pairs} {found.pairs}".strip(),
+        files=[file.encode() for file in fields.files],
+        tags=_encode(f"{fields.tags} {tag('odd')}" if found.is_odd else fields.tags)[1:-1],
+    )
 
 
-def _with_paths(message: Spoken) -> str | bytes:
-    """What a message is found by: its text, and those paths that the text does not name."""
+def _with_files(message: Spoken) -> tuple[str | bytes, list[bytes]]:
+    """What a message is found by, its text and those paths that the text does not name; and its paths."""
     text, paths = message.text, message.paths
+    files = [_file(path) for path in paths]
     if isinstance(text, str):
-        return "\n".join([text, *(path for path in paths if path not in text)])
-    found = [path.encode("utf-8", "replace") for path in paths]
-    return b"\n".join([text, *(path for path in found if path not in text)])
+        return "\n".join([text, *(path for path in paths if path not in text)]), [words for _, words in files]
+    missing = [raw for raw, _ in files if raw not in text]
+    return b"\n".join([text, *missing]) if missing else text, [words for _, words in files]
+
+
+@lru_cache(maxsize=1 << 12)
+def _file(path: str) -> tuple[bytes, bytes]:
+    """A path, and the words of it. Few are told of again and again."""
+    return path.encode("utf-8", "replace"), _cuttable(analyse(path))
 
 
 def _cuttable(text: Analysed) -> bytes:
-    """A text that the engine can cut into words without looking at them: no accents, no overlong words."""
+    """The words of a text between spaces: small, without accents, none overlong."""
     words = bare(text.words, text.beyond)
     return " ".join(word_analyser().analyze(words.decode())).encode() if text.has_long_run else words
 
 
-def _quoted(words: bytes) -> Raw:
-    """Words as JSON."""
-    return Raw(b'"%b"' % words)
+def _bare_parts(text: Analysed) -> bytes:
+    parts = text.parts.encode()
+    return bare(parts, beyond_ascii(parts))
 
 
-def _longer(quoted: Raw | UnsetType, more: Analysed) -> Raw:
-    before = bytes(quoted)[1:-1] if isinstance(quoted, Raw) else b""
-    return _quoted(b"%b %b" % (before, _cuttable(more)))
-
-
-def _tags(message: Spoken, *, is_odd: bool) -> Iterator[str]:
-    yield tag("role", message.role)
-    for name, value in (
-        ("tool", message.tool),
-        ("model", message.model),
-        ("branch", message.branch),
-        ("kind", message.kind),
-    ):
-        if value:
-            yield tag(name, value)
-    if message.is_error:
-        yield tag("is", "error")
-    if message.is_edit:
-        yield tag("is", "edit")
+@lru_cache(maxsize=1 << 12)
+def _tags(
+    role: str,
+    tool: str | None,
+    model: str | None,
+    branch: str | None,
+    kind: str | None,
+    is_error: bool,
+    is_edit: bool,
+    is_odd: bool,
+) -> bytes:
+    """Facts about a message, as JSON without the quotes. Most messages share them with many others."""
+    named = (("tool", tool), ("model", model), ("branch", branch), ("kind", kind))
+    tags = [tag("role", role), *(tag(name, value) for name, value in named if value)]
+    if is_error:
+        tags.append(tag("is", "error"))
+    if is_edit:
+        tags.append(tag("is", "edit"))
     if is_odd:
-        yield tag("odd")
+        tags.append(tag("odd"))
+    return _encode(" ".join(tags))[1:-1]

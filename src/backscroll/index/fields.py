@@ -59,11 +59,9 @@ def words_of(text: str) -> list[str]:
 def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
     """The index in a folder, ready to be read and written; ValueError when it is not one."""
     index = tantivy.Index(schema(), folder, reuse=False) if is_new else tantivy.Index.open(folder)
-    # Every step costs for every word: what few texts need is done before they come here.
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
-    index.register_tokenizer("words", words.build())
-    spaced = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    index.register_tokenizer("spaced", spaced.build())
+    # Every step costs for every word: texts come here as words between spaces (`folding.bare`).
+    for name in ("words", "spaced"):
+        index.register_tokenizer(name, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     index.config_reader("manual")
     return index
 

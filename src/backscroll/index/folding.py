@@ -1,12 +1,14 @@
-"""Accents taken off letters before the engine sees a text.
+"""Texts as the engine has least to do with them: small letters without accents, and spaces.
 
-The engine can do it word by word, at a fifth of the cost of indexing. Few texts
-have letters that need it, so it is done here, for those alone, with the engine's
-own table.
+The engine can do it word by word, at a third of the cost of indexing. All but few
+letters are ASCII, which a table turns into what is wanted at once; the others are
+few different ones in any text, and are replaced one by one, by what the engine
+itself makes of them.
 """
 
 import re
 from functools import cache
+from operator import itemgetter
 
 import tantivy
 
@@ -17,9 +19,14 @@ _FOLDABLE = (
     "[\u00aa\u00b2\u00b3\u00b9\u00ba\u00c0-\u02af\u1d00-\u1dbf\u1e00-\u1eff\u2070-\u209c\u212b\u2183\u2184\u2460-\u24ff"
     "\u2776-\u2793\u2c60-\u2c7f\ua722-\ua7ff\ufb00-\ufb06\uff10-\uff5a]"
 )
-# What would have to be escaped in JSON only lies between words, and so does all else when no word has it.
-_BETWEEN = bytes(0x20 if byte < 0x20 or byte in b'"\\' else byte for byte in range(256))
-_ALL_BETWEEN = _BETWEEN[:128] + b" " * 128
+# What a word cannot have is a space, and what it has is small; beyond ASCII that is for others to say.
+_WORDS = bytes(
+    byte + 32 if 65 <= byte <= 90
+    else byte if 48 <= byte <= 57 or 97 <= byte <= 122 or byte >= 128
+    else 32
+    for byte in range(256)
+)  # fmt: skip
+_PLAIN_WORDS = _WORDS[:128] + b" " * 128
 
 
 def fold_accents(text: str) -> str:
@@ -27,37 +34,43 @@ def fold_accents(text: str) -> str:
     return text if text.isascii() else re.sub(_FOLDABLE, _folded, text)
 
 
-def bare(words: bytes, beyond: bytes) -> bytes:
-    """A text's UTF-8 as the engine cuts it the fastest: its words without accents, nothing to escape.
+def bare(text: bytes, beyond: bytes) -> bytes:
+    """A text's UTF-8 as words between spaces, in lower case and without accents.
 
     ``beyond`` is what of it is not ASCII: few different characters in any text, most of which only lie
     between words. One at a time is found faster than any of them.
     """
-    is_plain = True
-    for char in set(beyond.decode()):
-        spelled = _SPELLINGS[char]
-        if spelled is None:
-            is_plain = False
-        elif spelled:
-            words = words.replace(char.encode(), spelled)
-    return words.translate(_ALL_BETWEEN if is_plain else _BETWEEN)
+    if not beyond:
+        return text.translate(_WORDS)
+    chars = beyond.decode()
+    # Often nearly all are the same: the arrow that follows a line's number where a file is shown.
+    spelled = {char.encode(): _SPELLINGS[char] for char in {chars[0], *chars.replace(chars[0], "")}}
+    if b"".join(spelled.values()).isascii():
+        for char, letters in spelled.items():
+            if letters:
+                text = text.replace(char, letters)
+        return text.translate(_PLAIN_WORDS)
+    # What lies between words goes first: "İ" has a small form that holds a sign which others have there.
+    for char, letters in sorted(spelled.items(), key=itemgetter(1)):
+        if letters != char:
+            text = text.replace(char, letters or b" ")
+    return text.translate(_WORDS)
 
 
 def _folded(found: re.Match[str]) -> str:
-    return (_SPELLINGS[found[0]] or found[0].encode()).decode()
+    spelled = _SPELLINGS[found[0]]
+    return spelled.decode() if spelled and spelled.isascii() else found[0]
 
 
-class _Spellings(dict[str, bytes | None]):
-    """What stands for a character in a word of ASCII, asked for once.
+class _Spellings(dict[str, bytes]):
+    """What stands for a character in a word, asked for once; nothing when no word has it."""
 
-    None when a word may have the character itself, nothing when no word has it.
-    """
-
-    def __missing__(self, char: str) -> bytes | None:
-        words = _engine().analyze(char)
-        spelled = "".join(words).encode()
+    def __missing__(self, char: str) -> bytes:
+        folded = "".join(_engine(is_folding=True).analyze(char))
         # Some fold to more than letters, "⑴" to "(1)"; these would fall apart, and stay as they are.
-        self[char] = spelled if not words or (spelled.isascii() and spelled.isalnum()) else None
+        is_letter = folded.isascii() and folded.isalnum()
+        spelled = folded.lower() if is_letter else "".join(_engine(is_folding=False).analyze(char))
+        self[char] = spelled.encode()
         return self[char]
 
 
@@ -65,10 +78,6 @@ _SPELLINGS = _Spellings()
 
 
 @cache
-def _engine() -> tantivy.TextAnalyzer:
-    return (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.lowercase())
-        .filter(tantivy.Filter.ascii_fold())
-        .build()
-    )
+def _engine(*, is_folding: bool) -> tantivy.TextAnalyzer:
+    steps = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
+    return (steps.filter(tantivy.Filter.ascii_fold()) if is_folding else steps).build()

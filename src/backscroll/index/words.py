@@ -14,7 +14,17 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["LONGEST_WORD", "Analysed", "analyse", "bigrams", "clean", "cut_cjk", "has_pair", "split"]
+__all__ = [
+    "LONGEST_WORD",
+    "Analysed",
+    "analyse",
+    "beyond_ascii",
+    "bigrams",
+    "clean",
+    "cut_cjk",
+    "has_pair",
+    "split",
+]
 
 LONGEST_WORD = 255  # bytes; a longer run of letters is data, and is not in the dictionary
 
@@ -40,8 +50,9 @@ _KINDS = bytes(
     else ord(" ")
     for byte in range(256)
 )  # fmt: skip
-# Where words meet inside an identifier, each with what is looked for first because it is found faster.
-_SEAMS = ((b"A", b"aA"), (b"AA", b"AAa"), (b"000", b"a000"), (b"000", b"A000"))
+# Where words meet inside an identifier, up to its end: "aA" or "AAa", and a letter before three digits. What
+# a pattern begins with is looked for the fastest, so that is what is rare, and what is before it comes after.
+_SEAMS = (re.compile(rb"A(?:(?<=aA)|(?<=AA)(?=a))[aA0]*+"), re.compile(rb"000(?<=[aA]000)[aA0]*+"))
 
 
 class Analysed(Struct, frozen=True, gc=False):
@@ -66,7 +77,7 @@ def clean(text: str) -> str:
 def analyse(text: str | bytes) -> Analysed:
     """Everything that a text is found by. Whoever has its UTF-8 at hand gives that."""
     raw, is_odd = (text, False) if isinstance(text, bytes) else _encoded(text)
-    beyond = b"" if raw.isascii() else raw.translate(None, _ASCII)
+    beyond = beyond_ascii(raw)
     pairs = ""
     if beyond and beyond.translate(None, _SIMPLE):
         written = raw.decode()
@@ -78,11 +89,17 @@ def analyse(text: str | bytes) -> Analysed:
             is_odd = is_odd or joined != runs
             pairs = " ".join(pair for run in joined for pair in bigrams(run))
         raw = words.encode()
-        beyond = raw.translate(None, _ASCII)
+        beyond = beyond_ascii(raw)
     kinds = raw.translate(_KINDS)
-    parts = {piece for compound in _compounds(raw, kinds) for piece in split(compound)}
+    compounds = _compounds(raw, kinds)
+    parts = " ".join(sorted(set().union(*map(split, compounds)))) if compounds else ""
     is_long = _has_long_run(kinds)
-    return Analysed(raw, " ".join(sorted(parts)), pairs, is_odd or is_long, beyond, is_long)
+    return Analysed(raw, parts, pairs, is_odd or is_long, beyond, is_long)
+
+
+def beyond_ascii(raw: bytes) -> bytes:
+    """What of a text's UTF-8 is not ASCII."""
+    return b"" if raw.isascii() else raw.translate(None, _ASCII)
 
 
 def _encoded(text: str) -> tuple[bytes, bool]:
@@ -118,17 +135,12 @@ def bigrams(run: str) -> Iterator[str]:
 def _compounds(raw: bytes, kinds: bytes) -> set[bytes]:
     """The identifiers in a text that have words inside them."""
     found: set[bytes] = set()
-    for sign, seam in _SEAMS:
-        if kinds.rfind(sign) < 0:
-            continue
-        place = kinds.find(seam)
-        while place >= 0:
+    for seam in _SEAMS:
+        for match in seam.finditer(kinds):
+            place, end = match.span()
             start = kinds.rfind(b" ", 0, place) + 1
-            end = kinds.find(b" ", place)
-            end = end if end >= 0 else len(kinds)
             if end - start <= _LONGEST_COMPOUND:
                 found.add(raw[start:end])
-            place = kinds.find(seam, end)
     return found
 
 
@@ -149,9 +161,10 @@ def _are_words(pieces: list[str]) -> bool:
 
 
 def _has_long_run(kinds: bytes) -> bool:
-    last_space, place, end = kinds.rfind, 0, len(kinds) - _SURELY_SHORT
-    while place < end:
-        place = last_space(b" ", place, place + _SURELY_SHORT + 1) + 1
-        if not place:
-            return True
+    space, end = -1, len(kinds) - _SURELY_SHORT - 1
+    try:
+        while space < end:
+            space = kinds.rindex(b" ", space + 1, space + _SURELY_SHORT + 2)
+    except ValueError:
+        return True
     return False

@@ -44,8 +44,8 @@ def _encoded(message: Message) -> str | bytes:
             return message.content.encode()
         parts = [tool.name.encode()]
         for name, value in tool.params.items():
-            parts += (name.encode(), value.encode() if isinstance(value, str) else _to_json(value))
-        parts += (message.content.encode(), (tool.result or "").encode())
+            parts += (name.encode(), value.encode() if type(value) is str else _to_json(value))
+        parts += (message.content.encode(), tool.result.encode() if tool.result else b"")
         return b"\n".join(parts)
     except UnicodeEncodeError:
         return searchable(message)
@@ -94,10 +94,9 @@ class Recorder:
         """Messages of it, from a position on."""
         if self._account not in self._frames:
             return
-        for place, message in enumerate(messages, start=first):
-            made = entry(spoken(place, message))
-            self._held.append(made)
-            self._size += len(made.fields)
+        made = [entry(spoken(place, message)) for place, message in enumerate(messages, start=first)]
+        self._held += made
+        self._size += sum([len(one.fields) for one in made])
         if self._size >= _FRAME:
             self._write()
 

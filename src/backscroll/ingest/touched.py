@@ -1,6 +1,5 @@
 """The files that a message is about: edited, read, searched in, or handed over with it."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -20,24 +19,28 @@ def paths_of(message: Message) -> tuple[str, ...]:
     relativeWorkspacePath. So tools that nobody has heard of yet are understood, too.
     """
     tool = message.tool
+    if tool is None and not message.attachments:
+        return ()
     found = [one.path for one in message.attachments if one.path]
     if tool is not None:
         found += [edit.path for edit in tool.edits]
         found += _named(tool.params)
-    return tuple(dict.fromkeys(found[:_MOST]))
+    return tuple(dict.fromkeys(found[:_MOST])) if found else ()
 
 
-def _named(params: dict[str, Any], *, is_within: bool = False) -> Iterator[str]:
+def _named(params: dict[str, Any], *, is_within: bool = False) -> list[str]:
+    found: list[str] = []
     for name, value in params.items():
         if isinstance(value, str):
             if _says_path(name) and _may_be_path(value):
-                yield value
+                found.append(value)
         elif isinstance(value, list):
             for one in value[:_MOST]:
                 if isinstance(one, dict) and not is_within:
-                    yield from _named(one, is_within=True)
+                    found += _named(one, is_within=True)
                 elif isinstance(one, str) and _says_path(name) and _may_be_path(one):
-                    yield one
+                    found.append(one)
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -10,9 +10,10 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from struct import Struct
+from typing import TypeAlias
 
 from backscroll.archive.bodies import compress, decoded, decompress
-from backscroll.archive.unpacking import decompress_all
+from backscroll.archive.unpacking import Unpacking
 from backscroll.model import Message
 
 if sys.version_info >= (3, 14):
@@ -21,7 +22,9 @@ else:
     from backports import zstd
 
 __all__ = [
+    "Base",
     "Plain",
+    "as_base",
     "leaning_chunk",
     "leaning_original",
     "leaning_told",
@@ -31,6 +34,7 @@ __all__ = [
     "state_in",
 ]
 
+Base: TypeAlias = zstd.ZstdDict
 _MARK = b"\x01"  # no compressed body and no list of messages begins so
 _CHUNK = Struct(">cqqq")  # the mark, the base's account, positions of the first and last of its pieces
 _ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repeated bytes begin, how many
@@ -44,11 +48,15 @@ _FAR: dict[int, int] = {
     zstd.CompressionParameter.chain_log: 20,
 }
 # For a file beside what was told of it: a larger table than the level has, since what is looked for lies far
-# back; a higher level takes a third longer for a fiftieth less.
-_NEAR: dict[int, int] = {
-    zstd.CompressionParameter.compression_level: 1,
-    zstd.CompressionParameter.window_log: 23,
-    zstd.CompressionParameter.hash_log: 18,
+# back, but of a small file none that takes longer to empty than to fill; a higher level takes a third longer
+# for a fiftieth less.
+_NEAR: dict[int, dict[int, int]] = {
+    bits: {
+        zstd.CompressionParameter.compression_level: 1,
+        zstd.CompressionParameter.window_log: 23,
+        zstd.CompressionParameter.hash_log: bits,
+    }
+    for bits in range(12, 19)
 }
 _AT_HAND = 32 * 1024 * 1024  # bytes
 
@@ -70,9 +78,11 @@ class Plain:
         return _unfolded(body[_CHUNK.size :], self.chunks(account, first, last))
 
     def every(self, bodies: Sequence[bytes]) -> list[bytes]:
-        """The same of many chunks; those that lean on nothing on several processors where there are."""
-        alone = iter(decompress_all([body for body in bodies if not body.startswith(_MARK)]))
-        return [self.chunk(body) if body.startswith(_MARK) else next(alone) for body in bodies]
+        """The same of many chunks, on two processors where there are."""
+        alone = Unpacking([body for body in bodies if not body.startswith(_MARK)])
+        leaning = [self.chunk(body) for body in bodies if body.startswith(_MARK)]
+        both = iter(leaning), iter(alone.result())
+        return [next(both[not body.startswith(_MARK)]) for body in bodies]
 
     def chunks(self, account: int, first: int, last: int) -> bytes:
         """Several pieces of an account, one after the other."""
@@ -136,17 +146,23 @@ def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
 
 def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
     """A chunk's body that leans on pieces of another account, which are ``base`` together."""
-    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, base, _FAR)
+    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, as_base(base), _FAR)
 
 
 def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
     """A piece of a file that leans on ``base``, a stretch of another file."""
-    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, base, _FAR)
+    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, as_base(base), _FAR)
 
 
-def leaning_told(data: bytes, told: bytes, *, first: int, last: int) -> bytes:
+def as_base(data: bytes) -> Base:
+    """Bytes to lean on, for those who lean several things on the same."""
+    return Base(data, is_raw=True)
+
+
+def leaning_told(data: bytes, told: Base, *, first: int, last: int) -> bytes:
     """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them."""
-    return _TOLD.pack(_MARK, first, last) + _folded(data, told, _NEAR)
+    bits = (len(data) + len(told)).bit_length() - 2
+    return _TOLD.pack(_MARK, first, last) + _folded(data, told, _NEAR[min(max(bits, 12), 18)])
 
 
 def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
@@ -163,9 +179,8 @@ def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
         return None
 
 
-def _folded(data: bytes, base: bytes, options: dict[int, int]) -> bytes:
-    prefix = zstd.ZstdDict(base, is_raw=True).as_prefix
-    return zstd.compress(data, options=options, zstd_dict=prefix)
+def _folded(data: bytes, base: Base, options: dict[int, int]) -> bytes:
+    return zstd.compress(data, options=options, zstd_dict=base.as_prefix)
 
 
 def _unfolded(body: bytes, base: bytes) -> bytes:

@@ -12,27 +12,36 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError
 
-__all__ = ["decompress_all"]
+__all__ = ["Unpacking"]
 
 _WORTH_IT = 128 * 1024  # compressed bytes; for fewer a thread takes longer to begin than it saves
 
 
-def decompress_all(bodies: Sequence[bytes]) -> list[bytes]:
-    """Every body as it was before it was compressed. Raises what `decompress` raises."""
-    if len(bodies) < 2 or sum(map(len, bodies)) < _WORTH_IT or os.cpu_count() == 1:
-        return list(map(decompress, bodies))
-    plain: dict[int, bytes] = {}
-    rest = iter(range(len(bodies)))  # each number is taken by one of the two
+class Unpacking:
+    """Bodies that are being unpacked, while whoever began it does something else."""
 
-    def work() -> None:
-        for number in rest:
+    def __init__(self, bodies: Sequence[bytes]) -> None:
+        self._bodies = bodies
+        self._plain: dict[int, bytes] = {}
+        self._rest = iter(range(len(bodies)))  # each number is taken by one of the two
+        is_worth_it = len(bodies) > 1 and sum(map(len, bodies)) >= _WORTH_IT and os.cpu_count() != 1
+        self._other = Thread(target=self._work) if is_worth_it else None
+        if self._other is not None:
+            self._other.start()
+
+    def result(self) -> list[bytes]:
+        """Every body as it was before it was compressed. Raises what `decompress` raises."""
+        self._work()
+        if self._other is not None:
+            self._other.join()
+        plain = self._plain
+        return [
+            plain[place] if place in plain else decompress(body) for place, body in enumerate(self._bodies)
+        ]
+
+    def _work(self) -> None:
+        for place in self._rest:
             try:
-                plain[number] = decompress(bodies[number])
+                self._plain[place] = decompress(self._bodies[place])
             except ZstdError:
                 return  # whoever puts them together meets it again
-
-    other = Thread(target=work)
-    other.start()
-    work()
-    other.join()
-    return [plain[number] if number in plain else decompress(body) for number, body in enumerate(bodies)]

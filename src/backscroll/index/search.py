@@ -248,10 +248,13 @@ def _first_size(is_ranked: bool) -> int:
 def _ranked(rows: list[_Row], today: int) -> list[Hit]:
     """The best first. What was said lately counts a little more; by the day, so that today's pages fit."""
     bonus = _Bonus(today)
-    weighed = sorted(
-        (-score * (bonus[at // _DAY] if at is not None else 1.0), -(at or 0), session, position)
+    weighed = [
+        (-score * bonus[at // _DAY], -at, session, position)
+        if at is not None
+        else (-score, 0, session, position)
         for score, session, position, at in rows
-    )
+    ]
+    weighed.sort()
     return [Hit(session, position, -score) for score, _, session, position in weighed]
 
 

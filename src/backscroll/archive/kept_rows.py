@@ -44,13 +44,13 @@ class _Version(Struct):
     spot: Spot | None
 
 
-def keep_rows(db: sqlite3.Connection, unit: int, rows: Iterable[Row]) -> bool:
-    """Keep what is new in a unit's rows, and note which are no longer there.
+def keep_rows(db: sqlite3.Connection, unit: int, rows: Iterable[Row], *, is_new: bool = False) -> bool:
+    """Keep what is new in a unit's rows, and note which are no longer there; of a new one none was kept.
 
     False when somebody holds the database, so that they are to be asked for again. Rows that did not come
     because others could not be read are not called gone.
     """
-    keeper = _Keeper(db, unit)
+    keeper = _Keeper(db, unit, {} if is_new else dict(_versions(db, unit)))
     is_whole = is_open = True
     try:
         for row in rows:
@@ -69,10 +69,10 @@ def keep_rows(db: sqlite3.Connection, unit: int, rows: Iterable[Row]) -> bool:
 class _Keeper:
     """One unit's rows on their way in."""
 
-    def __init__(self, db: sqlite3.Connection, unit: int) -> None:
+    def __init__(self, db: sqlite3.Connection, unit: int, known: dict[_Place, _Version]) -> None:
         self._db = db
         self._unit = unit
-        self._known = dict(_versions(db, unit))  # the newest of each row; those told are taken out
+        self._known = known  # the newest of each row; those told are taken out
         self._pieces = Pieces(db)
         self._new: list[tuple[object, ...]] = []
         self._left: set[int] = set()  # pieces that a row has let go of
@@ -141,8 +141,9 @@ class _Keeper:
         return Spot(*row) if row is not None else None
 
     def _write(self) -> None:
-        self._db.executemany(_INSERT, self._new)
-        self._new = []
+        if self._new:
+            self._db.executemany(_INSERT, self._new)
+            self._new = []
 
     def flush(self) -> None:
         """Write what is in hand, and give back the room of what was replaced."""
@@ -155,10 +156,12 @@ class _Keeper:
         """Those that did not come are no longer there."""
         self._mark([version for version in self._known.values() if not version.is_gone], is_gone=True)
 
-    def _mark(self, versions: Iterable[_Version], *, is_gone: bool) -> None:
-        self._db.executemany(
-            "update kept_row set is_gone = ? where number = ?", [(is_gone, one.number) for one in versions]
-        )
+    def _mark(self, versions: list[_Version], *, is_gone: bool) -> None:
+        if versions:
+            self._db.executemany(
+                "update kept_row set is_gone = ? where number = ?",
+                [(is_gone, one.number) for one in versions],
+            )
 
 
 def digest_of(value: bytes) -> bytes:

@@ -13,6 +13,7 @@ from backscroll.archive.kept_rows import keep_rows
 from backscroll.archive.listening import Listener
 from backscroll.archive.stillness import Stillness
 from backscroll.archive.told import Told
+from backscroll.archive.words import Words
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Item, Origin, Problem, Row, Unit
 
@@ -37,6 +38,7 @@ def put(
     keeps_file: bool,
     listener: Listener | None,
     rows: Iterable[Row],
+    words: Words,
 ) -> bool:
     """Record a unit; see `Archive.put`."""
     try:
@@ -57,8 +59,10 @@ def put(
                 barrier=barrier,
                 listener=listener,
                 told=told if keeps_file else None,
+                words=words,
             )
-            stillness = Stillness(Path(unit.path), unit.size) if keeps_file else None
+            path = Path(unit.path)
+            stillness = Stillness(path, unit.size) if keeps_file else None
             writer.write(items)
             if not writer.was_read:
                 raise _UnreadError
@@ -68,14 +72,15 @@ def put(
                 event = fates.LOST
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize
-                raw.keep(db, number, Path(unit.path), told, is_appended=is_appended, end=end)
+                raw.keep(db, number, path, told, is_new=is_new, is_appended=is_appended, end=end)
             if writer.was_excluded and unit.kind in ALONE:
                 writer.tally.mark = None  # when it is not excluded any more, it is read from the start
-            if writer.was_excluded or not is_appended:  # of a file that grew, something may have been before
+            # Of a file that grew, something may have been before; of one never met, nothing.
+            if writer.was_excluded or not (is_appended or is_new):
                 units.exclude(db, number, barrier.digest if writer.was_excluded else None)
             is_retried = False
             if not writer.was_forgotten and not writer.was_excluded:
-                is_retried = not keep_rows(db, number, rows)
+                is_retried = not keep_rows(db, number, rows, is_new=is_new)
             units.record(
                 db,
                 number,
@@ -90,6 +95,7 @@ def put(
                 raise _UnreadError
     except (_UnreadError, OSError) as error:
         # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
+        words.start_again()
         reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else _MOVED
         with transaction(db):
             number, _ = units.register(db, unit, platform)

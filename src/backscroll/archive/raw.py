@@ -16,17 +16,21 @@ _SEGMENT = 4 * 1024 * 1024
 
 
 def keep(
-    db: sqlite3.Connection, unit: int, path: Path, told: Told, *, is_appended: bool, end: int = sys.maxsize
+    db: sqlite3.Connection,
+    unit: int,
+    path: Path,
+    told: Told,
+    *,
+    is_new: bool,
+    is_appended: bool,
+    end: int = sys.maxsize,
 ) -> None:
     """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
 
     It leans on what was told of it. What was written behind ``end`` since the file was looked at is left for
     the next time.
     """
-    state = db.execute("select coalesce(max(state), 0) from raw where unit = ?", [unit]).fetchone()[0]
-    segments = db.execute(
-        "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
-    ).fetchall()
+    state, segments = (0, []) if is_new else _last_kept(db, unit)
     kept = sum(size for size, _ in segments)
     if is_appended and kept < _read_until(db, unit):
         return  # something that was read of it before was not to be kept
@@ -53,6 +57,15 @@ def keep(
             )
             kept += len(data)
             line += lines or 0
+
+
+def _last_kept(db: sqlite3.Connection, unit: int) -> tuple[int, list[tuple[int, bytes]]]:
+    """The last state of a file, and the size and digest of each of its segments."""
+    (state,) = db.execute("select coalesce(max(state), 0) from raw where unit = ?", [unit]).fetchone()
+    segments = db.execute(
+        "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
+    ).fetchall()
+    return state, segments
 
 
 def _read_until(db: sqlite3.Connection, unit: int) -> int:

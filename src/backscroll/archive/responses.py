@@ -34,16 +34,16 @@ class Spending:
         self, db: sqlite3.Connection, words: Words, account: int, opening: Opening, *, is_appended: bool
     ) -> None:
         """Put it all into the account's rows, beside what an earlier reading said of the same responses."""
+        session, is_agents = opening.id, opening.agent_id is not None
         rows = []
         for response, (usage, message) in self._known.items():
             id_ = number_of(response)
             if is_appended and _with_earlier(db, words, account, id_, usage):
                 continue
-            is_agent = opening.agent_id is not None
-            record, at, model = 0, None, 0
+            is_agent, record, at, model = is_agents, 0, None, 0
             if message is not None:
-                is_agent = is_agent or message.is_sidechain
-                record = record_number(message.id, opening.id)
+                is_agent = is_agents or message.is_sidechain
+                record = record_number(message.id, session)
                 at, model = milliseconds(message.timestamp), words[message.model]
             rows.append((account, id_, record, at, int(is_agent), model, *_columns(words, usage)))
         if rows:

@@ -3,7 +3,7 @@
 import sqlite3
 from bisect import bisect_right
 
-from backscroll.archive.bases import Plain, leaning_told
+from backscroll.archive.bases import Base, Plain, as_base, leaning_told
 from backscroll.archive.bodies import Piece, compress
 from backscroll.model import Message
 
@@ -23,6 +23,7 @@ class Told:
         self._positions: list[int] = []
         self._lines: list[int] = []  # where in the file each piece begins
         self._sizes: list[int] = []
+        self._base: tuple[tuple[int, int], Base] | None = None  # what was leant on last, and its places
 
     def add(self, account: int, position: int, first: Message, data: bytes) -> None:
         """Take a piece that was written, with its first message."""
@@ -45,22 +46,27 @@ class Told:
         begin = max(0, bisect_right(self._lines, line) - 1)
         end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
         first, last = self._places(begin, end)
-        told = self._plain.chunks(account, first, last)
-        return account, leaning_told(data, told, first=first, last=last)
+        return account, self._leaning(data, account, first, last)
 
     def state_of(self, state: bytes) -> bytes:
         """What must be remembered to go on reading the file, as it is kept: mostly ids of its messages."""
         account = self._account()
         if account is None:
             return compress(state)
-        first, last = self._places(0, len(self._positions))
-        return leaning_told(state, self._plain.chunks(account, first, last), first=first, last=last)
+        return self._leaning(state, account, *self._places(0, len(self._positions)))
+
+    def _leaning(self, data: bytes, account: int, first: int, last: int) -> bytes:
+        if self._base is None or self._base[0] != (first, last):
+            self._base = (first, last), as_base(self._plain.chunks(account, first, last))
+        return leaning_told(data, self._base[1], first=first, last=last)
 
     def _account(self) -> int | None:
         """The one account that the file is told by."""
         if len(self._accounts) != 1:  # of a file that tells of many sessions, such as a log of prompts
             return None
         (account,) = self._accounts
+        if self._base is not None:
+            return account
         # An account that is told as it was before is dropped again.
         found = self._db.execute("select 1 from account where number = ?", [account]).fetchone()
         return account if found is not None else None

@@ -38,6 +38,7 @@ _FEW = 500  # paths that are asked for one by one
 # says something of other sessions as well.
 SET_ASIDE = 2
 _DIGEST = 16  # bytes
+_PREFIX = 4096  # bytes, at each end of what was read
 _TORN = "(unreadable)"  # what a line that is cut off is counted as
 
 
@@ -96,16 +97,16 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
 
 def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
     """The unit's number, and whether it was never met before."""
-    row = db.execute("select number from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
-    if row is not None:
-        return int(row[0]), False
     cursor = db.execute(
         "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"
-        " values (?, ?, ?, ?, ?, ?, '', 0)",
+        " values (?, ?, ?, ?, ?, ?, '', 0) on conflict do nothing",
         [unit.source, platform, unit.root, unit.path, unit.key, unit.kind],
     )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid, True
+    if cursor.rowcount:
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid, True
+    row = db.execute("select number from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
+    return int(row[0]), False
 
 
 def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None:
@@ -246,12 +247,12 @@ def _counts(tally: Tally) -> str:
 
 def prefix_of(path: Path, offset: int) -> bytes:
     """A digest of how a file begins and of what lies before an offset: enough to notice a rewrite."""
-    digest = blake2b(digest_size=_DIGEST)
     with path.open("rb") as file:
-        digest.update(file.read(min(4096, offset)))
-        file.seek(max(0, offset - 4096))
-        digest.update(file.read(min(4096, offset)))
-    return digest.digest()
+        begin = end = file.read(min(_PREFIX, offset))
+        if offset > _PREFIX:
+            file.seek(offset - _PREFIX)
+            end = file.read(_PREFIX)
+    return blake2b(begin + end, digest_size=_DIGEST).digest()
 
 
 def beginning_of(path: Path, offset: int) -> bytes:

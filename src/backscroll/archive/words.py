@@ -30,16 +30,20 @@ FIXED = {
 
 
 class Words(dict[str | None, int]):
-    """The numbers of words, within one transaction: what is undone takes its words along.
+    """The numbers of words, within one transaction, or in a file that nobody else writes.
 
     A word that was never met gets the next number when it is asked for. No word is 0, of which statements
     make null: handing over None takes longer than any number.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        super().__init__({None: 0})
-        self.update(FIXED)
+        super().__init__({None: 0}, **FIXED)
         self._db = db
+
+    def start_again(self) -> None:
+        """After something was undone, which takes its words along."""
+        self.clear()
+        self.update({None: 0}, **FIXED)
 
     def __missing__(self, word: str) -> int:
         query = "select number from word where text = ?"

@@ -61,6 +61,7 @@ class UnitWriter:
         barrier: Barrier | None = None,
         listener: Listener | None = None,
         told: Told | None = None,
+        words: Words | None = None,
     ) -> None:
         self.db = db
         self.unit = unit
@@ -76,7 +77,7 @@ class UnitWriter:
         self._is_outside = False  # within a session that was forgotten
         self.was_forgotten = False  # something in the unit
         self.was_excluded = False
-        self.words = Words(db)
+        self.words = Words(db) if words is None else words
 
     @property
     def was_read(self) -> bool:
@@ -147,6 +148,7 @@ class UnitWriter:
             # The workspace is known only now. What was kept before it was excluded stays as it was.
             self.was_excluded = True
             self.db.execute("rollback to session")
+            self.words.start_again()
             self.db.execute(
                 "update account set is_former = 0 where number = (select max(number) from account"
                 " where unit = ? and id = ? and parent_id is ?)",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from backscroll.archive.derive import Session
     from backscroll.archive.listening import Listener
     from backscroll.archive.units import Known
+    from backscroll.archive.words import Words
     from backscroll.model import Item, Mark, Row, Unit
 
 __all__ = ["Intake"]
@@ -23,6 +24,8 @@ __all__ = ["Intake"]
 
 class Intake(Opened):
     """What is read: which units are known, what they tell, and the sessions derived from it."""
+
+    _words: Words | None = None  # of a shard, which nobody else writes
 
     def known_units(
         self, source: str, root: Path, paths: Collection[str] | None = None
@@ -105,7 +108,10 @@ class Intake(Opened):
         the beginning: then it is read again the next time, whatever its fingerprint says.
         """
         from backscroll.archive.putting import put  # loaded by nobody who only reads
+        from backscroll.archive.words import Words
 
+        if self._words is None or not self._is_shard:
+            self._words = Words(self._db)
         return put(
             self._db,
             self.barrier,
@@ -117,6 +123,7 @@ class Intake(Opened):
             keeps_file=keeps_file,
             listener=listener,
             rows=rows,
+            words=self._words,
         )
 
     def merge(self, shard: Path) -> int:

@@ -22,6 +22,7 @@ class Opened:
 
     def __init__(self, path: Path, *, barrier: Barrier | None = None, is_shard: bool = False) -> None:
         self.path = path
+        self._is_shard = is_shard
         self._db = connect(path, is_shard=is_shard)
         self._barrier = barrier or Barrier()
 
@@ -62,6 +63,8 @@ class Opened:
     @property
     def barrier(self) -> Barrier:
         """What is not to be written: what was forgotten, here or where this is a shard of, or is excluded."""
+        if self._is_shard:  # nothing is ever forgotten in one
+            return self._barrier
         from backscroll.archive import forgetting
 
         forgotten = forgetting.forgotten(self._db)

@@ -14,6 +14,7 @@ __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "SCHEMA", "connect", "transaction"]
 
 OLDEST_SQLITE = (3, 35, 0)
 SCHEMA = 14  # how many migrations there are; they are loaded only for an archive that lacks one
+_CACHE, _SHARD_CACHE = 32 * 1024, 2 * 1024  # KB of pages; what is put into a shard is hardly asked for again
 _LOG = 16_000  # pages that the write-ahead log may grow to before they are brought home
 _SHARD_PAGE = 16_384  # bytes: most of a shard are bodies larger than a page of the usual size
 BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
@@ -41,7 +42,7 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma temp_store = memory")
         db.execute("pragma foreign_keys = on")
-        db.execute("pragma cache_size = -32768")
+        db.execute(f"pragma cache_size = -{_SHARD_CACHE if is_shard else _CACHE}")
         db.execute(f"pragma wal_autocheckpoint = {_LOG}")
         if is_shard:
             db.execute("begin")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 __all__ = ["merge"]
 
+_CACHE = 16 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
 _BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
 _FORGOTTEN = (
     "select 1 from main.forgotten f join shard.account a on a.platform = f.platform"
@@ -28,6 +29,7 @@ def merge(db: sqlite3.Connection, shard: Path) -> int:
     Raises `sqlite3.IntegrityError` when in the meantime a unit of it was read, or a session of it forgotten,
     by somebody else.
     """
+    db.execute(f"pragma main.cache_size = -{_CACHE}")
     db.execute("attach database ? as shard", [str(shard)])
     db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
     try:

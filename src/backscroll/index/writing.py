@@ -6,13 +6,14 @@ from contextlib import contextmanager, suppress
 import msgspec
 import tantivy
 
+from backscroll.index.backlog import Backlog
 from backscroll.index.document import Document, Whose
 from backscroll.index.entry import Entry, entry, whole
 from backscroll.index.fields import NOTE, VERSION, schema
 
 __all__ = ["Note", "Writer", "is_busy"]
 
-_HEAP = 40_000_000  # with what waits to be written and what merging needs, about 100 MB in all
+_HEAP = 40_000_000  # with what waits to be written, about 60 MB in all
 _SMALL_HEAP = 15_000_000
 # In the same room several would write smaller parts, which have to be merged again; and whoever has much to
 # write has other work for the other cores.
@@ -40,6 +41,7 @@ class Writer:
         self.is_current = is_current  # False once another process has put a new index in the place of this
         self._writer = index.writer(_SMALL_HEAP if is_small else _HEAP, _THREADS)
         self._is_committed = True
+        self._backlog = Backlog()
 
     def forget(self, sessions: Iterable[int]) -> None:
         """Take out every message of these sessions that was added before."""
@@ -73,6 +75,7 @@ class Writer:
         self._is_committed = False
         add = self._writer.add_json
         for text in whole(whose, entries, with_title=with_title):
+            self._backlog.add(len(text))
             try:
                 add(text)
             except ValueError as error:

@@ -50,7 +50,7 @@ def from_value(value: Any) -> datetime | None:
                 at = _from_iso(value)
             except ValueError:
                 return from_text(value)
-            return at if at.tzinfo is UTC and _EARLIEST_YEAR <= at.year < _LATEST_YEAR else _in_range(at)
+            return at if _EARLIEST_YEAR <= at.year < _LATEST_YEAR else None
         return from_text(value)
     if isinstance(value, bool):
         return None

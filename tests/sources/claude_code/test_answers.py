@@ -153,3 +153,24 @@ def test_a_call_whose_input_has_any_shape_is_kept(tmp_path: Path) -> None:
         session = Transcript().user("go").run(Call("Edit", put, "ok"))
         (tool,) = tools(only(session, tmp_path).messages)
         assert tool.result == "ok"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "added"),
+    [
+        (b"tw\\ud83do", "tw\N{REPLACEMENT CHARACTER}o"),  # half of an emoji
+        (b"tw\xffo", "tw\N{REPLACEMENT CHARACTER}o"),
+    ],
+)
+def test_an_edit_whose_structured_copy_is_spelled_wrongly_is_told_with_its_answer(
+    spelled: bytes, added: str, tmp_path: Path
+) -> None:
+    session = Transcript().user("go").run(calls.edit("/a.py", "one", "two", original="one\n"))
+    path = session.write(tmp_path)
+    whole = path.read_bytes()
+    assert whole.count(b'"+two"') == 1
+    path.write_bytes(whole.replace(b'"+two"', b'"+' + spelled + b'"'))
+    told = tell(path)
+    (tool,) = tools(told.readings[0].messages)
+    (edit,) = tool.edits
+    assert (edit.hunks[0].added, tool.status, told.problems) == ((added,), "completed", ())

@@ -13,8 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import Agent, Link
-from backscroll.sources.claude_code.lines import integer, text
-from backscroll.sources.claude_code.results import AgentResult
+from backscroll.sources.claude_code.lines import ToolResult, integer, text
 
 __all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
 
@@ -72,7 +71,7 @@ class Agents(Struct):
             at,
         )
 
-    def ended(self, call: str, result: AgentResult) -> str | None:
+    def ended(self, call: str, result: ToolResult) -> str | None:
         """Keep a finished agent's figures. Returns its id where the parent knew it."""
         agent_id = text(result.agent_id)
         self.figures[call] = Figures(

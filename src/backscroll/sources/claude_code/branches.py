@@ -46,7 +46,7 @@ class Tree:
         kept = self.skeleton = skeleton or Skeleton()
         self.ids, self.parents, self.flags = kept.ids, kept.parents, kept.flags
         self.responses, self.told, self.later = kept.responses, kept.told, kept.later
-        self.response_numbers, self.dead = kept.response_numbers, kept.dead
+        self.response_numbers, self.dead, self.fewer = kept.response_numbers, kept.dead, kept.fewer
         self._index = {id_: number for number, id_ in enumerate(kept.ids)}
 
     def find(self, id_: str | None) -> int:
@@ -55,16 +55,14 @@ class Tree:
 
     def add(self, id_: str, parent: str | None, flags: int, response: str | None) -> int:
         """Take a line; a known id takes the place of what it named before."""
-        known = self._index.get(id_)
-        above = _NONE if parent is None or parent == id_ else self._index.get(parent, _LATER)
-        number = len(self.ids) if known is None else known
-        if above == _LATER and parent is not None:
-            self.later[number] = parent
+        index = self._index
+        number = index.get(id_)
+        above = _NONE if parent is None or parent == id_ else index.get(parent, _LATER)
         owner = _NONE
         if response is not None:
             owner = self.response_numbers.setdefault(response, len(self.response_numbers))
-        if known is None:
-            self._index[id_] = number
+        if number is None:
+            number = index[id_] = len(self.ids)
             self.ids.append(id_)
             self.parents.append(above)
             self.flags.append(flags)
@@ -74,15 +72,18 @@ class Tree:
             self.parents[number] = above
             self.flags[number] = flags
             self.responses[number] = owner
+        if above == _LATER and parent is not None:
+            self.later[number] = parent
         return number
 
     def tell(self, number: int, count: int, *, answers: int = _NONE) -> None:
         """Note how many messages a line gave, and the line of the call it answers besides."""
         if count < self.told[number]:
-            self.skeleton.fewer[number] = count
+            self.fewer[number] = count
             return
         self.told[number] = count
-        self.skeleton.fewer.pop(number, None)
+        if self.fewer:
+            self.fewer.pop(number, None)
         if count and answers >= 0:
             self.skeleton.follows[number] = answers
 
@@ -109,7 +110,7 @@ class Tree:
 
     def _left(self, active: bytearray | None) -> tuple[str, ...]:
         left: list[str] = []
-        fewer = self.skeleton.fewer
+        fewer = self.fewer
         if active is None and not fewer and not self.dead:
             return ()
         for number, told in enumerate(self.told):

@@ -1,8 +1,8 @@
 """A line of a Claude Code transcript, typed so that nothing on it can be of a wrong type.
 
 Every field takes any JSON value: the format is the vendor's own business and
-changes weekly. What is large and rarely needed (structured copies of tool
-results, image data, signatures) stays undecoded as a view into the line.
+changes weekly. What is large and rarely needed (image data, signatures) stays
+undecoded as a view into the line.
 """
 
 import re
@@ -22,6 +22,9 @@ __all__ = [
     "ImageData",
     "Line",
     "LineOrigin",
+    "Patch",
+    "ToolResult",
+    "Unopened",
     "decoder",
     "integer",
     "is_record",
@@ -37,6 +40,7 @@ _Plain: TypeAlias = list[Any] | str | int | float | bool | None
 STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 
 _NOTHING = Raw(b"")
+_UNCOUNTED = 2**53  # nobody has counted this far
 
 
 class ImageData(Struct, gc=False):
@@ -91,6 +95,29 @@ class ApiMessage(Struct, gc=False):
     usage: Usage | _Plain = None
 
 
+class Patch(Struct, rename="camel", gc=False):
+    """A stretch of a changed file: what stayed, what went and what came, a sign before each line."""
+
+    old_start: Any = None
+    new_start: Any = None
+    lines: Any = None
+
+
+class ToolResult(Struct, rename="camel", gc=False):
+    """The structured copy of a tool's result: what an edit did and what a subagent used, no more."""
+
+    type: Any = None
+    file_path: Any = None
+    notebook_path: Any = msgspec.field(default=None, name="notebook_path")
+    structured_patch: list[Patch | _Plain] | dict[str, Any] | str | int | float | bool | None = None
+    user_modified: Any = None
+    agent_id: Any = None
+    total_duration_ms: Any = None
+    total_tokens: Any = None
+    total_tool_use_count: Any = None
+    resolved_model: Any = None
+
+
 class LineOrigin(Struct, gc=False):
     kind: Any = None
 
@@ -119,7 +146,7 @@ class Line(Struct, rename="camel", gc=False):
     is_visible_in_transcript_only: Any = None
     origin: LineOrigin | _Plain = None
     prompt_source: Any = None
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: ToolResult | _Plain = None
     tool_denial_kind: Any = None
     is_api_error_message: Any = None
     error: Raw = _NOTHING
@@ -135,6 +162,12 @@ class Line(Struct, rename="camel", gc=False):
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
 
 
+class Unopened(Struct, rename="camel", gc=False):
+    """A line's structured result as it is written, and nothing else of the line."""
+
+    tool_use_result: Raw = _NOTHING
+
+
 decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
@@ -146,8 +179,8 @@ def text(value: Any) -> str | None:
 def integer(value: Any) -> int | None:
     """The value if it is a count that somebody can have counted to."""
     if type(value) is int:
-        return value if 0 <= value < 2**53 else None
-    return int(value) if isinstance(value, float) and 0 <= value < 2**53 else None
+        return value if 0 <= value < _UNCOUNTED else None
+    return int(value) if isinstance(value, float) and 0 <= value < _UNCOUNTED else None
 
 
 def is_record(found: dict[str, Any]) -> bool:
@@ -164,7 +197,12 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     """The tokens a line gives for its response. Before the response was finished they are a lower bound."""
     if not isinstance(found, Usage):
         return TokenUsage() if finished else None
-    created = integer(found.cache_creation_input_tokens)
+    given, made = found.input_tokens, found.output_tokens
+    created, cached = found.cache_creation_input_tokens, found.cache_read_input_tokens
+    if not (type(given) is type(made) is type(created) is type(cached) is int) or not (
+        0 <= given | made | created | cached < _UNCOUNTED
+    ):
+        given, made, created, cached = map(integer, (given, made, created, cached))
     nested = found.cache_creation
     hour = None
     if isinstance(nested, dict):
@@ -177,10 +215,10 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
         hour = integer(nested.get("ephemeral_1h_input_tokens"))
     speed = found.speed
     return TokenUsage(
-        integer(found.input_tokens),
-        integer(found.output_tokens),
+        given,
+        made,
         created,
-        integer(found.cache_read_input_tokens),
+        cached,
         hour,
         not finished,
         None if speed is None or speed == "standard" else text(speed),

@@ -2,29 +2,26 @@
 
 import re
 import stat
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
 
 from backscroll.model import Decision, Edit, Hunk, Status
 from backscroll.readers import lenient
-from backscroll.sources.claude_code.lines import text
+from backscroll.sources.claude_code.lines import Patch, ToolResult, text
 
 __all__ = [
     "AGENT_TOOLS",
     "EDIT_TOOLS",
-    "AgentResult",
-    "agent_result",
     "edits",
+    "opened",
     "outcome",
     "proposed",
     "spilled",
 ]
-
-_Plain: TypeAlias = list[Any] | str | int | float | bool | None
-T = TypeVar("T")
 
 EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 AGENT_TOOLS = frozenset({"Task", "Agent"})
@@ -36,57 +33,18 @@ _REJECTED = (
 _INTERRUPTED = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
 _SPILL = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
 _LARGEST_SPILL = 32 * 1024 * 1024
+_first_character = itemgetter(slice(0, 1))
 
 
-class Patch(Struct, rename="camel"):
-    old_start: Any = None
-    new_start: Any = None
-    lines: Any = None
+_structured = msgspec.json.Decoder(ToolResult)
 
 
-class EditResult(Struct, rename="camel"):
-    """The structured copy of an edit's result, without the file bodies it repeats."""
-
-    type: Any = None
-    file_path: Any = None
-    notebook_path: Any = msgspec.field(default=None, name="notebook_path")
-    structured_patch: list[Patch | _Plain] | dict[str, Any] | str | int | float | bool | None = None
-    user_modified: Any = None
-
-
-class AgentResult(Struct, rename="camel"):
-    """What the parent wrote down of a subagent."""
-
-    agent_id: Any = None
-    status: Any = None
-    prompt: Any = None
-    total_duration_ms: Any = None
-    total_tokens: Any = None
-    total_tool_use_count: Any = None
-    resolved_model: Any = None
-    description: Any = None
-
-
-_edit_result = msgspec.json.Decoder(EditResult)
-_agent_result = msgspec.json.Decoder(AgentResult)
-
-
-def _decoded(raw: Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
-    if not len(raw):
-        return None
+def opened(raw: bytes) -> ToolResult | None:
+    """The structured copy of a result from what was kept of its line; None when there is none."""
     try:
-        return decoder.decode(raw)
-    except lenient.FAILURES:
-        pass
-    try:
-        return decoder.decode(msgspec.json.encode(lenient.load(bytes(raw))))
+        return _structured.decode(raw)
     except lenient.FAILURES:
         return None
-
-
-def agent_result(raw: Raw) -> AgentResult | None:
-    """The figures of a finished subagent."""
-    return _decoded(raw, _agent_result)
 
 
 def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
@@ -116,12 +74,14 @@ def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     return (Edit(path, _from_params(tool, params)),)
 
 
-def edits(tool: str, params: dict[str, Any], raw: Raw) -> tuple[tuple[Edit, ...], Decision]:
+def edits(tool: str, params: dict[str, Any], found: Any) -> tuple[tuple[Edit, ...], Decision]:
     """What a finished edit did to its file, and whether a person had a hand in it.
 
     An edit that ran was let through, by hand or by a standing permission; one the user changed says so.
+    ``found`` is the structured copy of its result, or whatever stands there.
     """
-    found = _decoded(raw, _edit_result) or EditResult()
+    if not isinstance(found, ToolResult):
+        found = ToolResult()
     decision: Decision = "modified" if found.user_modified is True else "accepted"
     path = (
         text(found.file_path)
@@ -146,7 +106,10 @@ def _patched(patches: Any) -> tuple[Hunk, ...]:
             continue
         old = patch.old_start if isinstance(patch.old_start, int) else None
         new = patch.new_start if isinstance(patch.new_start, int) else None
-        hunks += _runs([line for line in patch.lines if isinstance(line, str)], old, new)
+        lines = patch.lines
+        if set(map(type, lines)) != {str}:
+            lines = [line for line in lines if isinstance(line, str)]
+        hunks += _runs(lines, old, new)
     return tuple(hunks)
 
 
@@ -155,20 +118,18 @@ def _runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
     hunks: list[Hunk] = []
     removed: list[str] = []
     added: list[str] = []
-    for line in [*lines, " "]:  # one that stayed ends the last run
-        mark = line[:1]
+    for mark, run in groupby([*lines, " "], key=_first_character):  # a line that stayed ends the last run
         if mark == "-":
-            removed.append(line[1:])
+            removed += [line[1:] for line in run]
         elif mark == "+":
-            added.append(line[1:])
+            added += [line[1:] for line in run]
         elif mark != "\\":  # "\ No newline at end of file" is no line
             if removed or added:
                 hunks.append(Hunk(tuple(removed), tuple(added), old, new))
-                old = None if old is None else old + len(removed)
-                new = None if new is None else new + len(added)
-                removed, added = [], []
-            old = None if old is None else old + 1
-            new = None if new is None else new + 1
+            stayed = len(list(run))
+            old = None if old is None else old + len(removed) + stayed
+            new = None if new is None else new + len(added) + stayed
+            removed, added = [], []
     return hunks
 
 

@@ -7,7 +7,7 @@ import msgspec
 from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
 from backscroll.readers import jsonl, lenient
 from backscroll.sources.claude_code.branches import SIDE
-from backscroll.sources.claude_code.lines import ApiMessage, ForkedFrom, Line, text
+from backscroll.sources.claude_code.lines import ApiMessage, ForkedFrom, Line, Unopened, text
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript import Transcript
@@ -113,6 +113,10 @@ class Said:
     def whole(self) -> dict[str, Any]:
         """The line with all its fields."""
         return whole(self.raw)
+
+    def unopened_result(self) -> bytes:
+        """The bytes of the structured copy of a tool's result."""
+        return bytes(msgspec.json.decode(self.raw, type=Unopened).tool_use_result) if self.raw else b""
 
     def block(self, number: int) -> Any:
         """A block of the line's message with all its fields, whatever they are."""

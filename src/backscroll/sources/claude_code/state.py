@@ -71,22 +71,23 @@ class Facts(Struct):
     entrypoint: str | None = None
     session_kind: str | None = None
     slug: str | None = None
-    session_ids: dict[str, int] = field(default_factory=dict)
+    session_ids: dict[str, int | None] = field(default_factory=dict)  # once counted
     first_at: datetime | None = None
     last_at: datetime | None = None
     compactions: int = 0
 
     def note(self, value: Line) -> None:
         """Take what a line says of its session: id, version, folder, branch."""
-        if isinstance(value.session_id, str):
-            self.session_ids[value.session_id] = self.session_ids.get(value.session_id, 0) + 1
+        session_id = value.session_id
+        if isinstance(session_id, str) and session_id not in self.session_ids:
+            self.session_ids[session_id] = None
         cwd = value.cwd
-        if isinstance(cwd, str) and cwd and cwd != self.last_cwd:
+        if cwd != self.last_cwd and isinstance(cwd, str) and cwd:
             self.last_cwd = cwd
             if cwd not in self.cwds:
                 self.cwds[cwd] = None
         version = value.version
-        if isinstance(version, str) and version != self.last_version:
+        if version != self.last_version and isinstance(version, str):
             self.last_version = version
             if self.version is None:
                 self.version = version

@@ -5,6 +5,7 @@ taken in file order; only the skeleton of ids, parents and places stays behind.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -70,14 +71,14 @@ class Transcript:
         self.sidecar = sidecar.loaded(self.path) if self.agent_id is not None else {}
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
-        self._counts: dict[tuple[str, _Verdict], int] = {}  # of lines, by type and verdict
+        self._counts: Counter[tuple[str, _Verdict]] = Counter()  # lines by type and verdict
         self._is_opened = False  # in this reading
         self._is_torn = False
 
     def items(self) -> Iterator[Item]:
         """Everything from the mark on, the tally last."""
         out, counts = self._out, self._counts
-        offset, line_number = self.offset, self.line
+        line: jsonl.Line[Line] | None = None
         for line in jsonl.lines(
             self.path,
             decoder,
@@ -89,20 +90,26 @@ class Transcript:
         ):
             values = line.values
             if line.fault is None and len(values) == 1:  # as nearly all are
-                told = self._record(values[0], line, 0)
-                counts[told] = counts.get(told, 0) + 1
+                counts[self._record(values[0], line, 0)] += 1
             else:
                 self._take_odd(line)
-            if line.is_complete or line.is_settled:
-                offset, line_number = line.offset + line.size, line.number
             if out:
                 yield from out
                 out.clear()
         yield from self._end()
         for (kind, verdict), number in counts.items():
             self.tally.count(kind, verdict, number)
-        self.tally.mark = Mark(offset, line_number, msgspec.msgpack.encode(self.kept))
+        self.tally.mark = self._mark(line)
         yield self.tally
+
+    def _mark(self, last: jsonl.Line[Line] | None) -> Mark:
+        """Where the next reading begins: behind the last line, or before it while more may be added to it."""
+        offset, line = self.offset, self.line
+        if last is not None and last.is_settled:
+            offset, line = last.offset + last.size, last.number
+        elif last is not None and last.offset > offset:
+            offset, line = last.offset, last.number - 1
+        return Mark(offset, line, msgspec.msgpack.encode(self.kept))
 
     # --- one line -----------------------------------------------------------------------------------------
 
@@ -115,14 +122,11 @@ class Transcript:
             self.kept.faults += line.is_complete
             self._is_torn = not line.is_complete
             self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), line.fault))
-            self._count((verdicts[0][0] if verdicts else "(unreadable)", "problems"))
+            self._counts[verdicts[0][0] if verdicts else "(unreadable)", "problems"] += 1
         elif not verdicts:
-            self._count(("(not an object)", "silent"))
+            self._counts["(not an object)", "silent"] += 1
         else:
-            self._count(max(verdicts, key=lambda told: _WEIGHT[told[1]]))
-
-    def _count(self, told: tuple[str, _Verdict]) -> None:
-        self._counts[told] = self._counts.get(told, 0) + 1
+            self._counts[max(verdicts, key=lambda told: _WEIGHT[told[1]])] += 1
 
     def _record(self, value: Line, line: jsonl.Line[Line], number: int) -> tuple[str, _Verdict]:
         """Tell what a record says. Returns its type and how it counts."""

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from msgspec import Raw
-
 from backscroll.model import Answer, Attachment, Edit, Link
 from backscroll.readers.words import words_in
 from backscroll.sources.claude_code import results, talk
 from backscroll.sources.claude_code.blocks import attachment, blocks_of, odd_result_text, result_text
 from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, TALK
-from backscroll.sources.claude_code.lines import Block, Line, LineOrigin, text
+from backscroll.sources.claude_code.lines import Block, Line, LineOrigin, ToolResult, text
 from backscroll.sources.claude_code.memory import Early
 from backscroll.sources.claude_code.said import Said
 
@@ -142,7 +140,7 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
         if pending.name in results.AGENT_TOOLS:
             _agent_ended(call, value.tool_use_result, said)
     else:
-        early = Early(result, status, bytes(value.tool_use_result), said.origin, said.id, said.at)
+        early = Early(result, status, said.unopened_result(), said.origin, said.id, said.at)
         transcript.kept.keep_early(call, early)
     said.is_answer = True
     transcript.emit(
@@ -185,10 +183,11 @@ def settle(call: str, early: Early, said: Said) -> None:
     said.transcript.tree.share(early.record_id, pending.node)
     edits: tuple[Edit, ...] = ()
     decision = None
+    structured = results.opened(early.raw)
     if pending.params is not None and early.status == "completed":
-        edits, decision = results.edits(pending.name, pending.params, Raw(early.raw))
+        edits, decision = results.edits(pending.name, pending.params, structured)
     if pending.name in results.AGENT_TOOLS:
-        _agent_ended(call, Raw(early.raw), said)
+        _agent_ended(call, structured, said)
     said.transcript.emit(
         Answer(
             tool_call_id=call,
@@ -203,9 +202,10 @@ def settle(call: str, early: Early, said: Said) -> None:
     )
 
 
-def _agent_ended(call: str, raw: Raw, said: Said) -> None:
-    found = results.agent_result(raw)
-    agent_id = said.transcript.kept.agents.ended(call, found) if found is not None else None
+def _agent_ended(call: str, found: Any, said: Said) -> None:
+    if not isinstance(found, ToolResult):
+        return
+    agent_id = said.transcript.kept.agents.ended(call, found)
     if agent_id is not None:
         said.transcript.link(
             Link(agent_id=agent_id, tool_call_id=call, evidence="result of the call", strength=2)

@@ -1,0 +1,76 @@
+"""Words that stand in many rows: each has one number, and what is undone takes its words along."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive import Archive, Barrier
+from backscroll.model import Closing, Item, Message, Opening, Origin, Tally, ToolCall, Unit, Workspace
+
+
+def _unit(path: Path) -> Unit:
+    return Unit(source="claude-code", root=str(path.parent), path=str(path), fingerprint="f")
+
+
+def _session(id_: str, *tools: str, folder: str = "/home/zoe/ferry") -> Iterator[Item]:
+    yield Opening(source="claude-code", id=id_, store="lines")
+    for number, tool in enumerate(tools):
+        yield Message(
+            id=f"{id_}-{number}",
+            role="tool",
+            content="",
+            origin=Origin("a", f"line {number}"),
+            tool=ToolCall(f"call-{id_}-{number}", tool, result="", status="completed"),
+        )
+    yield Closing(workspace=Workspace(folder))
+
+
+def _tools(archive: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(archive)) as db:
+        return db.execute(
+            "select a.id, w.text from message m join account a on a.number = m.account"
+            " join word w on w.number = m.tool order by 1, position"
+        ).fetchall()
+
+
+@pytest.mark.parametrize("is_shard", [True, False])
+def test_a_word_of_a_unit_that_could_not_be_read_is_not_taken_for_known(
+    tmp_path: Path, *, is_shard: bool
+) -> None:
+    def breaking() -> Iterator[Item]:
+        yield from _session("one", "Read", "Grep")
+        raise OSError
+
+    archive = Archive(tmp_path / "archive.db", is_shard=is_shard)
+    assert not archive.put(_unit(tmp_path / "one"), "claude_code", breaking(), event="new")
+    whole = [*_session("two", "Write", "Read"), Tally()]
+    assert archive.put(_unit(tmp_path / "two"), "claude_code", whole, event="new")
+    archive.close()
+    assert _tools(tmp_path / "archive.db") == [("two", "Write"), ("two", "Read")]
+
+
+@pytest.mark.parametrize("is_shard", [True, False])
+def test_a_word_of_an_excluded_session_is_not_taken_for_known(tmp_path: Path, *, is_shard: bool) -> None:
+    barrier = Barrier(patterns=("/home/zoe/private",))
+    archive = Archive(tmp_path / "archive.db", barrier=barrier, is_shard=is_shard)
+    items = [
+        *_session("one", "Read", "Grep", folder="/home/zoe/private"),
+        *_session("two", "Write", "Read"),
+        Tally(),
+    ]
+    assert archive.put(_unit(tmp_path / "both"), "claude_code", items, event="new")
+    archive.close()
+    assert _tools(tmp_path / "archive.db") == [("two", "Write"), ("two", "Read")]
+
+
+def test_a_shard_gives_a_word_one_number_in_all_units(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive.db", is_shard=True)
+    for id_ in ("one", "two"):
+        items = [*_session(id_, "Read", "Write"), Tally()]
+        assert archive.put(_unit(tmp_path / id_), "claude_code", items, event="new")
+    archive.close()
+    told = [("one", "Read"), ("one", "Write"), ("two", "Read"), ("two", "Write")]
+    assert _tools(tmp_path / "archive.db") == told

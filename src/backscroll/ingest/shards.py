@@ -101,18 +101,19 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
     ):
         empty = folder / "empty.db"
         waiting = list(enumerate(work))[::-1]
-        running: set[Future[Shard]] = set()
+        running: dict[Future[Shard], int] = {}  # with about how much each reads
         try:
             Archive(empty, is_shard=True).close()
             while waiting or running:
                 # Enough to go on with while the one who takes them in is busy with something else.
-                while waiting and len(running) <= 2 * cores:
+                while waiting and sum(running.values()) <= 2 * cores * _BATCH:
                     number, batch = waiting.pop()
                     with _undisturbed(), _by_themselves():
-                        running.add(pool.submit(_read, batch, barrier, empty, folder / f"{number}.db"))
+                        future = pool.submit(_read, batch, barrier, empty, folder / f"{number}.db")
+                    running[future] = min(_BATCH, sum(map(_weight, batch.units)))
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()
-                running.remove(future)
+                del running[future]
                 if not waiting and not running:
                     pool.shutdown()  # so that their memory is free for what comes after
                 shard = future.result()

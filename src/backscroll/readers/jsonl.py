@@ -84,7 +84,7 @@ def lines(
             line += 1
             size = len(raw)
             complete = raw[-1] == _NEWLINE
-            if size == LARGEST_LINE and not complete:
+            if not complete and size == LARGEST_LINE:
                 skimmed = _skim(file, raw, decoder, end - offset)
                 skimmed.number, skimmed.offset = line, offset
                 offset += skimmed.size

@@ -24,14 +24,15 @@ _OTHER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 def tell(said: Said) -> None:
     """Tell the messages of an assistant line."""
-    message = said.message()
-    model = said.transcript.same(message.model)
-    said.model = None if model == _SYNTHETIC else model
+    message, transcript = said.message(), said.transcript
+    model, stopped = message.model, message.stop_reason
+    known = transcript.kept.model
     said.response = text(message.id)
-    said.stop_reason = said.transcript.same(message.stop_reason)
+    if stopped is not None:
+        said.stop_reason = transcript.same(stopped)
     if model != _SYNTHETIC:
-        finished = message.stop_reason is not None
-        said.usage = usage(message.usage, finished=finished, cost=said.value.cost_usd)
+        said.model = known if model == known else transcript.same(model)
+        said.usage = usage(message.usage, finished=stopped is not None, cost=said.value.cost_usd)
     said.enter(TALK)
     for number, block in enumerate(blocks_of(message.content)):
         _tell_block(block, number, said)
@@ -39,14 +40,14 @@ def tell(said: Said) -> None:
         if said.response is None:
             said.say("assistant", "", kind="empty")
         else:
-            said.transcript.emit(Spent(said.response, said.usage, said.origin))
+            transcript.emit(Spent(said.response, said.usage, said.origin))
     dead = said.value.supersedes_uuids
-    if isinstance(dead, list):
-        said.transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))
+    if dead is not None and isinstance(dead, list):
+        transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))
 
 
 def _tell_block(block: Block, number: int, said: Said) -> None:
-    kind = text(block.type)
+    kind = block.type
     if kind == "tool_use":
         _call(block, said)
     elif kind == "text":
@@ -60,7 +61,13 @@ def _tell_block(block: Block, number: int, said: Said) -> None:
             said.say("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
         elif not said.repeats("thinking", words):
             said.say("thinking", words)
-    elif kind in _OTHER_CALLS:
+    else:
+        _tell_rare(block, number, said)
+
+
+def _tell_rare(block: Block, number: int, said: Said) -> None:
+    kind = text(block.type)
+    if kind in _OTHER_CALLS:
         _call(block, said)
     elif kind == "redacted_thinking":
         said.say("thinking", "", kind="redacted")
@@ -100,7 +107,7 @@ def _call(block: Block, said: Said) -> None:
         kept.agents.asked(id_, asked, said.at)
     kept.pending[id_] = Pending(name, said.node, results.change_asked(asked) if is_edit else None)
     kept.answered.pop(id_, None)
-    if (early := kept.take_early(id_)) is not None:
+    if kept.early and (early := kept.take_early(id_)) is not None:
         user.settle(id_, early, said)
 
 

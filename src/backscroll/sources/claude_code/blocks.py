@@ -61,9 +61,10 @@ def attachment(block: Block) -> Attachment | None:
 
 
 def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
-    """A tool result as a person would read it, and what came along; None for a form not known here."""
-    if isinstance(content, str):
-        return content, ()
+    """A tool result that is more than plain text as a person would read it, and what came along.
+
+    None for a form not known here.
+    """
     words: list[str] = []
     attachments: list[Attachment] = []
     for block in blocks_of(content):

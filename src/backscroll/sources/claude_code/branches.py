@@ -105,8 +105,8 @@ class Tree:
         """Whether a line may have been left: where no two hang on one, every tree is a single way."""
         if any(parent in self._index for parent in self.later.values()):
             return True
-        hung = [above for above in self.parents if above >= 0]
-        return len(set(hung)) < len(hung)
+        hung = len(self.parents) - self.parents.count(_NONE) - self.parents.count(_LATER)
+        return len(set(self.parents) - {_NONE, _LATER}) < hung
 
     def _left(self, active: bytearray | None) -> tuple[str, ...]:
         left: list[str] = []

@@ -207,12 +207,14 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     hour = None
     if isinstance(nested, dict):
         # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
-        below = 0
-        for value in nested.values():
-            below += integer(value) or 0
+        brief, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
+        if type(brief) is type(hour) is int and len(nested) == 2 and 0 <= brief | hour < _UNCOUNTED:
+            below = brief + hour
+        else:
+            below = sum(integer(value) or 0 for value in nested.values())
+            hour = integer(hour)
         if created is None or below > created:
             created = below
-        hour = integer(nested.get("ephemeral_1h_input_tokens"))
     speed = found.speed
     return TokenUsage(
         given,

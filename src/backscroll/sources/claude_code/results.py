@@ -2,6 +2,7 @@
 
 import re
 import stat
+from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -160,13 +161,20 @@ def _lines(passage: str) -> list[str]:
 
 def _changed(old: list[str], new: list[str]) -> Hunk:
     """Two versions of a passage without the lines they begin and end with alike."""
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    return Hunk(tuple(old[start : len(old) - end]), tuple(new[start : len(new) - end]))
+    start = _alike(zip(old, new, strict=False))
+    old, new = old[start:], new[start:]
+    end = _alike(zip(reversed(old), reversed(new), strict=False))
+    return Hunk(tuple(old[: len(old) - end]), tuple(new[: len(new) - end]))
+
+
+def _alike(pairs: Iterable[tuple[str, str]]) -> int:
+    """How many of the first pairs are of the same line."""
+    number = 0
+    for one, other in pairs:
+        if one != other:
+            break
+        number += 1
+    return number
 
 
 def spilled(result: str, folder: Path) -> str:

@@ -53,12 +53,9 @@ class Said:
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
         self.at, self.at_source = transcript.moment(value)
         self.count = 0
-        self.node = -1
         self.answers = -1  # the place of the call this line answers
         self.is_answer = False  # it told what came of a call
-        self.is_known = False  # the same id was read before
         self.agent_id = transcript.agent_id
-        self.is_agent_root = False
         self.model: str | None = None
         self.response: str | None = None
         self.stop_reason: str | None = None
@@ -83,6 +80,7 @@ class Said:
     def enter(self, flags: int) -> None:
         """Take a place in the tree, and in a subagent's thread when the line is a sidechain's."""
         transcript, tree = self.transcript, self.transcript.tree
+        self.is_agent_root = False
         if transcript.agent_id is not None:
             self.is_agent_root = transcript.kept.agents.inline.get(transcript.agent_id) is None
         elif self.value.is_sidechain is True:
@@ -92,7 +90,7 @@ class Said:
             )
         known = len(tree.ids)
         self.node = tree.add(self.id, self.parent, flags, self.response)
-        self.is_known = self.node < known
+        self.is_known = self.node < known  # the same id was read before
 
     def repeats(self, kind: str, words: str) -> bool:
         """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote whole exchanges.

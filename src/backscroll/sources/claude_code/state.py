@@ -93,18 +93,15 @@ class Facts(Struct):
                 self.version = version
         if self.branch is None and value.git_branch is not None:
             self.branch = text(value.git_branch)
-        if self.entrypoint is None and value.entrypoint is not None:
+        if value.entrypoint is not None and self.entrypoint is None:
             self.entrypoint = text(value.entrypoint)
-        if self.slug is None and value.slug is not None:
+        if value.slug is not None and self.slug is None:
             self.slug = text(value.slug)
-        if self.session_kind is None and value.session_kind is not None:
+        if value.session_kind is not None and self.session_kind is None:
             self.session_kind = text(value.session_kind)
-        if (
-            value.forked_from is not None
-            and self.forked_from is None
-            and isinstance(value.forked_from, ForkedFrom)
-        ):
-            self.forked_from = text(value.forked_from.session_id)
+        forked_from = value.forked_from
+        if forked_from is not None and self.forked_from is None and isinstance(forked_from, ForkedFrom):
+            self.forked_from = text(forked_from.session_id)
 
     @property
     def title(self) -> tuple[str | None, str | None]:

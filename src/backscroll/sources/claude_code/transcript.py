@@ -201,15 +201,16 @@ class Transcript:
 
     def moment(self, value: Line) -> tuple[datetime | None, TimeSource | None]:
         """A line's time; one without takes that of the line before it."""
+        kept = self.kept
         at = times.from_value(value.timestamp) if value.timestamp is not None else None
         if at is None:
-            return self.kept.last_at, "neighbour" if self.kept.last_at is not None else None
-        facts = self.kept.facts
-        if facts.first_at is None or at < facts.first_at:
-            facts.first_at = at
+            return kept.last_at, "neighbour" if kept.last_at is not None else None
+        facts = kept.facts
         if facts.last_at is None or at > facts.last_at:
             facts.last_at = at
-        self.kept.last_at = at
+        if facts.first_at is None or at < facts.first_at:
+            facts.first_at = at
+        kept.last_at = at
         return at, "stored"
 
     def note(self, problem: Problem) -> None:

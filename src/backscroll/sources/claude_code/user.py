@@ -124,12 +124,17 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
     value = said.value
     call = text(block.tool_use_id) or f"record {said.id}"
     content = block.content
-    found = (content, ()) if isinstance(content, str) else result_text(content)
-    result, own = found if found is not None else (odd_result_text(_content(said, block)), ())
+    is_error = block.is_error is True
+    own: tuple[Attachment, ...] = ()
+    if isinstance(content, str):
+        result = content
+    else:
+        found = result_text(content)
+        result, own = found if found is not None else (odd_result_text(_content(said, block)), ())
+        is_error = is_error or _is_error(content)
     if result.startswith("<persisted-output>"):
         result = results.spilled(result, transcript.results_folder)
-    denial = text(value.tool_denial_kind)
-    is_error = block.is_error is True or _is_error(content)
+    denial = None if value.tool_denial_kind is None else text(value.tool_denial_kind)
     status, decision = results.outcome(result, is_error=is_error, denial=denial)
     edits: tuple[Edit, ...] = ()
     pending = transcript.kept.answer(call)

@@ -133,12 +133,12 @@ class _Keeper:
         if len(self._new) >= _TOGETHER:
             self._write()
 
-    def _shared(self, digest: bytes | None) -> Spot | None:
+    def _shared(self, digest: bytes | None) -> tuple[int, int, int] | None:
         """Where a value lies that another session has, too."""
-        row = self._db.execute(
+        found: tuple[int, int, int] | None = self._db.execute(
             "select piece, offset, size from kept_row where digest = ? and is_shared", [digest]
         ).fetchone()
-        return Spot(*row) if row is not None else None
+        return found
 
     def _write(self) -> None:
         if self._new:

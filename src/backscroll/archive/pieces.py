@@ -47,14 +47,14 @@ class Pieces:
         self._number = 0  # of the piece in hand
         self._open: tuple[int, bytes] = (0, b"")  # the piece read last
 
-    def add(self, value: bytes) -> Spot:
-        """Take a value in; it is written with the next `flush` at the latest."""
+    def add(self, value: bytes) -> tuple[int, int, int]:
+        """Take a value in; it is written with the next `flush` at the latest. What a `Spot` says of it."""
         if self._size and self._size + len(value) > _PIECE:
             self.flush()
         if not self._number:
             row = self._db.execute("select coalesce(max(number), 0) + 1 from kept_piece").fetchone()
             self._number = int(row[0])
-        spot = Spot(self._number, self._size, len(value))
+        spot = (self._number, self._size, len(value))
         self._held.append(value)
         self._size += len(value)
         if self._size >= _PIECE:

@@ -182,3 +182,12 @@ def test_spans_are_places_of_characters() -> None:
     assert [text[slice(*span)] for span in regex("(?i)redis").spans(text)] == ["redis", "Redis", "redis"]
     assert [text[slice(*span)] for span in exact("REDIS 中", ignores_case=True).spans(text)] == ["redis 中"]
     assert regex("x*").spans("aaa") == []
+
+
+@given(
+    st.sampled_from([r"a+b", r"\bab", r"b\B", r"^a", r"b$", r"\Aa", r"b\z", r"(?m)^b$", r"a\sb", r"x?"]),
+    st.lists(st.text("ab \n", max_size=6), max_size=5),
+)
+def test_no_text_of_many_is_passed_over_that_holds_a_pattern(expression: str, texts: list[str]) -> None:
+    pattern = regex(expression)
+    assert pattern.may_be_in_one_of(texts) or not any(map(pattern.is_in, texts))

@@ -39,7 +39,7 @@ class AtHand:
         self._indexes: dict[int, int] | None = None
         self._workspaces: list[Known] | None = None
 
-    def messages(self, spots: Sequence[Spot], having: bytes = b"") -> dict[Spot, Message]:
+    def messages(self, spots: Sequence[Spot], having: tuple[bytes, ...] = ()) -> dict[Spot, Message]:
         """The messages at these spots, as they stand today; a spot where nothing stands is left out.
 
         So may be those that do not have some bytes as they are packed, which is known without unpacking them.
@@ -63,11 +63,11 @@ class AtHand:
         rest = iter(by_piece)
         while some := list(islice(rest, _TOGETHER)):
             for first, held in self._held(some).items():
-                if having not in held.plain:
+                if not all(some in held.plain for some in having):
                     continue
                 for spot in by_piece[first]:
                     place = spot[1] - first[1]
-                    if place < len(held.piece) and (not having or held.piece.has(place, having)):
+                    if place < len(held.piece) and (not having or held.piece.has(place, *having)):
                         found[spot] = held.piece.message(place)
         return found
 

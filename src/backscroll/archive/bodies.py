@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import blake2b
+from struct import Struct
 
 import msgspec
 
@@ -32,6 +33,8 @@ _LEVEL = 3
 _QUICK = 1  # for messages, of which there are most: a third faster, for a twentieth more room
 _SMALL = 64  # bytes that are not worth it
 _MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed body begins with
+_NUMBER = Struct(">q")
+_DIGEST = blake2b(digest_size=_NUMBER.size)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Message])
 _parts_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
@@ -87,15 +90,18 @@ class Piece:
     def message(self, place: int) -> Message:
         return _message_decoder.decode(self._parts[place])
 
-    def has(self, place: int, some: bytes) -> bool:
-        """Whether a message has these bytes, as it is packed."""
-        return some in bytes(self._parts[place])
+    def has(self, place: int, *some: bytes) -> bool:
+        """Whether a message has all these bytes, as it is packed."""
+        packed = bytes(self._parts[place])
+        return all(one in packed for one in some)
 
 
 def number_of(id_: str) -> int:
     """An id as a number, the same in every archive."""
-    digest = blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    digest = _DIGEST.copy()  # takes a third less time than a new one, for every record and call
+    digest.update(id_.encode("utf-8", "surrogatepass"))
+    number: int = _NUMBER.unpack(digest.digest())[0]
+    return number
 
 
 @lru_cache(maxsize=1 << 12)  # a response is counted by the record that a message was from

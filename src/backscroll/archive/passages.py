@@ -26,7 +26,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 def passages(
-    db: sqlite3.Connection, at_hand: AtHand, places: Iterable[Place], having: bytes = b""
+    db: sqlite3.Connection, at_hand: AtHand, places: Iterable[Place], having: tuple[bytes, ...] = ()
 ) -> dict[Place, Passage]:
     """What stands at these places; left out is where nothing stands, or what is packed without some bytes."""
     wanted = sorted(set(places))

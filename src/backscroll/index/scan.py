@@ -6,7 +6,7 @@ caller to see on the text itself, with `Pattern.spans`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ __all__ = ["Pattern", "exact", "regex"]
 
 _LEAST = 3
 _WORD = re.compile(r"[^\W_]{2}")
+_ENDS = re.compile(r"[\^$]|\\[Az]")  # where an expression says that a text begins or ends
 
 
 class Pattern(Struct, frozen=True):
@@ -51,6 +52,12 @@ class Pattern(Struct, frozen=True):
         return all(
             any(all(part in text for part in literal.split()) for literal in need) for need in self.needs
         )
+
+    def may_be_in_one_of(self, texts: Iterable[str]) -> bool:
+        """False when none of the texts holds it, which is sooner known of all together than of each."""
+        if not self.is_regex or _ENDS.search(self.text):
+            return True
+        return compiled(self.text, ignores_case=self.ignores_case).is_in("\n".join(texts))
 
     def is_in(self, text: str) -> bool:
         if not self.is_regex and not self.ignores_case:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive, Filter, Passage
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.notes import texts
-from backscroll.ingest.sifting import telltale
+from backscroll.ingest.sifting import telltales
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
 
@@ -35,6 +35,7 @@ _TIME_LIMIT = 10.0  # seconds that looking for a pattern may take
 _COUNTING = 0.2  # seconds that counting the rest of what was found may take
 _FIRST_BATCH = 64  # messages that are looked at together: few at first, for most patterns are found soon
 _LARGEST_BATCH = 1024
+_TOGETHER = 64  # texts of which it is asked at once whether a pattern is in one of them
 _PLACES = 1000  # in one session that are asked for at once
 _MOST_PLACES = 10_000
 
@@ -206,13 +207,15 @@ def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
 
 def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator[_Find]:
     """Those of the hits whose text holds the pattern, in their order."""
-    told = texts(archive, ((hit.session, hit.position) for hit in hits), telltale(pattern))
-    for hit in hits:
-        if (hit.session, hit.position) not in told:
+    told = texts(archive, ((hit.session, hit.position) for hit in hits), telltales(pattern))
+    rest = iter([hit for hit in hits if (hit.session, hit.position) in told])
+    while some := list(islice(rest, _TOGETHER)):
+        if not pattern.may_be_in_one_of([told[hit.session, hit.position][1] for hit in some]):
             continue
-        passage, text = told[hit.session, hit.position]
-        if spans := pattern.spans(text):
-            yield _Find(hit, passage, text, spans)
+        for hit in some:
+            passage, text = told[hit.session, hit.position]
+            if spans := pattern.spans(text):
+                yield _Find(hit, passage, text, spans)
 
 
 def _counted(

@@ -28,7 +28,9 @@ def noted(summary: SessionSummary) -> Spoken | None:
     return Spoken(position=NOTES, role="note", at=at, text=text)
 
 
-def texts(archive: Archive, places: Iterable[Place], having: bytes = b"") -> dict[Place, tuple[Passage, str]]:
+def texts(
+    archive: Archive, places: Iterable[Place], having: tuple[bytes, ...] = ()
+) -> dict[Place, tuple[Passage, str]]:
     """What was found at these places, and the text that it was found in; notes with the first message.
 
     Messages that do not have some bytes as they are packed may be left out.

@@ -9,23 +9,27 @@ import re
 from functools import lru_cache
 
 from backscroll.index import Pattern
+from backscroll.index.literals import required
 
-__all__ = ["telltale"]
+__all__ = ["telltales"]
 
 _APART = re.compile(r"[\s\x00-\x1f\":,\[\]{}\\]+")  # what JSON and the lines of a text add or escape
 _ESCAPE = re.compile(r"u[0-9a-fA-F]{0,4}|[0-9a-fA-F]{1,4}|[bfnrt]")  # what may be the rest of an escape
 _NUMBER = re.compile(r"[0-9.eE+-]*")
 _NAMED = ("true", "false", "null")
+_LEAST = 2  # characters; a single one is in nearly every message
 
 
 @lru_cache(maxsize=8)
-def telltale(pattern: Pattern) -> bytes:
-    """Bytes that every message with the pattern has as it is packed; none when there are no such."""
+def telltales(pattern: Pattern) -> tuple[bytes, ...]:
+    """Stretches of bytes that every message with the pattern has as it is packed, the longest first."""
     if pattern.ignores_case or (pattern.is_regex and "(?" in pattern.text):
-        return b""
-    literals = [need[0] for need in pattern.needs if len(need) == 1] if pattern.is_regex else [pattern.text]
-    runs = [run for literal in literals for run in _runs(literal)]
-    return max(runs, key=len, default="").encode("utf-8", "surrogatepass")
+        return ()
+    needs = required(pattern.text) if pattern.is_regex else [(pattern.text,)]
+    runs = {run for need in needs if len(need) == 1 for run in _runs(need[0]) if len(run) >= _LEAST}
+    return tuple(
+        run.encode("utf-8", "surrogatepass") for run in sorted(runs, key=lambda run: (-len(run), run))
+    )
 
 
 def _runs(literal: str) -> list[str]:

@@ -87,7 +87,7 @@ class Telling(Opened):
 
         return summaries.numbered(self._db, numbers)
 
-    def passages(self, places: Iterable[Place], having: bytes = b"") -> dict[Place, Passage]:
+    def passages(self, places: Iterable[Place], having: tuple[bytes, ...] = ()) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in.
 
         Some that do not have these bytes as they are packed may be left out.

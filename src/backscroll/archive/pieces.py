@@ -14,7 +14,7 @@ else:
 
 __all__ = ["Pieces", "Spot", "mend", "put_together"]
 
-_PIECE = 1024 * 1024  # bytes: the text of a tool's answer lies in several rows, and often not side by side
+_PIECE = 2 * 1024 * 1024  # bytes: the same answers and files lie in several rows, and not side by side
 # As quick as the lowest level is, and with the whole of a piece in sight.
 _OPTIONS: dict[int, int] = {
     zstd.CompressionParameter.compression_level: 1,

@@ -6,16 +6,19 @@ as there is. It cannot be asked how full it is. But the engine's thread sleeps w
 nothing waits, and Linux tells who sleeps; elsewhere the queue's own limit is all there is.
 """
 
+import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 __all__ = ["Backlog", "wait_until_idle"]
 
-_MOST = 2_000_000  # characters that may wait; in the queue they take two to four times as many bytes
+_MOST = 4_000_000  # characters that may wait; in the queue they take two to four times as many bytes
 _THREADS = Path("/proc/self/task")
-_NAME = b"thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
-_LOOK, _LOOK_AGAIN = 0.002, 0.0005  # seconds; one who waits for a lock sleeps too, but not for long
+_NAME = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
+_LOOK, _LOOK_AGAIN = 0.003, 0.0005  # seconds; one who waits for a lock sleeps too, but not for long
 _PATIENCE = 5.0  # seconds; somebody else's engine in this process may never rest
+_BEGINNING = 64  # bytes of what is told of a thread: its number, its name, and a letter for what it does
 
 
 class Backlog:
@@ -34,32 +37,37 @@ class Backlog:
 
 def wait_until_idle() -> None:
     """Wait until the engine has looked at all it was given, where that can be known."""
-    threads = _engine_threads()
     deadline = time.monotonic() + _PATIENCE
-    while threads and time.monotonic() < deadline:
-        if _all_sleep(threads):
-            time.sleep(_LOOK_AGAIN)
+    with ExitStack() as held:
+        threads = _engine_threads(held)
+        while threads and time.monotonic() < deadline:
             if _all_sleep(threads):
-                return
-        time.sleep(_LOOK)
+                time.sleep(_LOOK_AGAIN)
+                if _all_sleep(threads):
+                    return
+            time.sleep(_LOOK)
 
 
-def _engine_threads() -> list[Path]:
+def _engine_threads(held: ExitStack) -> list[int]:
+    """Descriptors of what the system tells of them."""
+    found = []
     try:
-        return [thread for thread in _THREADS.iterdir() if _read(thread / "comm").startswith(_NAME)]
-    except OSError:  # another system
-        return []
+        for thread in _THREADS.iterdir():
+            if (thread / "comm").read_text().startswith(_NAME):
+                found.append(os.open(thread / "stat", os.O_RDONLY))
+                held.callback(os.close, found[-1])
+    except OSError:  # another system, or a thread that has ended meanwhile
+        return found
+    return found
 
 
-def _all_sleep(threads: list[Path]) -> bool:
-    # Behind the name, which is in brackets and may hold any character: one letter for what a thread does.
-    states = [_read(thread / "stat").rpartition(b")")[2].lstrip()[:1] for thread in threads]
-    return all(state in (b"S", b"") for state in states)
+def _all_sleep(threads: list[int]) -> bool:
+    return all(_state(thread) in (b"S", b"") for thread in threads)
 
 
-def _read(path: Path) -> bytes:
-    """A file of the system about a thread, empty when the thread is gone."""
+def _state(thread: int) -> bytes:
+    """A letter for what a thread does; none when it has ended."""
     try:
-        return path.read_bytes()
+        return os.pread(thread, _BEGINNING, 0).rpartition(b") ")[2][:1]
     except OSError:
         return b""

@@ -52,7 +52,7 @@ _KINDS = bytes(
 )  # fmt: skip
 # Where words meet inside an identifier, up to its end: "aA" or "AAa", and a letter before three digits. What
 # a pattern begins with is looked for the fastest, so that is what is rare, and what is before it comes after.
-_SEAMS = (re.compile(rb"A(?:(?<=aA)|(?<=AA)(?=a))[aA0]*+"), re.compile(rb"000(?<=[aA]000)[aA0]*+"))
+_SEAMS = (re.compile(rb"A(?:(?<=aA)|(?<=AA)(?=a))[aA0]*"), re.compile(rb"000(?<=[aA]000)[aA0]*"))
 
 
 class Analysed(Struct, frozen=True, gc=False):

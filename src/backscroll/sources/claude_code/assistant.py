@@ -106,6 +106,8 @@ def _call(block: Block, said: Said) -> None:
     if name in results.AGENT_TOOLS:
         kept.agents.asked(id_, asked, said.at)
     kept.pending[id_] = Pending(name, said.node, results.change_asked(asked) if is_edit else None)
+    if is_edit:
+        said.transcript.proposals[id_] = edits
     kept.answered.pop(id_, None)
     if kept.early and (early := kept.take_early(id_)) is not None:
         user.settle(id_, early, said)

@@ -75,11 +75,14 @@ def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     return (Edit(path, _from_params(tool, params)),)
 
 
-def edits(tool: str, params: dict[str, Any], found: Any) -> tuple[tuple[Edit, ...], Decision]:
+def edits(
+    tool: str, params: dict[str, Any], found: Any, asked: tuple[Edit, ...] = ()
+) -> tuple[tuple[Edit, ...], Decision]:
     """What a finished edit did to its file, and whether a person had a hand in it.
 
     An edit that ran was let through, by hand or by a standing permission; one the user changed says so.
-    ``found`` is the structured copy of its result, or whatever stands there.
+    ``found`` is the structured copy of its result, or whatever stands there; ``asked`` is what `proposed`
+    told of the same call, where that is still known.
     """
     if not isinstance(found, ToolResult):
         found = ToolResult()
@@ -95,7 +98,7 @@ def edits(tool: str, params: dict[str, Any], found: Any) -> tuple[tuple[Edit, ..
     hunks = _patched(found.structured_patch)
     is_new = found.type == "create"
     if not hunks and not (found.type == "update" and found.structured_patch == []):  # which changed nothing
-        hunks = _from_params(tool, params)
+        hunks = asked[0].hunks if asked else _from_params(tool, params)
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
 
 
@@ -156,7 +159,9 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
 def _lines(passage: str) -> list[str]:
     """Lines as an editor counts them; only a newline ends one."""
     lines = passage.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def _changed(old: list[str], new: list[str]) -> Hunk:

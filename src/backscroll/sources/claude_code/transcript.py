@@ -5,7 +5,7 @@ taken in file order; only the skeleton of ids, parents and places stays behind.
 """
 
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 
 from backscroll.model import (
     Arrival,
+    Edit,
     Item,
     Link,
     Mark,
@@ -69,9 +70,10 @@ class Transcript:
         self.tree = Tree(self.kept.skeleton)
         self.tally = Tally()
         self.sidecar = sidecar.loaded(self.path) if self.agent_id is not None else {}
+        self.proposals: dict[str, tuple[Edit, ...]] = {}  # of the calls in this reading that wait
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
-        self._counts: Counter[tuple[str, _Verdict]] = Counter()  # lines by type and verdict
+        self._counts: defaultdict[tuple[str, _Verdict], int] = defaultdict(int)  # lines by type and verdict
         self._is_opened = False  # in this reading
         self._is_torn = False
 

@@ -140,8 +140,10 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
     pending = transcript.kept.answer(call)
     if pending is not None:
         said.answers = pending.node
-        if pending.params is not None and status == "completed":
-            edits, decision = results.edits(pending.name, pending.params, value.tool_use_result)
+        if pending.params is not None:
+            asked = transcript.proposals.pop(call, ())
+            if status == "completed":
+                edits, decision = results.edits(pending.name, pending.params, value.tool_use_result, asked)
         if pending.name in results.AGENT_TOOLS:
             _agent_ended(call, value.tool_use_result, said)
     else:
@@ -189,8 +191,9 @@ def settle(call: str, early: Early, said: Said) -> None:
     edits: tuple[Edit, ...] = ()
     decision = None
     structured = results.opened(early.raw)
+    asked = said.transcript.proposals.pop(call, ())
     if pending.params is not None and early.status == "completed":
-        edits, decision = results.edits(pending.name, pending.params, structured)
+        edits, decision = results.edits(pending.name, pending.params, structured, asked)
     if pending.name in results.AGENT_TOOLS:
         _agent_ended(call, structured, said)
     said.transcript.emit(

@@ -10,9 +10,19 @@ from backscroll.archive.bodies import decompress
 from backscroll.archive.derive import Session
 from backscroll.model import STORES, Closing
 
-__all__ = ["Account", "accounts_of", "agents_of", "completed", "is_gone", "left_behind", "told_by"]
+__all__ = [
+    "Account",
+    "accounts_of",
+    "agents_of",
+    "completed",
+    "is_gone",
+    "left_behind",
+    "other_sessions",
+    "told_by",
+]
 
 _TITLE = 100  # characters
+_decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
     "select a.number, a.source, a.store, a.id, a.closing, a.messages, a.preview, u.modified_at, u.is_gone,"
     " a.is_former, u.path, a.is_agent"
@@ -39,13 +49,12 @@ class Account(msgspec.Struct):
 
 def _account(row: tuple[Any, ...]) -> Account:
     number, source, store, id_, closing, messages, preview, modified_at, gone, former, path, agent = row
-    told = msgspec.msgpack.decode(decompress(closing), type=Closing)
     return Account(
         number,
         source,
         store,
         id_,
-        told,
+        _closing(closing),
         messages,
         preview,
         modified_at,
@@ -56,6 +65,10 @@ def _account(row: tuple[Any, ...]) -> Account:
     )
 
 
+def _closing(body: bytes) -> Closing:
+    return _decoder.decode(decompress(body))
+
+
 def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
     """Every account of a session, the one its content is taken from first."""
     rows = db.execute(
@@ -64,6 +77,21 @@ def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
         [session.id, session.platform],
     )
     return sorted(map(_account, rows), key=_rank)
+
+
+def other_sessions(db: sqlite3.Connection, accounts: Iterable[int]) -> dict[int, set[str]]:
+    """Of these accounts of sessions, the ids of others that their lines name, where they name any."""
+    found: dict[int, set[str]] = {}
+    for number in accounts:
+        row = db.execute(
+            "select closing from account where number = ? and length(closing)"
+            " and (not is_agent or coalesce(parent_id, found_parent) is null)",
+            [number],
+        ).fetchone()
+        ids = _closing(row[0]).metadata.get("other_session_ids") if row is not None else None
+        if ids:
+            found[number] = set(ids)
+    return found
 
 
 def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Account]]:

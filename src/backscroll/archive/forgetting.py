@@ -12,7 +12,7 @@ from backscroll.archive.bases import release_accounts, release_original
 from backscroll.archive.derive import Session
 from backscroll.archive.kept_rows import erase_rows
 from backscroll.archive.notes import erase as erase_notes
-from backscroll.archive.windows import note_window, settle_windows
+from backscroll.archive.windows import note_windows, settle_windows
 from backscroll.archive.words import FIXED, Words
 
 __all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
@@ -228,7 +228,7 @@ def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
         " on conflict (number) do update set first = 0, noted = noted + 1",
         key,
     )
-    note_window(db, Session(key["platform"], key["id"]))
+    note_windows(db, [Session(key["platform"], key["id"])])
     db.execute(f"delete from conversations where {own}", key)  # noqa: S608
     db.execute("delete from subagent where platform = :platform and parent_id = :id", key)
     settle_windows(db, is_erasing=True)

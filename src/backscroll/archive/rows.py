@@ -1,6 +1,7 @@
 """The rows that other programs read: a conversation, its window and its subagents."""
 
 import sqlite3
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -17,18 +18,18 @@ from backscroll.archive.accounts import (
     left_behind,
     told_by,
 )
-from backscroll.archive.activity import write_activity
+from backscroll.archive.counting import Counts, count
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
-from backscroll.archive.figures import Figures, not_before
-from backscroll.archive.spending import write_spending
+from backscroll.archive.figures import Figures
+from backscroll.archive.quarters import Quarters
+from backscroll.archive.texts import Texts
 from backscroll.archive.unindexed import found_by, note_changes
-from backscroll.archive.windows import note_window
-from backscroll.archive.words import FIXED
+from backscroll.archive.windows import note_windows
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.readers.times import iso
 
-__all__ = ["conversation_id", "subagent_number", "write_session", "write_vanished"]
+__all__ = ["conversation_id", "subagent_number", "write_sessions", "write_vanished"]
 
 _NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
 _TITLE = 100
@@ -46,23 +47,26 @@ def subagent_number(session: Session, agent_id: str) -> int:
     return 1 << 60 | int.from_bytes(digest, "big") >> 8
 
 
-def write_session(db: sqlite3.Connection, session: Session, now: datetime) -> None:
-    """Make a session's rows anew from its accounts."""
-    before = found_by(db, session)
-    note_window(db, session)
-    _write(db, session, now)
-    note_window(db, session)
-    note_changes(db, session, before)
+def write_sessions(db: sqlite3.Connection, sessions: Collection[Session], now: datetime) -> None:
+    """Make the rows of sessions anew from their accounts."""
+    texts, quarters = Texts(db), Quarters(db)
+    note_windows(db, sessions)
+    for session in sessions:
+        before = found_by(db, session)
+        _write(db, texts, quarters, session, now)
+        note_changes(db, session, before)
+    quarters.close()
+    note_windows(db, sessions)
 
 
 def write_vanished(db: sqlite3.Connection, session: Session) -> None:
     """Take away the rows of what turned out to be no session of its own: no account tells of it any more."""
     own = "select 1 from conversations where external_id = ? and platform = ?"
     if db.execute(own, [session.id, session.platform]).fetchone() and not accounts_of(db, session):
-        write_session(db, session, datetime.now(UTC))
+        write_sessions(db, [session], datetime.now(UTC))
 
 
-def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
+def _write(db: sqlite3.Connection, texts: Texts, quarters: Quarters, session: Session, now: datetime) -> None:
     accounts = accounts_of(db, session)
     agents = agents_of(db, session)
     if not accounts and not agents:
@@ -73,12 +77,9 @@ def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
     told = told_by(accounts)
     closing = completed(accounts) if accounts else left_behind(agents.values())
     accounts = accounts or [one for group in agents.values() for one in group]
-    own = [one.number for one in told]
-    helpers = [[one.number for one in told_by(group)] for group in agents.values()]
-    figures = Figures(db, own, helpers, agent=session.id if told and told[0].is_agent else None)
-    for group in (own, *helpers):
-        write_activity(db, group)
-        write_spending(db, group)
+    own = _counted(db, quarters, told)
+    helpers = {id_: _counted(db, quarters, told_by(group)) for id_, group in agents.items()}
+    figures = Figures(texts, own, helpers.values(), agent=session.id if told and told[0].is_agent else None)
     started, started_source = _started(closing, figures, accounts)
     updated = max(filter(None, (closing.updated_at, figures.last_at)), default=started)
     preview = next((account.preview for account in accounts if account.preview and told), None)
@@ -134,7 +135,23 @@ def _write(db: sqlite3.Connection, session: Session, now: datetime) -> None:
         "is_gone": is_gone(told),
     }
     _replace(db, "conversations", values)
-    _write_agents(db, session, agents, told, inlined)
+    db.execute("delete from subagent where parent_id = ? and platform = ?", [session.id, session.platform])
+    _write_agents(db, session, agents, told, {id_: Figures(texts, one) for id_, one in helpers.items()})
+    _write_inlined(
+        db,
+        session,
+        told,
+        [(one, figures.spoken(one.agent_id)) for one in inlined if one.agent_id not in agents],
+    )
+
+
+def _counted(db: sqlite3.Connection, quarters: Quarters, told: Sequence[Account]) -> list[Counts]:
+    """What the accounts of a session, or of a subagent, come to; what one before tells counts there."""
+    numbers = [one.number for one in told]
+    return [
+        count(db, quarters, one.number, numbers[:place], is_agent=one.is_agent)
+        for place, one in enumerate(told)
+    ]
 
 
 def _replace(db: sqlite3.Connection, table: str, values: dict[str, Any]) -> None:
@@ -224,14 +241,14 @@ def _write_agents(
     session: Session,
     agents: dict[str, list[Account]],
     told: list[Account],
-    inlined: list[Agent],
+    counted: Mapping[str, Figures],
 ) -> None:
-    db.execute("delete from subagent where parent_id = ? and platform = ?", [session.id, session.platform])
+    """Write subagents that have a unit of their own."""
     seen = {agent.agent_id: agent for one in told for agent in one.closing.agents}
     for agent_id, group in agents.items():
         closing = completed(group)
         own = next((agent for agent in closing.agents if agent.agent_id == agent_id), None)
-        figures = Figures(db, [one.number for one in told_by(group)])
+        figures = counted[agent_id]
         link = db.execute(
             "select tool_call_id, evidence from link where agent_id = ?"
             " order by strength, tool_call_id limit 1",
@@ -245,7 +262,7 @@ def _write_agents(
             "started_at": iso(closing.created_at or figures.first_at),
             "updated_at": iso(closing.updated_at or figures.last_at),
             "title": closing.title or values["description"],
-            "message_count": _count(db, told_by(group)),
+            "message_count": figures.all_spoken,
             "completeness": closing.completeness,
             "visibility": closing.visibility,
             "is_gone": is_gone(told_by(group)),
@@ -255,16 +272,21 @@ def _write_agents(
             if closing.visibility == "hidden" and any("no call" in reason for reason in closing.reasons):
                 values["visibility"] = "listed"
         _insert_agent(db, session, agent_id, group[0].source, values)
-    for agent in inlined:
-        if agent.agent_id not in agents:
-            values = _merged(agent, None)
-            values |= {
-                "started_at": iso(agent.started_at),
-                "title": agent.description,
-                "message_count": _count(db, told, agent.agent_id),
-                "visibility": "hidden" if agent.is_hidden else "listed",
-            }
-            _insert_agent(db, session, agent.agent_id, told[0].source, values)
+
+
+def _write_inlined(
+    db: sqlite3.Connection, session: Session, told: list[Account], inlined: list[tuple[Agent, int]]
+) -> None:
+    """Write subagents that are told in the session's own files, with how many messages each has."""
+    for agent, spoken in inlined:
+        values = _merged(agent, None)
+        values |= {
+            "started_at": iso(agent.started_at),
+            "title": agent.description,
+            "message_count": spoken,
+            "visibility": "hidden" if agent.is_hidden else "listed",
+        }
+        _insert_agent(db, session, agent.agent_id, told[0].source, values)
 
 
 def _merged(told: Agent | None, own: Agent | None) -> dict[str, Any]:
@@ -290,18 +312,6 @@ def _insert_agent(
     key = {"platform": session.platform, "agent_id": agent_id, "parent_id": session.id, "source": source}
     number = subagent_number(session, agent_id)
     _replace(db, "subagent", {"number": number} | key | values)
-
-
-def _count(db: sqlite3.Connection, accounts: list[Account], inlined: str | None = None) -> int:
-    """How many messages accounts have that are shown and no system's; or, of these, an inlined subagent."""
-    query = "select count(*) from message m where account = :account and is_active and role <> :system"
-    if inlined is not None:
-        query += " and agent_id = (select number from word where text = :agent)"
-    values = {"system": FIXED["system"], "agent": inlined}
-    return sum(
-        db.execute(query + anew, values | {"account": account}).fetchone()[0]
-        for account, anew in not_before([one.number for one in accounts])
-    )
 
 
 def _json(value: object) -> str:

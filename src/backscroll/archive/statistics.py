@@ -8,9 +8,9 @@ from typing import NamedTuple
 from backscroll.archive.counted import CountedSession, count_accounts
 from backscroll.archive.derive import Session
 from backscroll.archive.filters import Filter
+from backscroll.archive.quarters import QUARTER, UNDATED
 from backscroll.archive.usage_records import usage_records
 from backscroll.archive.words import FIXED
-from backscroll.archive.work import QUARTER, UNDATED
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
 __all__ = ["Done", "EditedFile", "Kind", "Part", "Spent", "Statistics"]

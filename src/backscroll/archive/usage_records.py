@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from backscroll.archive.bodies import number_of
 from backscroll.archive.counted import CountedSession
 from backscroll.archive.figures import moment
+from backscroll.archive.quarters import QUARTER, UNDATED
 from backscroll.archive.reading import messages_in
-from backscroll.archive.work import QUARTER, UNDATED
 from backscroll.model import Origin, TokenUsage
 from backscroll.model.statistics import Fate, Tokens, UsageRecord
 

@@ -1,10 +1,11 @@
 """Windows of Cursor, told by the sessions that were held in them."""
 
 import sqlite3
+from collections.abc import Iterable
 
 from backscroll.archive.derive import Session
 
-__all__ = ["note_window", "settle_windows"]
+__all__ = ["note_windows", "settle_windows"]
 
 _TOLD = (
     "update cursor_sessions set (workspace_hash, workspace_name, workspace_path) ="
@@ -31,13 +32,13 @@ _EMPTY = (
 )
 
 
-def note_window(db: sqlite3.Connection, session: Session) -> None:
-    """Note that the window of a session is to be told anew; before and after the session is."""
+def note_windows(db: sqlite3.Connection, sessions: Iterable[Session]) -> None:
+    """Note that the windows of sessions are to be told anew; before and after the sessions are."""
     db.execute("create temp table if not exists touched_window (id text primary key)")
-    db.execute(
+    db.executemany(
         "insert or ignore into touched_window select session_id from conversations"
-        " where external_id = ? and platform = ? and session_id is not null",
-        [session.id, session.platform],
+        " where platform = ? and external_id = ? and session_id is not null",
+        sessions,
     )
 
 

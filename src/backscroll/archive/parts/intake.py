@@ -153,27 +153,20 @@ class Intake(Opened):
         if not changed:
             return set()
         from backscroll.archive import unindexed
-        from backscroll.archive.accounts import accounts_of
         from backscroll.archive.compacting import give_back
-        from backscroll.archive.derive import affected, mark_copies, settle
+        from backscroll.archive.copies import mark_copies
+        from backscroll.archive.derive import affected, settle
         from backscroll.archive.leaning import lean
         from backscroll.archive.responses import find_makers
-        from backscroll.archive.rows import write_session
+        from backscroll.archive.rows import write_sessions
         from backscroll.archive.windows import settle_windows
 
         with transaction(self._db):
             sessions = affected(self._db, changed)
             unindexed.listen(self._db)
-            foreign: dict[int, set[str]] = {}
-            for session in sessions:
-                for account in accounts_of(self._db, session):
-                    ids = account.closing.metadata.get("other_session_ids")
-                    if ids:
-                        foreign[account.number] = set(ids)
-            mark_copies(self._db, foreign)
+            mark_copies(self._db)
             find_makers(self._db)
-            for session in sessions:
-                write_session(self._db, session, now)
+            write_sessions(self._db, sessions, now)
             settle_windows(self._db)
             has_room = lean(self._db)
             settle(self._db)

@@ -1,0 +1,77 @@
+"""Whose a message is that several sessions hold: a resume or a fork repeats what was said before it."""
+
+import sqlite3
+from typing import NamedTuple
+
+from backscroll.archive.accounts import other_sessions
+from backscroll.archive.words import Words
+
+__all__ = ["mark_copies"]
+
+_FAR = 1 << 62
+
+
+class _Holder(NamedTuple):
+    """An account that holds a record, ranked by how likely it held it first."""
+
+    is_forked: bool
+    at: int
+    is_agent: bool
+    names_another: bool
+    began: str
+    id: str
+    account: int
+
+
+def mark_copies(db: sqlite3.Connection) -> None:
+    """Say of every message of the changed accounts that another session held first whose it is.
+
+    Copies are stamped anew, so the earliest time decides; then an account whose file calls the line another
+    session's; then the one that began first.
+    """
+    rows = db.execute(
+        "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
+        " a.id, coalesce(min(first.at), ?)"
+        " from shared s cross join message m on m.record = s.record join kin a on a.number = m.account"
+        " left join message first on first.account = m.account and first.position = 0"
+        " group by m.record, m.account order by m.record",
+        [_FAR, _FAR],
+    ).fetchall()
+    holders: dict[int, list[_Holder]] = {}
+    for record, account, is_forked, at, is_agent, id_, began in rows:
+        holder = _Holder(bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account)
+        holders.setdefault(record, []).append(holder)
+    foreign = other_sessions(db, {one.account for held in holders.values() for one in held})
+    words = Words(db)
+    changes: list[tuple[bool, int | None, int, int]] = []
+    for record, held in holders.items():
+        ranked = sorted(held, key=lambda one: one._replace(names_another=_names_another(one, held, foreign)))
+        owner = ranked[0]
+        for holder in ranked:
+            is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
+            changes.append((is_own, words[owner.id], holder.account, record))
+    db.executemany(
+        "update message indexed by message_record set copied_from = iif(?, forked_from, ?)"
+        " where account = ? and record = ?",
+        changes,
+    )
+    _keep_orphans(db)
+
+
+def _keep_orphans(db: sqlite3.Connection) -> None:
+    """Leave to a fork what it copied from a session that nobody has: it is told nowhere else."""
+    is_orphan = (
+        "m.forked_from is not null and m.copied_from = m.forked_from and not exists"
+        " (select 1 from word w cross join account o on o.id = w.text"
+        " where w.number = m.forked_from and o.messages and not o.is_agent)"
+    )
+    for rows in (
+        "changed c cross join message m on m.account = c.account and m.position >= c.compared",
+        "shared s cross join message m on m.record = s.record",
+    ):
+        found = db.execute(f"select m.account, m.position from {rows} where {is_orphan}").fetchall()  # noqa: S608
+        db.executemany("update message set copied_from = null where account = ? and position = ?", found)
+
+
+def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:
+    return any(other.id in foreign.get(one.account, ()) for other in held if other is not one)

@@ -1,0 +1,129 @@
+"""What was done and spent in each quarter of an hour: counted once, so that years add up at once."""
+
+import sqlite3
+
+from msgspec import Struct, field
+
+from backscroll.model.statistics import PROMPT_SIZES
+
+__all__ = ["PAUSE", "QUARTER", "UNDATED", "Done", "Quarters"]
+
+QUARTER = 900_000  # milliseconds: the largest span that lies within one day in every time zone
+UNDATED = -1  # the quarter of what has no time
+PAUSE = 300_000  # milliseconds without a message after which nobody was at work
+
+_ACTIVITY = "insert into activity values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WORK = "insert into work values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Each response once: is_copy says that another account made it first.
+_SPENDING = (
+    f"insert into spending select account, coalesce(at / {QUARTER}, {UNDATED}), coalesce(model, 0),"  # noqa: S608
+    f" coalesce(speed, 0), {' + '.join(f'(prompt > {size})' for size in PROMPT_SIZES)} as size, count(*),"
+    " sum(coalesce(input, 0)), sum(coalesce(output, 0)),"
+    " sum(coalesce(cache_creation, 0) - coalesce(cache_creation_1h, 0)), sum(coalesce(cache_creation_1h, 0)),"
+    " sum(coalesce(cache_read, 0)), sum(cost), max(is_at_least)"
+    " from (select *, coalesce(input, 0) + coalesce(cache_creation, 0) + coalesce(cache_read, 0) as prompt"
+    "  from response where account = ? and is_copy is not 1) group by 2, 3, 4, 5"
+)
+_SPENT = (
+    "select sum(input + output + cache_write + cache_write_1h + cache_read), max(is_at_least)"
+    " from spending where account = ?"
+)
+_MANY = 10_000  # rows that are written together
+
+
+class _Sums(Struct):
+    """What was said in a quarter."""
+
+    messages: int = 0
+    agent_messages: int = 0
+    prompts: int = 0
+    calls: int = 0
+    failures: int = 0
+
+
+class _Work(Struct):
+    """What a tool, or a model with it, did in a quarter."""
+
+    messages: int = 0
+    calls: int = 0
+    failures: int = 0
+    added: int = 0
+    removed: int = 0
+    decided: int = 0
+    accepted: int = 0
+
+
+class Done(Struct):
+    """What was done in the quarters of one account, while it is counted."""
+
+    sums: dict[int, _Sums] = field(default_factory=dict)
+    work: dict[tuple[int, int, int], _Work] = field(default_factory=dict)  # by quarter, tool and model
+    active: dict[int, int] = field(default_factory=dict)  # milliseconds, each in the quarter that it ends in
+
+    def at(self, quarter: int) -> _Sums:
+        found = self.sums.get(quarter)
+        if found is None:
+            found = self.sums[quarter] = _Sums()
+        return found
+
+    def by(self, quarter: int, tool: int, model: int) -> _Work:
+        found = self.work.get((quarter, tool, model))
+        if found is None:
+            found = self.work[quarter, tool, model] = _Work()
+        return found
+
+
+class Quarters:
+    """The rows of quarters, written many accounts at a time."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._accounts: list[tuple[int]] = []
+        self._activity: list[tuple[int, ...]] = []
+        self._work: list[tuple[int, ...]] = []
+
+    def write(self, account: int, done: Done) -> None:
+        """Have these rows of an account in place of those it has."""
+        edits = {quarter: [0, 0, 0, 0] for quarter in done.sums}
+        for (quarter, tool, model), one in done.work.items():
+            changed = one.added, one.removed, one.decided, one.accepted
+            self._work.append(
+                (account, quarter, tool, model, one.messages, one.calls, one.failures, *changed)
+            )
+            edits[quarter] = [a + b for a, b in zip(edits[quarter], changed, strict=True)]
+        for quarter, sums in done.sums.items():
+            self._activity.append(
+                (
+                    account,
+                    quarter,
+                    sums.messages,
+                    sums.agent_messages,
+                    sums.prompts,
+                    sums.calls,
+                    sums.failures,
+                    done.active.get(quarter, 0),
+                    *edits[quarter],
+                )
+            )
+        self._accounts.append((account,))
+        if len(self._work) > _MANY:
+            self.close()
+
+    def close(self) -> None:
+        """Write what is not yet written."""
+        db = self._db
+        db.executemany("delete from activity where account = ?", self._accounts)
+        db.executemany("delete from work where account = ?", self._accounts)
+        db.executemany(_ACTIVITY, self._activity)
+        db.executemany(_WORK, self._work)
+        self._accounts, self._activity, self._work = [], [], []
+
+    def spend(self, account: int) -> tuple[int | None, bool]:
+        """Count anew what the responses of an account took: the tokens, and whether there were more.
+
+        None when nobody counted them.
+        """
+        self._db.execute("delete from spending where account = ?", [account])
+        self._db.execute(_SPENDING, [account])
+        tokens, is_at_least = self._db.execute(_SPENT, [account]).fetchone()
+        return tokens, bool(is_at_least)

@@ -24,16 +24,16 @@ def keep(
     is_new: bool,
     is_appended: bool,
     end: int = sys.maxsize,
-) -> None:
+) -> bytes:
     """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
 
     It leans on what was told of it. What was written behind ``end`` since the file was looked at is left for
-    the next time.
+    the next time. Returns how a new file begins, which mostly is all of it.
     """
     state, segments = (0, []) if is_new else _last_kept(db, unit)
     kept = sum(size for size, _ in segments)
     if is_appended and kept < _read_until(db, unit):
-        return  # something that was read of it before was not to be kept
+        return b""  # something that was read of it before was not to be kept
     with path.open("rb") as file:
         if is_appended and segments:
             # The last line may have been torn when it was kept, and be another one now.
@@ -47,6 +47,7 @@ def keep(
             state, kept = state + 1, 0
         file.seek(kept)
         line = told.first_line if kept else 1
+        begin = b""
         while data := file.read(max(0, min(_SEGMENT, end - kept))):
             lines = data.count(b"\n") if len(data) == _SEGMENT else None  # only a whole one is not the last
             account, body = told.body_of(data, line, lines)
@@ -55,8 +56,11 @@ def keep(
                 " values (?, ?, ?, ?, ?, ?, ?)",
                 [unit, kept, len(data), sha256(data).digest(), state, account, body],
             )
+            if is_new and not kept:
+                begin = data
             kept += len(data)
             line += lines or 0
+    return begin
 
 
 def _last_kept(db: sqlite3.Connection, unit: int) -> tuple[int, list[tuple[int, bytes]]]:

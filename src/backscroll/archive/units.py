@@ -17,7 +17,6 @@ from backscroll.model import Mark, Problem, Tally, Unit
 __all__ = [
     "SET_ASIDE",
     "Known",
-    "beginning_of",
     "exclude",
     "known_units",
     "mark_gone",
@@ -167,12 +166,16 @@ def record(
     is_appended: bool = False,
     is_retried: bool = False,
     told: Told | None = None,
+    begin: bytes = b"",
 ) -> None:
-    """Note that a unit was read, as the last step of its transaction; ``told`` is what was read of it."""
+    """Note that a unit was read, as the last step of its transaction.
+
+    ``told`` is what was read of it, ``begin`` how a file begins, where somebody has that in hand.
+    """
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
     counts = _earlier(db, number).plus(tally) if is_appended else tally
-    prefix = beginning_of(Path(unit.path), mark.offset) if mark is not None else None
+    prefix = _beginning_of(unit.path, mark.offset, begin) if mark is not None else None
     # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
     packed = told.state_of if told is not None and not is_appended else compress
     db.execute(
@@ -252,17 +255,28 @@ def prefix_of(path: Path, offset: int) -> bytes:
         if offset > _PREFIX:
             file.seek(offset - _PREFIX)
             end = file.read(_PREFIX)
+    return _prefix(begin, end)
+
+
+def _prefix(begin: bytes, end: bytes) -> bytes:
     return blake2b(begin + end, digest_size=_DIGEST).digest()
 
 
-def beginning_of(path: Path, offset: int) -> bytes:
-    """The same, and which file it is: one that was replaced may differ in between."""
-    return prefix_of(path, offset) + path.stat().st_ino.to_bytes(16, "big")
+def _beginning_of(path: str, offset: int, begin: bytes = b"") -> bytes:
+    """The same, and which file it is: one that was replaced may differ in between.
+
+    ``begin`` is how the file begins, where somebody has that in hand.
+    """
+    if offset <= len(begin):
+        prefix = _prefix(begin[: min(_PREFIX, offset)], begin[max(0, offset - _PREFIX) : offset])
+    else:
+        prefix = prefix_of(Path(path), offset)
+    return prefix + os.stat(path).st_ino.to_bytes(16, "big")  # noqa: PTH116 - for every unit that is read
 
 
 def still_begins(known: Known, path: Path, offset: int) -> bool:
     """Whether a file is the one that was read, and holds what was read up to an offset."""
-    now = beginning_of(path, offset)
+    now = _beginning_of(str(path), offset)
     if len(known.prefix) == _DIGEST:  # of an archive that did not note which file it was
         return now.startswith(known.prefix)
     return now == known.prefix

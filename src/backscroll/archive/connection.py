@@ -15,7 +15,8 @@ __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "SCHEMA", "connect", "transaction"]
 OLDEST_SQLITE = (3, 35, 0)
 SCHEMA = 14  # how many migrations there are; they are loaded only for an archive that lacks one
 _CACHE, _SHARD_CACHE = 32 * 1024, 2 * 1024  # KB of pages; what is put into a shard is hardly asked for again
-_LOG = 16_000  # pages that the write-ahead log may grow to before they are brought home
+_LOG = 64 * 1024 * 1024  # bytes that the write-ahead log may grow to before they are brought home
+_PAGE = 8192  # bytes: most of an archive are bodies of many pages, and each page is written by itself
 _SHARD_PAGE = 16_384  # bytes: most of a shard are bodies larger than a page of the usual size
 BUSY_SECONDS = 30.0  # to wait for somebody else's transaction
 
@@ -35,15 +36,15 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         if is_new:
             path.chmod(0o600)
+            db.execute(f"pragma page_size = {_SHARD_PAGE if is_shard else _PAGE}")
             db.execute(f"pragma auto_vacuum = {'none' if is_shard else 'incremental'}")
-            if is_shard:
-                db.execute(f"pragma page_size = {_SHARD_PAGE}")
         _set_journal(db, "memory" if is_shard else "wal")
         db.execute(f"pragma synchronous = {'off' if is_shard else 'normal'}")
         db.execute("pragma temp_store = memory")
         db.execute("pragma foreign_keys = on")
         db.execute(f"pragma cache_size = -{_SHARD_CACHE if is_shard else _CACHE}")
-        db.execute(f"pragma wal_autocheckpoint = {_LOG}")
+        (page,) = db.execute("pragma page_size").fetchone()  # of an archive that was made earlier another
+        db.execute(f"pragma wal_autocheckpoint = {_LOG // page}")
         if is_shard:
             db.execute("begin")
         _migrate(db, path)

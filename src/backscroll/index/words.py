@@ -93,7 +93,7 @@ def analyse(text: str | bytes) -> Analysed:
     kinds = raw.translate(_KINDS)
     compounds = _compounds(raw, kinds)
     parts = " ".join(sorted(set().union(*map(split, compounds)))) if compounds else ""
-    is_long = _has_long_run(kinds)
+    is_long = len(kinds) > _SURELY_SHORT and _has_long_run(kinds)
     return Analysed(raw, parts, pairs, is_odd or is_long, beyond, is_long)
 
 

@@ -19,11 +19,10 @@ def paths_of(message: Message) -> tuple[str, ...]:
     relativeWorkspacePath. So tools that nobody has heard of yet are understood, too.
     """
     tool = message.tool
-    if tool is None and not message.attachments:
-        return ()
-    found = [one.path for one in message.attachments if one.path]
+    found = [one.path for one in message.attachments if one.path] if message.attachments else []
     if tool is not None:
-        found += [edit.path for edit in tool.edits]
+        if tool.edits:
+            found += [edit.path for edit in tool.edits]
         found += _named(tool.params)
     return tuple(dict.fromkeys(found[:_MOST])) if found else ()
 

@@ -6,6 +6,7 @@ becomes a dash. It can only be compared.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 __all__ = ["matches", "project_key"]
 
@@ -35,6 +36,7 @@ def _base36(number: int) -> str:
     return digits
 
 
+@lru_cache(maxsize=64)  # the sessions of a project all ask the same
 def matches(path: str, name: str) -> bool:
     """Whether a folder of this name can be the project's.
 

@@ -152,9 +152,12 @@ class Transcript:
 
     def _state(self, kind: str, value: Line, line: jsonl.Line[Line], number: int) -> _Verdict:
         record = whole(line.text_of(number))
+        facts = self.kept.facts
+        facts.note(value)
+        if state.absorb(facts, kind, record):
+            return "silent"
         origin = Origin(self.unit.path, f"line {line.number}")
         place = place_of(line, number)
-        self.kept.facts.note(value)
         if kind == "summary":
             title, leaf = text(record.get("summary")), text(record.get("leafUuid"))
             if title is not None and leaf is not None:
@@ -165,8 +168,6 @@ class Transcript:
         if kind in ("tool_use", "tool_result") and record:
             asides.bare_tool(record, origin, place, self)
             return "understood"
-        if state.absorb(self.kept.facts, kind, record):
-            return "silent"
         return self._unknown(f"record type {kind}", line)
 
     # --- chain lines --------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ Whoever types a search letter by letter, or turns its pages, is shown much the s
 import sqlite3
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import count, islice
+from itertools import count
 
 import msgspec
 
@@ -21,7 +21,7 @@ __all__ = ["AtHand"]
 
 _MOST = 16 * 1024 * 1024  # bytes of pieces
 _BASES = 4 * 1024 * 1024  # bytes of what some of them lean on
-_TOGETHER = 32  # pieces that are read at once
+_TOGETHER = 1024 * 1024  # compressed bytes that are unpacked at once
 
 Spot = tuple[int, int]  # an account's number, and a position in it
 
@@ -60,15 +60,13 @@ class AtHand:
             before = bisect_right(starts[spot[0]], spot[1])
             if before and spot not in found:
                 by_piece[spot[0], starts[spot[0]][before - 1]].append(spot)
-        rest = iter(by_piece)
-        while some := list(islice(rest, _TOGETHER)):
-            for first, held in self._held(some).items():
-                if not all(some in held.plain for some in having):
-                    continue
-                for spot in by_piece[first]:
-                    place = spot[1] - first[1]
-                    if place < len(held.piece) and (not having or held.piece.has(place, *having)):
-                        found[spot] = held.piece.message(place)
+        for first, held in self._held(list(by_piece)):
+            if not all(some in held.plain for some in having):
+                continue
+            for spot in by_piece[first]:
+                place = spot[1] - first[1]
+                if place < len(held.piece) and (not having or held.piece.has(place, *having)):
+                    found[spot] = held.piece.message(place)
         return found
 
     def indexes(self) -> dict[int, int]:
@@ -115,26 +113,33 @@ class AtHand:
             self._starts[account].append(start)
         return self._starts
 
-    def _held(self, firsts: Sequence[Spot]) -> "dict[Spot, _Held]":
+    def _held(self, firsts: Sequence[Spot]) -> "Iterator[tuple[Spot, _Held]]":
         """The pieces that begin there, as those used last; without one that somebody has just removed."""
-        held = {first: self._pieces.pop(first) for first in firsts if first in self._pieces}
-        missing = [first for first in firsts if first not in held]
-        if missing:
-            held |= self._read(missing)
-            self._size += sum(len(held[first].plain) for first in missing if first in held)
-        self._pieces |= held
-        while self._size > _MOST and self._pieces:
-            self._size -= len(self._pieces.pop(next(iter(self._pieces))).plain)
-        return held
+        known = {first: self._pieces.pop(first) for first in firsts if first in self._pieces}
+        self._pieces |= known
+        yield from known.items()
+        missing = [first for first in firsts if first not in known]
+        for first, plain in self._read(missing) if missing else ():
+            held = self._pieces[first] = _Held(plain)
+            self._size += len(plain)
+            while self._size > _MOST and self._pieces:
+                self._size -= len(self._pieces.pop(next(iter(self._pieces))).plain)
+            yield first, held
 
-    def _read(self, firsts: Sequence[Spot]) -> "dict[Spot, _Held]":
+    def _read(self, firsts: Sequence[Spot]) -> Iterator[tuple[Spot, bytes]]:
+        """Pieces from the archive, many at once unless they are large."""
         rows = self._db.execute(
             "select c.account, c.position, c.body from json_each(?) j cross join chunk c"
             " on c.account = json_extract(j.value, '$[0]') and c.position = json_extract(j.value, '$[1]')",
             [msgspec.json.encode(firsts).decode()],
-        ).fetchall()
-        plain = self._plain.every([body for _, _, body in rows])
-        return {(account, start): _Held(one) for (account, start, _), one in zip(rows, plain, strict=True)}
+        )
+        some: dict[Spot, bytes] = {}
+        for account, start, body in rows:
+            some[account, start] = body
+            if sum(map(len, some.values())) > _TOGETHER:
+                yield from zip(some, self._plain.every([*some.values()]), strict=True)
+                some.clear()
+        yield from zip(some, self._plain.every([*some.values()]), strict=True)
 
 
 class _Held:

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from sqlite3 import OperationalError
 from threading import Thread
@@ -20,6 +21,8 @@ from backscroll.sources import named
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from backscroll.sources import Source
 
 __all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
@@ -169,6 +172,12 @@ def _serve() -> None:
     Thread(target=follow, daemon=True).start()
 
 
+@cache
+def _source(name: str) -> "Source":
+    """In a process of its own: what was learned of a tool's folder serves the next batch, too."""
+    return named(name)
+
+
 def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
     """In a process of its own: read a batch into a new archive, a copy of an empty one."""
     import shutil
@@ -178,7 +187,7 @@ def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
     shutil.copyfile(empty, path)
     archive = Archive(path, barrier=barrier, is_shard=True)
     recorder = Recorder(path.with_suffix(".entries"))
-    source = named(batch.source)
+    source = _source(batch.source)
     for unit in batch.units:
         archive.put(
             unit,

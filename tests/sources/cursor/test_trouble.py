@@ -76,6 +76,17 @@ def test_a_locked_database_is_a_problem_and_is_tried_again(home: cursor.Home, so
     assert all(unit.fingerprint for unit in again)
 
 
+def test_a_source_that_was_closed_asks_again_for_what_was_locked(home: cursor.Home, source: Cursor) -> None:
+    index = next(unit for unit in Cursor().units(home.root) if unit.kind == "index")
+    assert index.path == str(home.database)
+    with closing(sqlite3.connect(home.database, isolation_level=None)) as holder:
+        holder.execute("begin exclusive")
+        assert fold(source.read(index)).problems
+    source.close()
+    told = fold(source.read(index))
+    assert (told.problems, told.tally.problems) == ((), 0)
+
+
 def test_a_session_locked_between_listing_and_reading_is_a_problem(home: cursor.Home, source: Cursor) -> None:
     unit = next(unit for unit in source.units(home.root) if unit.kind == "session")
     with closing(sqlite3.connect(home.database, isolation_level=None)) as holder:

@@ -71,16 +71,8 @@ class Library:
     def refresh(self) -> None:
         """Forget what was read from databases that have changed or could not be read, and what is beside."""
         for path, token in list(self._tokens.items()):
-            if change_token(path) == token and path not in self.faults:
-                continue
-            del self._tokens[path]
-            self.faults.pop(path, None)
-            self._sessions.pop(path, None)
-            if path in self._warehouses:
-                self._warehouses[path].drop()
-            if path == self.global_path:
-                self._heads = None
-            self._lists.pop(path.parent.name if path != self.global_path else "", None)
+            if path in self.faults or change_token(path) != token:
+                self._forget(path)
         self._members = self._folders = self._images = self._slugs = None
         self._marks = self._storage_ids = None
         self.side = Side(self.root)
@@ -89,7 +81,21 @@ class Library:
         """How a database stood before anything that is known of it was read."""
         return self._tokens.get(path) or change_token(path)
 
+    def _forget(self, path: Path) -> None:
+        del self._tokens[path]
+        self.faults.pop(path, None)
+        self._sessions.pop(path, None)
+        if path in self._warehouses:
+            self._warehouses[path].drop()
+        if path == self.global_path:
+            self._heads = None
+        self._lists.pop(path.parent.name if path != self.global_path else "", None)
+        self._members = None
+
     def close(self) -> None:
+        """Close all databases. Those that could not be read are asked again by whoever goes on."""
+        for path in list(self.faults):
+            self._forget(path)
         for warehouse in self._warehouses.values():
             warehouse.drop()
         for database in self._open.values():

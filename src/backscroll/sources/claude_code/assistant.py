@@ -34,8 +34,12 @@ def tell(said: Said) -> None:
         said.model = known if model == known else transcript.same(model)
         said.usage = usage(message.usage, finished=stopped is not None, cost=said.value.cost_usd)
     said.enter(TALK)
-    for number, block in enumerate(blocks_of(message.content)):
-        _tell_block(block, number, said)
+    content = message.content
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Block):
+        _tell_block(content[0], 0, said)  # as it is in nearly all
+    else:
+        for number, block in enumerate(blocks_of(content)):
+            _tell_block(block, number, said)
     if said.usage is not None:  # nothing but white space was said, and yet it cost something
         if said.response is None:
             said.say("assistant", "", kind="empty")

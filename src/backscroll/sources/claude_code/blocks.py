@@ -15,8 +15,6 @@ _DEEPEST = 24  # how far a result of an unknown form is looked into
 
 def blocks_of(content: Any) -> list[Block]:
     """Content in any of its forms as a list of blocks; a bare string is a text block."""
-    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Block):
-        return content  # as it is in nearly all
     match content:
         case str():
             return [Block(type="text", text=content)]

@@ -41,6 +41,7 @@ STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 
 _NOTHING = Raw(b"")
 _UNCOUNTED = 2**53  # nobody has counted this far
+_COUNTS = (int, int, int, int)
 
 
 class ImageData(Struct, gc=False):
@@ -199,7 +200,7 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
         return TokenUsage() if finished else None
     given, made = found.input_tokens, found.output_tokens
     created, cached = found.cache_creation_input_tokens, found.cache_read_input_tokens
-    if not (type(given) is type(made) is type(created) is type(cached) is int) or not (
+    if (type(given), type(made), type(created), type(cached)) != _COUNTS or not (
         0 <= given | made | created | cached < _UNCOUNTED
     ):
         given, made, created, cached = map(integer, (given, made, created, cached))
@@ -208,7 +209,7 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     if isinstance(nested, dict):
         # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
         brief, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
-        if type(brief) is type(hour) is int and len(nested) == 2 and 0 <= brief | hour < _UNCOUNTED:
+        if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < _UNCOUNTED:
             below = brief + hour
         else:
             below = sum(integer(value) or 0 for value in nested.values())

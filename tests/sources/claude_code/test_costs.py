@@ -1,10 +1,15 @@
 """What a response cost: the largest of what its lines say, each response once, none forgotten."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from backscroll.model import TokenUsage
+from backscroll.sources.claude_code.lines import ApiMessage, integer, usage
 from backscroll.testing.claude_code import Call, Transcript, blocks, calls
 from tests.sources.claude_code.reading import only, said, tools
 
@@ -120,3 +125,26 @@ def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
 def test_a_block_of_redacted_thinking_does_not_take_the_cost_away(tmp_path: Path) -> None:
     session = Transcript().user("go").assistant("Done.", further=[blocks.redacted()], usage=LARGE)
     assert spent(session, tmp_path) == [(200, False)]
+
+
+_COUNT = st.integers(0, 9) | st.sampled_from([None, -1, 2**53 - 1, 2**53, 1.0, 2.5, True, "7", [1], {"a": 1}])
+_NESTED = st.none() | st.dictionaries(
+    st.sampled_from(["ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens", "ephemeral_1d_input_tokens"]),
+    _COUNT,
+)
+
+
+@given(counts=st.lists(_COUNT, min_size=4, max_size=4), nested=_NESTED)
+def test_each_count_of_a_response_is_taken_for_itself_whatever_the_others_are(
+    counts: list[Any], nested: dict[str, Any] | None
+) -> None:
+    names = (
+        "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens",
+    )  # fmt: skip
+    written = {"usage": dict(zip(names, counts, strict=True)) | {"cache_creation": nested}}
+    message = msgspec.json.decode(msgspec.json.encode(written), type=ApiMessage)
+    given_, made, created, cached = map(integer, counts)
+    if nested is not None:
+        created = max(created or 0, sum(integer(count) or 0 for count in nested.values()))
+    hour = integer((nested or {}).get("ephemeral_1h_input_tokens"))
+    assert usage(message.usage, finished=True) == TokenUsage(given_, made, created, cached, hour)

@@ -174,3 +174,28 @@ def test_an_edit_whose_structured_copy_is_spelled_wrongly_is_told_with_its_answe
     (tool,) = tools(told.readings[0].messages)
     (edit,) = tool.edits
     assert (edit.hunks[0].added, tool.status, told.problems) == ((added,), "completed", ())
+
+
+def test_each_run_of_changed_lines_is_told_at_its_place(tmp_path: Path) -> None:
+    session = Transcript().user("go").assistant(tools=[calls.edit("/a.py", "x", "y", original="x\n")])
+    lines = [
+        " kept",
+        "-one",
+        "+two",
+        "+more",
+        " kept",
+        "",
+        "-last",
+        "\\ No newline at end of file",
+        "+end",
+        7,
+    ]
+    patch = [{"oldStart": 4, "newStart": 6, "lines": lines}]
+    session.result(
+        session.tool_ids[-1], "done", tool_use_result={"filePath": "/a.py", "structuredPatch": patch}
+    )
+    (tool,) = tools(only(session, tmp_path).messages)
+    assert [(h.removed, h.added, h.old_start, h.new_start) for h in tool.edits[0].hunks] == [
+        (("one",), ("two", "more"), 5, 7),
+        (("last",), ("end",), 8, 11),
+    ]

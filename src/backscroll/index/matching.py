@@ -1,7 +1,7 @@
 """A query as the index's engine understands it."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import tantivy
 from msgspec import Struct
@@ -13,11 +13,12 @@ from backscroll.index.query import Clause, Filter, Phrase, Query, Sessions, Term
 from backscroll.index.words import bigrams, clean, cut_cjk
 from backscroll.model import workspace_hash
 
-__all__ = ["Matching", "Piece", "adjacent", "all_of", "any_of", "escaped"]
+__all__ = ["Matching", "Piece", "adjacent", "all_of", "any_of", "escaped", "in_sessions"]
 
 _WEIGHTS = {"said": 2.0, "done": 1.0}
 _PART_WEIGHT = 0.5
 _FORM_WEIGHT = 0.7
+_FEW = 128  # sessions
 _ALIASES = {("has", "thinking"): "role:thinking"}
 # What means something in a pattern by itself. Other characters must stay bare: \< is where a word begins.
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
@@ -69,9 +70,8 @@ class Matching:
         wanted = any_of([piece.query for piece in pieces])
         return self._without_excluded([(Occur.Must, one) for one in (wanted, *self._filters)])
 
-    def among(self, wanted: tantivy.Query, sessions: Iterable[int]) -> tantivy.Query:
+    def among(self, wanted: tantivy.Query, there: tantivy.Query) -> tantivy.Query:
         """What a query finds in some sessions; how well does not matter."""
-        there = tantivy.Query.term_set_query(schema(), "session", [*sessions])
         return all_of([there, wanted, *self._filters])
 
     def _without_excluded(self, parts: list[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
@@ -94,6 +94,14 @@ def any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     if len(queries) == 1:
         return queries[0]
     return tantivy.Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def in_sessions(numbers: Collection[int]) -> tantivy.Query:
+    """Every message of some sessions."""
+    # Few are sooner looked up one by one: for a set the engine goes through all the numbers that there are.
+    if 0 < len(numbers) <= _FEW:
+        return any_of([tantivy.Query.term_query(schema(), "session", one, "basic") for one in numbers])
+    return tantivy.Query.term_set_query(schema(), "session", [*numbers])
 
 
 def _conditions(query: Query) -> Iterable[tantivy.Query]:
@@ -171,7 +179,7 @@ def _query(term: Term) -> tantivy.Query:
         case Filter():
             return _filter(term)
         case Sessions(numbers, is_none_of):
-            those = tantivy.Query.term_set_query(schema(), "session", [*numbers])
+            those = in_sessions(numbers)
             if not is_none_of:
                 return those
             return tantivy.Query.boolean_query(

@@ -17,7 +17,7 @@ from msgspec import Struct
 from backscroll.index.beside import Beside
 from backscroll.index.counting import By, Counts, by_session, count
 from backscroll.index.fields import NOTE, schema
-from backscroll.index.matching import Matching, Piece
+from backscroll.index.matching import Matching, Piece, in_sessions
 from backscroll.index.query import Query
 
 __all__ = ["By", "Hit", "Hits", "Search", "Snapshot", "TooManyWordsError"]
@@ -164,7 +164,7 @@ class Snapshot:
         groups = _grouped(blocks)
         best = self._covering(matching, pieces, next(groups, []))
         hits = _page(chain([best], groups), limit=limit, offset=offset)
-        there = matching.among(wanted, {hit.session for hit in hits})
+        there = matching.among(wanted, in_sessions({hit.session for hit in hits}))
         counts = Beside(lambda: Counts(None, by_session(self.searcher, there)))
         return Search(hits, counts, is_relaxed=True, is_varied=True)
 
@@ -174,10 +174,11 @@ class Snapshot:
             return []
         some = hits[:_COVERED]
         scores = {hit.session: hit.score for hit in some}
+        there = in_sessions(scores)
 
         def having(pieces: list[Piece]) -> list[list[int]]:
             """The sessions that have each of the pieces."""
-            found = (by_session(self.searcher, matching.among(piece.query, [*scores])) for piece in pieces)
+            found = (by_session(self.searcher, matching.among(piece.query, there)) for piece in pieces)
             return [[bucket["key"] for bucket in buckets] for buckets in found]
 
         half = len(pieces) // 2

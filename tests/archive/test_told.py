@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from backscroll.archive import raw
+from backscroll.archive import raw, told
+from backscroll.archive.bases import base_of
 from backscroll.archive.bodies import compress
 from backscroll.index import Index
 from backscroll.ingest.upkeep import forget, rebuild
@@ -56,6 +57,41 @@ def test_a_file_costs_half_of_what_it_costs_alone(kept: Kept, session: Transcrip
         (size,) = db.execute("select sum(length(body)) from raw").fetchone()
     assert size < len(compress(file.read_bytes())) / 2
     _assert_whole(kept, tmp_path / "out", file)
+
+
+def test_text_with_line_ends_and_quotes_costs_little_more_than_text_without(
+    kept: Kept, tmp_path: Path
+) -> None:
+    rng = Random(5)
+    lines = [" ".join(f"{rng.getrandbits(40):x}" for _ in range(3)) for _ in range(2000)]
+    sizes = []
+    for number, between in enumerate((" and then ", '\n\t"')):
+        file = Transcript(seed=number).user("go").run(calls.bash("x", stdout=between.join(lines)))
+        path = file.write(kept.root)
+        kept.sync()
+        with sqlite3.connect(kept.archive.path) as db:
+            query = "select sum(length(r.body)) from raw r join unit u on u.number = r.unit where path = ?"
+            sizes += db.execute(query, [str(path)]).fetchone()
+        _assert_whole(kept, tmp_path / f"out{number}", path)
+    assert sizes[1] < sizes[0] * 1.2
+
+
+def test_a_file_kept_by_an_earlier_version_comes_back(
+    kept: Kept, session: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = session.user('two lines,\n\tand "quotes" \\').write(kept.root)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(told, "base_of", lambda data, *, has_lines: base_of(data, has_lines=False))
+        kept.sync()
+    with sqlite3.connect(kept.archive.path) as db:
+        bodies = db.execute(
+            "select substr(body, 1, 1) from raw union all select substr(mark_state, 1, 1) from unit"
+        )
+        assert bodies.fetchall() == [(b"\x01",)] * 2
+    _assert_whole(kept, tmp_path / "before", file)
+    file = _talk(session, 1).write(kept.root)
+    assert kept.sync().grew == 1
+    _assert_whole(kept, tmp_path / "after", file)
 
 
 def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
@@ -164,7 +200,7 @@ def test_a_file_that_was_read_at_once_is_read_on_from_where_it_ended(
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
         (state,) = db.execute("select mark_state from unit").fetchone()
-    assert state.startswith(b"\x01"), "it leans on what was told"
+    assert state.startswith(b"\x02"), "it leans on what was told"
     for _ in range(2):
         file = _talk(session, 1).write(kept.root)
         assert kept.sync().grew == 1

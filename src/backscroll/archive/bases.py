@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import TypeAlias
+from typing import NamedTuple
 
 from backscroll.archive.bodies import compress, decoded, decompress
 from backscroll.archive.unpacking import Unpacking
@@ -24,7 +24,7 @@ else:
 __all__ = [
     "Base",
     "Plain",
-    "as_base",
+    "base_of",
     "leaning_chunk",
     "leaning_original",
     "leaning_told",
@@ -34,8 +34,8 @@ __all__ = [
     "state_in",
 ]
 
-Base: TypeAlias = zstd.ZstdDict
 _MARK = b"\x01"  # no compressed body and no list of messages begins so
+_LINES = b"\x02"  # the same, of what leans on messages as they would stand in lines of JSON
 _CHUNK = Struct(">cqqq")  # the mark, the base's account, positions of the first and last of its pieces
 _ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repeated bytes begin, how many
 _TOLD = Struct(">cqq")  # the mark, positions of the first and last of the account's pieces
@@ -59,6 +59,13 @@ _NEAR: dict[int, dict[int, int]] = {
     for bits in range(12, 19)
 }
 _AT_HAND = 32 * 1024 * 1024  # bytes
+
+
+class Base(NamedTuple):
+    """What the parts of a file lean on, and the mark of a body that does."""
+
+    mark: bytes
+    content: zstd.ZstdDict
 
 
 class Plain:
@@ -103,8 +110,9 @@ class Plain:
     def original(self, base: int | None, account: int | None, body: bytes) -> bytes:
         """A piece of a file, byte for byte; what it leans on is another file, or what was told of it."""
         if account is not None:
-            _, first, last = _TOLD.unpack_from(body)
-            return _unfolded(body[_TOLD.size :], self.chunks(account, first, last))
+            mark, first, last = _TOLD.unpack_from(body)
+            told = self.chunks(account, first, last)
+            return _unfolded(body[_TOLD.size :], _in_lines(told) if mark == _LINES else told)
         if base is None:
             return decompress(body)
         _, state, offset, size = _ORIGINAL.unpack_from(body)
@@ -146,40 +154,52 @@ def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
 
 def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
     """A chunk's body that leans on pieces of another account, which are ``base`` together."""
-    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, as_base(base), _FAR)
+    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, _raw(base), _FAR)
 
 
 def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
     """A piece of a file that leans on ``base``, a stretch of another file."""
-    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, as_base(base), _FAR)
+    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, _raw(base), _FAR)
 
 
-def as_base(data: bytes) -> Base:
-    """Bytes to lean on, for those who lean several things on the same."""
-    return Base(data, is_raw=True)
+def base_of(told: bytes, *, has_lines: bool) -> Base:
+    """Pieces of messages, for several parts of a file to lean on; it may have lines of JSON."""
+    return Base(_LINES, _raw(_in_lines(told))) if has_lines else Base(_MARK, _raw(told))
 
 
 def leaning_told(data: bytes, told: Base, *, first: int, last: int) -> bytes:
     """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them."""
-    bits = (len(data) + len(told)).bit_length() - 2
-    return _TOLD.pack(_MARK, first, last) + _folded(data, told, _NEAR[min(max(bits, 12), 18)])
+    bits = (len(data) + len(told.content)).bit_length() - 2
+    body = _folded(data, told.content, _NEAR[min(max(bits, 12), 18)])
+    return _TOLD.pack(told.mark, first, last) + body
+
+
+def _in_lines(told: bytes) -> bytes:
+    """Messages with their text escaped as lines of JSON have it; else it differs where a line of it ends.
+
+    What was kept leans on exactly these bytes: this never changes.
+    """
+    return told.replace(b"\\", rb"\\").replace(b"\n", rb"\n").replace(b'"', rb"\"").replace(b"\t", rb"\t")
 
 
 def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
     """What must be remembered to go on reading a file; None when that cannot be told any more."""
-    if not body.startswith(_MARK):
+    if not body.startswith((_MARK, _LINES)):
         return decompress(body)
     accounts = db.execute("select number from account where unit = ? and not is_former", [unit]).fetchall()
     if len(accounts) != 1:
         return None
-    _, first, last = _TOLD.unpack_from(body)
     try:
-        return _unfolded(body[_TOLD.size :], Plain(db).chunks(accounts[0][0], first, last))
+        return Plain(db).original(None, accounts[0][0], body)
     except zstd.ZstdError:
         return None
 
 
-def _folded(data: bytes, base: Base, options: dict[int, int]) -> bytes:
+def _raw(base: bytes) -> zstd.ZstdDict:
+    return zstd.ZstdDict(base, is_raw=True)
+
+
+def _folded(data: bytes, base: zstd.ZstdDict, options: dict[int, int]) -> bytes:
     return zstd.compress(data, options=options, zstd_dict=base.as_prefix)
 
 
@@ -187,7 +207,7 @@ def _unfolded(body: bytes, base: bytes) -> bytes:
     if not base:
         raise zstd.ZstdError("what it leans on is missing")
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW}
-    return zstd.decompress(body, zstd_dict=zstd.ZstdDict(base, is_raw=True).as_prefix, options=options)
+    return zstd.decompress(body, zstd_dict=_raw(base).as_prefix, options=options)
 
 
 def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:

@@ -50,7 +50,7 @@ def put(
                 units.mend_tail(db, number)
             elif not is_new:
                 units.set_aside(db, number)
-            told = Told(db)
+            told = Told(db, unit.path)
             writer = UnitWriter(
                 db,
                 number,

@@ -323,6 +323,10 @@ alter table raw add column account integer references account(number);
 create index raw_account on raw(account) where account is not null;
 """
 
+# They lean on the messages as lines of JSON have them, which a program that does not know of it cannot undo.
+# What leans on them otherwise stays as it is.
+_LINES = "-- bodies begin with another mark"
+
 # `connection.SCHEMA` says how many there are.
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
@@ -339,4 +343,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("units as they are compared", _CURRENT),
     ("files that lean on what was told of them", _TOLD),
     ("folders as they looked", FOLDERS),
+    ("files that lean on lines", _LINES),
 )

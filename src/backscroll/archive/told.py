@@ -3,7 +3,7 @@
 import sqlite3
 from bisect import bisect_right
 
-from backscroll.archive.bases import Base, Plain, as_base, leaning_told
+from backscroll.archive.bases import Base, Plain, base_of, leaning_told
 from backscroll.archive.bodies import Piece, compress
 from backscroll.model import Message
 
@@ -16,8 +16,9 @@ _LINE = "line "
 class Told:
     """The messages of one reading of a file, in the pieces that they were written in."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, path: str) -> None:
         self._db = db
+        self._has_lines = path.endswith(".jsonl")
         self._plain = Plain(db, at_hand=2 * _MOST)
         self._accounts: set[int] = set()
         self._positions: list[int] = []
@@ -57,8 +58,11 @@ class Told:
 
     def _leaning(self, data: bytes, account: int, first: int, last: int) -> bytes:
         if self._base is None or self._base[0] != (first, last):
-            self._base = (first, last), as_base(self._plain.chunks(account, first, last))
+            self._base = (first, last), self._base_of(account, first, last)
         return leaning_told(data, self._base[1], first=first, last=last)
+
+    def _base_of(self, account: int, first: int, last: int) -> Base:
+        return base_of(self._plain.chunks(account, first, last), has_lines=self._has_lines)
 
     def _account(self) -> int | None:
         """The one account that the file is told by."""
@@ -87,7 +91,8 @@ class Told:
 
 def _told_of(db: sqlite3.Connection, unit: int) -> Told:
     """What was told of a file in all readings of it, except before it was rewritten."""
-    told = Told(db)
+    (path,) = db.execute("select path from unit where number = ?", [unit]).fetchone()
+    told = Told(db, path)
     rows = db.execute(
         "select c.account, c.position, c.body from account a join chunk c on c.account = a.number"
         " where a.unit = ? and not a.is_former order by c.account, c.position",

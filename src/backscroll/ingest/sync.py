@@ -137,6 +137,7 @@ def _read_side_by_side(
         return
     from backscroll.archive import IntegrityError
     from backscroll.index import IndexDamagedError  # these are loaded only when there is much to read
+    from backscroll.ingest.allocation import give_back_now
     from backscroll.ingest.entries import Ready
     from backscroll.ingest.indexing import Indexing
     from backscroll.ingest.shards import read_batches
@@ -160,6 +161,7 @@ def _read_side_by_side(
                 except (OSError, IndexDamagedError):
                     indexing = None  # reading goes on; whoever updates the index afterwards is told
                 ready.clear()
+                give_back_now()
             yield shard.batch
 
 

@@ -8,14 +8,15 @@ nothing waits, and Linux tells who sleeps; elsewhere the queue's own limit is al
 
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-__all__ = ["Backlog", "wait_until_idle"]
+__all__ = ["Backlog", "wait_until_idle", "wait_until_merged"]
 
 _MOST = 4_000_000  # characters that may wait; in the queue they take two to four times as many bytes
 _THREADS = Path("/proc/self/task")
-_NAME = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
+_WRITING = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
+_MERGING = "merge_thread_"
 _LOOK, _LOOK_AGAIN = 0.003, 0.0005  # seconds; one who waits for a lock sleeps too, but not for long
 _PATIENCE = 5.0  # seconds; somebody else's engine in this process may never rest
 _BEGINNING = 64  # bytes of what is told of a thread: its number, its name, and a letter for what it does
@@ -37,9 +38,18 @@ class Backlog:
 
 def wait_until_idle() -> None:
     """Wait until the engine has looked at all it was given, where that can be known."""
+    _wait_for(_WRITING)
+
+
+def wait_until_merged() -> None:
+    """Wait, for some time at most, until the engine has merged what it wants to, where that can be known."""
+    _wait_for(_MERGING)
+
+
+def _wait_for(name: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     with ExitStack() as held:
-        threads = _engine_threads(held)
+        threads = _engine_threads(name, held)
         while threads and time.monotonic() < deadline:
             if _all_sleep(threads):
                 time.sleep(_LOOK_AGAIN)
@@ -48,16 +58,15 @@ def wait_until_idle() -> None:
             time.sleep(_LOOK)
 
 
-def _engine_threads(held: ExitStack) -> list[int]:
-    """Descriptors of what the system tells of them."""
-    found = []
-    try:
+def _engine_threads(name: str, held: ExitStack) -> list[int]:
+    """Descriptors of what the system tells of those whose names begin so."""
+    found: list[int] = []
+    with suppress(OSError):  # of another system
         for thread in _THREADS.iterdir():
-            if (thread / "comm").read_text().startswith(_NAME):
-                found.append(os.open(thread / "stat", os.O_RDONLY))
-                held.callback(os.close, found[-1])
-    except OSError:  # another system, or a thread that has ended meanwhile
-        return found
+            with suppress(OSError):  # of a thread that has ended meanwhile
+                if (thread / "comm").read_text().startswith(name):
+                    found.append(os.open(thread / "stat", os.O_RDONLY))
+                    held.callback(os.close, found[-1])
     return found
 
 

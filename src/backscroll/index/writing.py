@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 import tantivy
 
-from backscroll.index.backlog import Backlog
+from backscroll.index.backlog import Backlog, wait_until_merged
 from backscroll.index.document import Document, Whose
 from backscroll.index.entry import Entry, entry, whole
 from backscroll.index.fields import NOTE, VERSION, schema
@@ -42,6 +42,13 @@ class Writer:
         self._writer = index.writer(_SMALL_HEAP if is_small else _HEAP, _THREADS)
         self._is_committed = True
         self._backlog = Backlog()
+
+    def settle(self) -> None:
+        """Let what earlier commits left in pieces be tidied up, as long as that does not take very long.
+
+        Whoever needs his memory for other work does not want both at once.
+        """
+        wait_until_merged()
 
     def forget(self, sessions: Iterable[int]) -> None:
         """Take out every message of these sessions that was added before."""

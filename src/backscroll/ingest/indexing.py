@@ -59,6 +59,8 @@ class Indexing:
                 if not _belongs(index, archive):
                     index.rebuild()
                     index.write((), watermark=archive.identity)
+        if self._writer is not None and ready is not None:
+            self._writer.settle()  # other processes are reading meanwhile
         while lacks := archive.unindexed(_COMMIT):
             if self._writer is None:
                 is_small = ready is None and len(lacks) < _FEW

@@ -8,7 +8,6 @@ itself makes of them.
 
 import re
 from functools import cache
-from operator import itemgetter
 
 import tantivy
 
@@ -45,15 +44,16 @@ def bare(text: bytes, beyond: bytes) -> bytes:
     chars = beyond.decode()
     # Often nearly all are the same: the arrow that follows a line's number where a file is shown.
     spelled = {char.encode(): _SPELLINGS[char] for char in {chars[0], *chars.replace(chars[0], "")}}
-    if b"".join(spelled.values()).isascii():
-        for char, letters in spelled.items():
-            if letters:
-                text = text.replace(char, letters)
+    for char, letters in spelled.items():
+        if letters:
+            text = text.replace(char, letters)
+    if all(letters is not None and letters.isascii() for letters in spelled.values()):
         return text.translate(_PLAIN_WORDS)
-    # What lies between words goes first: "İ" has a small form that holds a sign which others have there.
-    for char, letters in sorted(spelled.items(), key=itemgetter(1)):
-        if letters != char:
-            text = text.replace(char, letters or b" ")
+    for char, letters in spelled.items():
+        if letters == b"":
+            text = text.replace(char, b" ")
+    if chars != chars.lower():
+        text = text.decode().lower().encode()
     return text.translate(_WORDS)
 
 
@@ -62,15 +62,21 @@ def _folded(found: re.Match[str]) -> str:
     return spelled.decode() if spelled and spelled.isascii() else found[0]
 
 
-class _Spellings(dict[str, bytes]):
-    """What stands for a character in a word, asked for once; nothing when no word has it."""
+class _Spellings(dict[str, bytes | None]):
+    """What the engine has in the place of a character in a word, asked for once.
 
-    def __missing__(self, char: str) -> bytes:
-        folded = "".join(_engine(is_folding=True).analyze(char))
+    Nothing when no word has it; None when a word has it as it is or as Python makes it small.
+    """
+
+    def __missing__(self, char: str) -> bytes | None:
+        folded = "".join(_engine(is_folding=True).analyze(char)).lower()
         # Some fold to more than letters, "⑴" to "(1)"; these would fall apart, and stay as they are.
-        is_letter = folded.isascii() and folded.isalnum()
-        spelled = folded.lower() if is_letter else "".join(_engine(is_folding=False).analyze(char))
-        self[char] = spelled.encode()
+        if not folded or (folded.isascii() and folded.isalnum()):
+            self[char] = folded.encode()
+            return self[char]
+        small = "".join(_engine(is_folding=False).analyze(char))
+        # Python may not know a letter yet, and makes another sigma at the end of a word.
+        self[char] = None if f"a{char}".lower() == f"a{small}" else small.encode()
         return self[char]
 
 

@@ -50,9 +50,10 @@ _KINDS = bytes(
     else ord(" ")
     for byte in range(256)
 )  # fmt: skip
-# Where words meet inside an identifier, up to its end: "aA" or "AAa", and a letter before three digits. What
-# a pattern begins with is looked for the fastest, so that is what is rare, and what is before it comes after.
-_SEAMS = (re.compile(rb"A(?:(?<=aA)|(?<=AA)(?=a))[aA0]*"), re.compile(rb"000(?<=[aA]000)[aA0]*"))
+# Where words meet inside an identifier, up to its end: a capital after a letter, with a small letter on
+# either side of it, or three digits after a letter. What a pattern begins with is found the fastest, so that
+# is what is rare, and what comes before it is asked for afterwards.
+_SEAMS = (re.compile(rb"A(?<=[aA]A)(?:(?=a)|(?<=aA))[aA0]*"), re.compile(rb"000(?<=[aA]000)[aA0]*"))
 
 
 class Analysed(Struct, frozen=True, gc=False):

@@ -10,7 +10,6 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import NamedTuple
 
 from backscroll.archive.bodies import compress, decoded, decompress
 from backscroll.archive.unpacking import Unpacking
@@ -22,9 +21,7 @@ else:
     from backports import zstd
 
 __all__ = [
-    "Base",
     "Plain",
-    "base_of",
     "leaning_chunk",
     "leaning_original",
     "leaning_told",
@@ -59,13 +56,6 @@ _NEAR: dict[int, dict[int, int]] = {
     for bits in range(12, 19)
 }
 _AT_HAND = 32 * 1024 * 1024  # bytes
-
-
-class Base(NamedTuple):
-    """What the parts of a file lean on, and the mark of a body that does."""
-
-    mark: bytes
-    content: zstd.ZstdDict
 
 
 class Plain:
@@ -162,16 +152,15 @@ def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> by
     return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, _raw(base), _FAR)
 
 
-def base_of(told: bytes, *, has_lines: bool) -> Base:
-    """Pieces of messages, for several parts of a file to lean on; it may have lines of JSON."""
-    return Base(_LINES, _raw(_in_lines(told))) if has_lines else Base(_MARK, _raw(told))
+def leaning_told(data: bytes, told: bytes, *, first: int, last: int, has_lines: bool = False) -> bytes:
+    """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them.
 
-
-def leaning_told(data: bytes, told: Base, *, first: int, last: int) -> bytes:
-    """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them."""
-    bits = (len(data) + len(told.content)).bit_length() - 2
-    body = _folded(data, told.content, _NEAR[min(max(bits, 12), 18)])
-    return _TOLD.pack(told.mark, first, last) + body
+    What has lines of JSON leans on the messages as they stand there.
+    """
+    base = _in_lines(told) if has_lines else told
+    bits = (len(data) + len(base)).bit_length() - 2
+    body = _folded(data, _raw(base), _NEAR[min(max(bits, 12), 18)])
+    return _TOLD.pack(_LINES if has_lines else _MARK, first, last) + body
 
 
 def _in_lines(told: bytes) -> bytes:

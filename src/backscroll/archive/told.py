@@ -3,7 +3,7 @@
 import sqlite3
 from bisect import bisect_right
 
-from backscroll.archive.bases import Base, Plain, base_of, leaning_told
+from backscroll.archive.bases import Plain, leaning_told
 from backscroll.archive.bodies import Piece, compress
 from backscroll.model import Message
 
@@ -11,6 +11,7 @@ __all__ = ["Told", "lean_on_told"]
 
 _MOST = 4 * 1024 * 1024  # bytes of messages that a piece of a file leans on
 _LINE = "line "
+_JSON_LINES = ".jsonl"
 
 
 class Told:
@@ -18,13 +19,13 @@ class Told:
 
     def __init__(self, db: sqlite3.Connection, path: str) -> None:
         self._db = db
-        self._has_lines = path.endswith(".jsonl")
+        self._has_lines = path.endswith(_JSON_LINES)
         self._plain = Plain(db, at_hand=2 * _MOST)
         self._accounts: set[int] = set()
         self._positions: list[int] = []
         self._lines: list[int] = []  # where in the file each piece begins
         self._sizes: list[int] = []
-        self._base: tuple[tuple[int, int], Base] | None = None  # what was leant on last, and its places
+        self._base: tuple[tuple[int, int], bytes] | None = None  # what was leant on last, and its places
 
     def add(self, account: int, position: int, first: Message, data: bytes) -> None:
         """Take a piece that was written, with its first message."""
@@ -47,22 +48,21 @@ class Told:
         begin = max(0, bisect_right(self._lines, line) - 1)
         end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
         first, last = self._places(begin, end)
-        return account, self._leaning(data, account, first, last)
+        told = self._pieces(account, first, last)
+        return account, leaning_told(data, told, first=first, last=last, has_lines=self._has_lines)
 
     def state_of(self, state: bytes) -> bytes:
         """What must be remembered to go on reading the file, as it is kept: mostly ids of its messages."""
         account = self._account()
         if account is None:
             return compress(state)
-        return self._leaning(state, account, *self._places(0, len(self._positions)))
+        first, last = self._places(0, len(self._positions))
+        return leaning_told(state, self._pieces(account, first, last), first=first, last=last)
 
-    def _leaning(self, data: bytes, account: int, first: int, last: int) -> bytes:
+    def _pieces(self, account: int, first: int, last: int) -> bytes:
         if self._base is None or self._base[0] != (first, last):
-            self._base = (first, last), self._base_of(account, first, last)
-        return leaning_told(data, self._base[1], first=first, last=last)
-
-    def _base_of(self, account: int, first: int, last: int) -> Base:
-        return base_of(self._plain.chunks(account, first, last), has_lines=self._has_lines)
+            self._base = (first, last), self._plain.chunks(account, first, last)
+        return self._base[1]
 
     def _account(self) -> int | None:
         """The one account that the file is told by."""

@@ -70,7 +70,7 @@ def main(root: Path) -> None:
         steps.recorder = Recorder(scratch / "entries")
         say("entries for the index", lambda: steps.write("listened.db", with_files=False), rows)
         archive, index = Archive(scratch / "archive.db"), Index(scratch / "index")
-        say("merge", lambda: archive.merge(scratch / "shard.db"))
+        say("merge", lambda: archive.merge([scratch / "shard.db"]))
         frames = steps.recorder.close(archive.account_numbers())
         say("derive", archive.derive)
         ready = Ready()

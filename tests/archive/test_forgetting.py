@@ -254,7 +254,7 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
     archive = Archive(tmp_path / "whole.db")
     barrier = Barrier(frozenset({("claude_code", ONE)}))
     for shard in read_batches([Batch("claude-code", units)], barrier):
-        archive.merge(shard.archive)
+        archive.merge([shard.archive])
         assert SECRET.encode() not in shard.entries.read_bytes()
     archive.derive()
     assert archive.find(ONE) == []

@@ -175,7 +175,7 @@ def test_rows_read_by_other_processes_are_taken_in(tmp_path: Path) -> None:
         shard.put(unit, "cursor", source.read(unit), event="new", rows=source.rows(unit))
     source.close()
     shard.close()
-    kept.archive.merge(tmp_path / "shard.db")
+    kept.archive.merge([tmp_path / "shard.db"])
     kept.archive.derive()
     assert kept.archive.verify() == []
     extract(kept.archive, TWO, tmp_path / "out")

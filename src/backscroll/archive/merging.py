@@ -2,20 +2,21 @@
 
 Each process writes what it reads into a small archive of its own; copying rows
 from there is far cheaper than reading, so that one writer keeps up with many
-readers.
+readers. Several are taken in together, table by table: rows are looked up by
+numbers that are anything but in order, and the more of them come at once, the
+fewer times a page of such an index is written.
 """
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["merge"]
 
 _CACHE = 16 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
 _BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
-_FORGOTTEN = (
-    "select 1 from main.forgotten f join shard.account a on a.platform = f.platform"
-    " and f.id = coalesce(a.parent_id, a.id) limit 1"
-)
+_SHARD_CACHE = 256  # KB: what is in a shard is read once, in order
 _WORDS = {
     "message": ("kind", "tool", "model", "agent_id", "forked_from", "copied_from"),
     "response": ("model", "speed"),
@@ -23,68 +24,107 @@ _WORDS = {
 _BY_ACCOUNT = ("message", "chunk", "amendment", "response", "edit", "child")
 
 
-def merge(db: sqlite3.Connection, shard: Path) -> int:
-    """Take a shard in, all of it or nothing. Returns by how much the numbers of its accounts have grown.
+class _Shard(NamedTuple):
+    """An attached archive, and by how much its numbers grow here."""
 
-    Raises `sqlite3.IntegrityError` when in the meantime a unit of it was read, or a session of it forgotten,
-    by somebody else.
+    name: str
+    units: int
+    accounts: int
+    pieces: int
+
+
+def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
+    """Take up to eight shards in, all or none. Returns by how much the numbers of each one's accounts grow.
+
+    Raises `sqlite3.IntegrityError` when in the meantime a unit of theirs was read, or a session of theirs
+    forgotten, by somebody else.
     """
     db.execute(f"pragma main.cache_size = -{_CACHE}")
-    db.execute("attach database ? as shard", [str(shard)])
-    db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
+    attached: list[str] = []
     try:
+        for place, path in enumerate(shards):
+            db.execute(f"attach database ? as shard{place}", [str(path)])
+            attached.append(f"shard{place}")
+            db.execute(f"pragma shard{place}.cache_size = -{_SHARD_CACHE}")
+        db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
         db.execute("begin immediate")
         try:
-            if db.execute(_FORGOTTEN).fetchone() is not None:
-                raise sqlite3.IntegrityError("a session was forgotten while it was read")
-            accounts = _copy(db)
+            found = _measure(db, attached)
+            _copy(db, found)
         except BaseException:
             db.execute("rollback")
             raise
         db.execute("commit")
     finally:
         db.execute("pragma foreign_keys = on")
-        db.execute("detach database shard")
-    return accounts
+        for name in attached:
+            db.execute(f"detach database {name}")
+    return [shard.accounts for shard in found]
 
 
-def _copy(db: sqlite3.Connection) -> int:
+def _measure(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
+    """How the shards are numbered here, one after the other."""
+    found: list[_Shard] = []
+    units, accounts, pieces = _last(db, "main")
+    for name in names:
+        forgotten = (
+            f"select 1 from main.forgotten f join {name}.account a on a.platform = f.platform"  # noqa: S608
+            " and f.id = coalesce(a.parent_id, a.id) limit 1"
+        )
+        if db.execute(forgotten).fetchone() is not None:
+            raise sqlite3.IntegrityError("a session was forgotten while it was read")
+        found.append(_Shard(name, units, accounts, pieces))
+        more = _last(db, name)
+        units, accounts, pieces = units + more[0], accounts + more[1], pieces + more[2]
+    return found
+
+
+def _last(db: sqlite3.Connection, name: str) -> tuple[int, int, int]:
+    """The greatest numbers of units, accounts and pieces of rows."""
     units, accounts, pieces = (
-        int(db.execute(f"select coalesce(max(number), 0) from main.{table}").fetchone()[0])  # noqa: S608
+        int(db.execute(f"select coalesce(max(number), 0) from {name}.{table}").fetchone()[0])  # noqa: S608
         for table in ("unit", "account", "kept_piece")
     )
-    _translate(db)
-    _insert(db, "unit", {"number": f"number + {units}"})
-    _insert(db, "kept_piece", {"number": f"number + {pieces}"})
-    for table in _BY_UNIT:
-        changed = {"unit": f"unit + {units}"}
-        if table == "account":
-            changed["number"] = f"number + {accounts}"
-        elif table in ("ledger", "kept_row"):
-            changed |= {"number": "null", "piece": f"piece + {pieces}"}
-        elif table == "raw":
-            changed["account"] = f"account + {accounts}"
-        _insert(db, table, changed)
-    for table in _BY_ACCOUNT:
-        changed = {"account": f"account + {accounts}"}
-        for name in _WORDS.get(table, ()):
-            changed[name] = f"(select new from meaning where old = {name})"  # noqa: S608 - names are ours
-        _insert(db, table, changed)
-    return accounts
+    return units, accounts, pieces
 
 
-def _translate(db: sqlite3.Connection) -> None:
-    """Find out which numbers the shard's words have here."""
-    db.execute("insert or ignore into main.word (text) select text from shard.word")
-    db.execute("create temp table if not exists meaning (old integer primary key, new integer)")
-    db.execute("delete from meaning")
+def _copy(db: sqlite3.Connection, shards: Sequence[_Shard]) -> None:
+    for shard in shards:
+        _translate(db, shard.name)
+    for table in ("unit", "kept_piece", *_BY_UNIT, *_BY_ACCOUNT):
+        columns = [name for _, name, *_ in db.execute(f"pragma main.table_info({table})")]
+        for shard in shards:
+            changed = _changed(table, shard)
+            values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
+            db.execute(f"insert into main.{table} select {values} from {shard.name}.{table}")  # noqa: S608 - names are ours
+
+
+def _changed(table: str, shard: _Shard) -> dict[str, str]:
+    """The columns of a table that are written anew."""
+    if table == "unit":
+        return {"number": f"number + {shard.units}"}
+    if table == "kept_piece":
+        return {"number": f"number + {shard.pieces}"}
+    if table in _BY_ACCOUNT:
+        meaning = f"select new from meaning_{shard.name} where old ="  # noqa: S608 - names are ours
+        words = {name: f"iif({name} is null, null, ({meaning} {name}))" for name in _WORDS.get(table, ())}
+        return {"account": f"account + {shard.accounts}", **words}
+    changed = {"unit": f"unit + {shard.units}"}
+    if table == "account":
+        changed["number"] = f"number + {shard.accounts}"
+    elif table in ("ledger", "kept_row"):
+        changed |= {"number": "null", "piece": f"piece + {shard.pieces}"}
+    elif table == "raw":
+        changed["account"] = f"account + {shard.accounts}"
+    return changed
+
+
+def _translate(db: sqlite3.Connection, shard: str) -> None:
+    """Find out which numbers a shard's words have here."""
+    db.execute(f"insert or ignore into main.word (text) select text from {shard}.word")  # noqa: S608
+    db.execute(f"create temp table if not exists meaning_{shard} (old integer primary key, new integer)")
+    db.execute(f"delete from meaning_{shard}")  # noqa: S608
     db.execute(
-        "insert into meaning select s.number, w.number from shard.word s join main.word w on w.text = s.text"
+        f"insert into meaning_{shard} select s.number, w.number"  # noqa: S608
+        f" from {shard}.word s join main.word w on w.text = s.text"
     )
-
-
-def _insert(db: sqlite3.Connection, table: str, changed: dict[str, str]) -> None:
-    """Copy a table's rows, with some columns written anew."""
-    columns = [name for _, name, *_ in db.execute(f"pragma main.table_info({table})")]
-    values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
-    db.execute(f"insert into main.{table} select {values} from shard.{table}")  # noqa: S608 - names are ours

@@ -88,7 +88,7 @@ class Shard(Struct, frozen=True):
 
 
 def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
-    """Read batches side by side; the archive of each is gone after the next step, all else after the last."""
+    """Read batches side by side; whoever takes one in removes its archive, and all is gone after the last."""
     if not work:
         return
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
@@ -119,9 +119,7 @@ def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
                 del running[future]
                 if not waiting and not running:
                     pool.shutdown()  # so that their memory is free for what comes after
-                shard = future.result()
-                yield shard
-                shard.archive.unlink()
+                yield future.result()
         except (BrokenExecutor, OSError, OperationalError):
             # A process may be killed, and a temporary folder have no room; what is left is read in this one.
             return

@@ -15,7 +15,8 @@ from backscroll.ingest.differences import differences
 if TYPE_CHECKING:
     from backscroll.archive import Archive, Known, Session
     from backscroll.index import Index
-    from backscroll.ingest.shards import Batch
+    from backscroll.ingest.entries import Ready
+    from backscroll.ingest.shards import Batch, Shard
     from backscroll.model import Mark, Unit
     from backscroll.sources import Source
 
@@ -45,6 +46,7 @@ class Synced(Struct):
         return self.new + self.grew + self.rewritten + self.came_back
 
 
+_TOGETHER = 8  # shards that are merged in one transaction at most
 _ROUND = 24 * 1024 * 1024  # bytes of entries that are indexed together at least
 _ROUNDS = 16  # and this part of all that there were: what is derived costs more with all that is there
 
@@ -135,7 +137,6 @@ def _read_side_by_side(
     """Read much in several processes, and index it round by round while they go on; what was taken in."""
     if not work:
         return
-    from backscroll.archive import IntegrityError
     from backscroll.index import IndexDamagedError  # these are loaded only when there is much to read
     from backscroll.ingest.allocation import give_back_now
     from backscroll.ingest.entries import Ready
@@ -145,16 +146,19 @@ def _read_side_by_side(
     ready = Ready()
     left = sum(batch.size for batch in work)
     done = 0
+    held: list[Shard] = []  # read, and not yet in the archive
     with nullcontext() if index is None else Indexing(archive, index()) as indexing:
         for shard in read_batches(work, archive.barrier):
             done += shard.batch.size
             left -= shard.batch.size
-            try:
-                offset = archive.merge(shard.archive)
-            except IntegrityError:
-                continue  # somebody else read one of these in the meantime; they are looked at again
-            ready.take(shard.entries, shard.frames, offset)
-            if indexing is not None and ready.size > _round(ready.ever, left / max(1, done)):
+            held.append(shard)
+            size = sum(one.entries.stat().st_size for one in held)
+            is_round = ready.size + size > _round(ready.ever + size, left / max(1, done))
+            if not is_round and left and len(held) < _TOGETHER:
+                continue
+            taken = _take_in(archive, held, ready)
+            held = []
+            if indexing is not None and is_round:
                 told.update(archive.derive())
                 try:
                     indexing.catch_up(ready)
@@ -162,7 +166,25 @@ def _read_side_by_side(
                     indexing = None  # reading goes on; whoever updates the index afterwards is told
                 ready.clear()
                 give_back_now()
-            yield shard.batch
+            yield from taken
+
+
+def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]:
+    """Merge what was read into the archive; the batches of which that is done."""
+    from backscroll.archive import IntegrityError
+
+    try:
+        offsets = archive.merge([shard.archive for shard in shards])
+    except IntegrityError:
+        # Somebody else read one of these in the meantime; they are looked at again, the others taken alone.
+        if len(shards) > 1:
+            return [batch for shard in shards for batch in _take_in(archive, [shard], ready)]
+        offsets = []
+    for shard, offset in zip(shards, offsets, strict=False):
+        ready.take(shard.entries, shard.frames, offset)
+    for shard in shards:
+        shard.archive.unlink()
+    return [shard.batch for shard in shards[: len(offsets)]]
 
 
 def _round(ever: int, left: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,11 +126,11 @@ class Intake(Opened):
             words=self._words,
         )
 
-    def merge(self, shard: Path) -> int:
-        """Take in what another process read. Returns by how much the numbers of its accounts have grown."""
+    def merge(self, shards: Sequence[Path]) -> list[int]:
+        """Take in what other processes read. Returns by how much the numbers of each one's accounts grow."""
         from backscroll.archive.merging import merge
 
-        return merge(self._db, shard)
+        return merge(self._db, shards)
 
     def account_numbers(self) -> set[int]:
         """Every account there is."""

@@ -1,0 +1,102 @@
+"""Archives that several processes wrote, taken into one."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backscroll.archive import Archive, Barrier
+from backscroll.ingest import shards
+from backscroll.ingest.shards import Batch, read_batches
+from backscroll.ingest.sync import sync
+from backscroll.sources import named
+from backscroll.testing.claude_code import Transcript, resume
+
+ONE, TWO = (f"5e551011-0000-4000-8000-0000000000{which}" for which in ("aa", "bb"))
+Told = list[tuple[object, ...]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "claude"
+    first = Transcript(ONE, seed=1).user("where is the lighthouse?").assistant("on the cliff")
+    first.write(folder)
+    resume(first, seed=2).user("and the ferry?").assistant("below it").write(folder)
+    Transcript(TWO, seed=3, cwd="/home/zoe/ferry").user("count the sails").assistant("three").write(folder)
+    return folder
+
+
+def _batches(root: Path) -> list[Batch]:
+    """Every file in a batch of its own."""
+    return [Batch("claude-code", (unit,)) for unit in named("claude-code").units(root)]
+
+
+def _told(archive: Archive) -> Told:
+    """What sessions say and come to, whatever numbers they have."""
+    db = sqlite3.connect(archive.path)
+    found = db.execute(
+        "select external_id, title, message_count, total_tokens, tool_sequence, models, workspace_path,"
+        " (select json_group_array(coalesce((select text from word where number = m.copied_from), '-'))"
+        "  from message m join account a on a.number = m.account where a.id = external_id)"
+        " from conversations order by external_id"
+    ).fetchall()
+    db.close()
+    return found
+
+
+def _taken_in(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]) -> Told:
+    archive = Archive(path)
+    found: list[Path] = []
+    batches = _batches(root)
+    for shard in read_batches(batches, Barrier()):
+        found.append(shard.archive)
+        if len(found) == len(batches):
+            how(archive, found)
+    archive.derive()
+    told = _told(archive)
+    archive.close()
+    return told
+
+
+def test_shards_taken_in_together_tell_what_they_tell_one_by_one(root: Path, tmp_path: Path) -> None:
+    def one_by_one(archive: Archive, found: list[Path]) -> None:
+        for path in found:
+            archive.merge([path])
+
+    def together(archive: Archive, found: list[Path]) -> None:
+        offsets = archive.merge(found)
+        assert offsets == sorted(set(offsets))
+
+    told = _taken_in(tmp_path / "together.db", root, together)
+    assert len(told) == 3
+    assert told == _taken_in(tmp_path / "alone.db", root, one_by_one)
+
+
+def test_when_one_of_several_shards_was_read_meanwhile_none_is_taken_in(root: Path, tmp_path: Path) -> None:
+    def with_one_known(archive: Archive, found: list[Path]) -> None:
+        archive.merge(found[2:])
+        with pytest.raises(sqlite3.IntegrityError):
+            archive.merge(found)
+
+    assert len(_taken_in(tmp_path / "whole.db", root, with_one_known)) == 1
+
+
+def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = named("claude-code")
+    meanwhile = next(source.units(root))
+
+    def read(work: list[Batch], barrier: Barrier) -> Iterator[shards.Shard]:
+        other = Archive(tmp_path / "whole.db")
+        assert other.put(meanwhile, source.platform, source.read(meanwhile), event="new", keeps_file=True)
+        other.close()
+        yield from read_batches(work, barrier)
+
+    monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
+    monkeypatch.setattr(shards, "read_batches", read)
+    archive = Archive(tmp_path / "whole.db")
+    sync(archive, [(source, root)])
+    assert len(_told(archive)) == 3
+    archive.close()

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-__all__ = ["Ran", "Took", "best", "fastest", "private_memory", "run", "share", "timed"]
+__all__ = ["Ran", "Took", "best", "family", "fastest", "private_memory", "run", "share", "timed"]
 
 _EVERY = 0.05  # seconds between two looks at the memory
 
@@ -81,7 +81,7 @@ def run(
 
 def private_memory(pid: int) -> tuple[int, int]:
     """Bytes that a process and its descendants share with nobody, and how many of them are dirty."""
-    each = [_private(one) for one in _family(pid)]
+    each = [_private(one) for one in family(pid)]
     return sum(memory for memory, _ in each), sum(dirty for _, dirty in each)
 
 
@@ -108,7 +108,8 @@ def _children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
+    """A process and its descendants."""
     yield pid
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
@@ -116,7 +117,7 @@ def _family(pid: int) -> Iterator[int]:
         return
     for task in tasks:
         for child in _read(task / "children").split():
-            yield from _family(int(child))
+            yield from family(int(child))
 
 
 def _private(pid: int) -> tuple[int, int]:

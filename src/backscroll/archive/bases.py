@@ -157,9 +157,9 @@ def leaning_told(data: bytes, told: bytes, *, first: int, last: int, has_lines: 
 
     What has lines of JSON leans on the messages as they stand there.
     """
-    base = _in_lines(told) if has_lines else told
+    base = _raw(_in_lines(told) if has_lines else told)
     bits = (len(data) + len(base)).bit_length() - 2
-    body = _folded(data, _raw(base), _NEAR[min(max(bits, 12), 18)])
+    body = _folded(data, base, _NEAR[min(max(bits, 12), 18)])
     return _TOLD.pack(_LINES if has_lines else _MARK, first, last) + body
 
 

@@ -70,10 +70,10 @@ def put(
                 return True
             if not is_new and settle_former(db, number, is_appended=is_appended) and not is_appended:
                 event = fates.LOST
-            begin = b""
+            whole = b""
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize
-                begin = raw.keep(db, number, path, told, is_new=is_new, is_appended=is_appended, end=end)
+                whole = raw.keep(db, number, path, told, is_new=is_new, is_appended=is_appended, end=end)
             if writer.was_excluded and unit.kind in ALONE:
                 writer.tally.mark = None  # when it is not excluded any more, it is read from the start
             # Of a file that grew, something may have been before; of one never met, nothing.
@@ -91,7 +91,7 @@ def put(
                 is_appended=is_appended,
                 is_retried=is_retried,
                 told=told,
-                begin=begin,
+                whole=whole,
             )
             if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
                 raise _UnreadError

@@ -28,7 +28,7 @@ def keep(
     """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
 
     It leans on what was told of it. What was written behind ``end`` since the file was looked at is left for
-    the next time. Returns how a new file begins, which mostly is all of it.
+    the next time. Returns a new file that is no larger than one segment, and nothing of others.
     """
     state, segments = (0, []) if is_new else _last_kept(db, unit)
     kept = sum(size for size, _ in segments)
@@ -47,7 +47,7 @@ def keep(
             state, kept = state + 1, 0
         file.seek(kept)
         line = told.first_line if kept else 1
-        begin = b""
+        whole = b""
         while data := file.read(max(0, min(_SEGMENT, end - kept))):
             lines = data.count(b"\n") if len(data) == _SEGMENT else None  # only a whole one is not the last
             account, body = told.body_of(data, line, lines)
@@ -56,11 +56,11 @@ def keep(
                 " values (?, ?, ?, ?, ?, ?, ?)",
                 [unit, kept, len(data), sha256(data).digest(), state, account, body],
             )
-            if is_new and not kept:
-                begin = data
+            if is_new and not kept and lines is None:
+                whole = data
             kept += len(data)
             line += lines or 0
-    return begin
+    return whole
 
 
 def _last_kept(db: sqlite3.Connection, unit: int) -> tuple[int, list[tuple[int, bytes]]]:

@@ -166,16 +166,16 @@ def record(
     is_appended: bool = False,
     is_retried: bool = False,
     told: Told | None = None,
-    begin: bytes = b"",
+    whole: bytes = b"",
 ) -> None:
     """Note that a unit was read, as the last step of its transaction.
 
-    ``told`` is what was read of it, ``begin`` how a file begins, where somebody has that in hand.
+    ``told`` is what was read of it, ``whole`` the file, where somebody has it in hand.
     """
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
     counts = _earlier(db, number).plus(tally) if is_appended else tally
-    prefix = _beginning_of(unit.path, mark.offset, begin) if mark is not None else None
+    prefix = _beginning_of(unit.path, mark.offset, whole) if mark is not None else None
     # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
     packed = told.state_of if told is not None and not is_appended else compress
     db.execute(
@@ -262,13 +262,13 @@ def _prefix(begin: bytes, end: bytes) -> bytes:
     return blake2b(begin + end, digest_size=_DIGEST).digest()
 
 
-def _beginning_of(path: str, offset: int, begin: bytes = b"") -> bytes:
+def _beginning_of(path: str, offset: int, whole: bytes = b"") -> bytes:
     """The same, and which file it is: one that was replaced may differ in between.
 
-    ``begin`` is how the file begins, where somebody has that in hand.
+    ``whole`` is the file, where somebody has it in hand.
     """
-    if offset <= len(begin):
-        prefix = _prefix(begin[: min(_PREFIX, offset)], begin[max(0, offset - _PREFIX) : offset])
+    if offset <= len(whole):
+        prefix = _prefix(whole[: min(_PREFIX, offset)], whole[max(0, offset - _PREFIX) : offset])
     else:
         prefix = prefix_of(Path(path), offset)
     return prefix + os.stat(path).st_ino.to_bytes(16, "big")  # noqa: PTH116 - for every unit that is read

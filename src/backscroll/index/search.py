@@ -19,33 +19,20 @@ from backscroll.index.counting import By, Counts, by_session, count
 from backscroll.index.fields import NOTE, schema
 from backscroll.index.matching import Matching, Piece, in_sessions
 from backscroll.index.query import Query
+from backscroll.index.ranking import DAY, Hit, Row, grouped, page, ranked
 
-__all__ = ["By", "Hit", "Hits", "Search", "Snapshot", "TooManyWordsError"]
+__all__ = ["By", "Hits", "Search", "Snapshot", "TooManyWordsError"]
 
 _BEST_BLOCK = 500  # the first block of the best
 _NEWEST_BLOCK = 2000  # and of the newest, of which more are of the same session
 _GROWTH = 4
-_RECENT_BONUS = 0.25
-_HALF_LIFE_DAYS = 90.0
-_DAY = 86_400_000
 _COVERED = 100  # sessions of which all messages count, not the best alone
 _COVER_BONUS = 0.5
 _KEPT = 4  # queries whose next pages are there at once
 
-_Row = tuple[float, int, int, int | None]  # score, session, position, time
-
 
 class TooManyWordsError(Exception):
     """A pattern fits more words of the dictionary than the engine goes through."""
-
-
-class Hit(Struct, frozen=True, gc=False):
-    """A message that was found; when found for its session, with how many others of it were."""
-
-    session: int
-    position: int
-    score: float
-    match_count: int = 1
 
 
 class Hits(Struct, frozen=True):
@@ -84,7 +71,7 @@ class _Beginning(Struct, frozen=True):
     """What the engine found for a query: the first block of rows, and how many there are in all."""
 
     wanted: tantivy.Query
-    rows: list[_Row]
+    rows: list[Row]
     counts: Counts | Beside[Counts]
     is_varied: bool = False
 
@@ -110,14 +97,14 @@ class Snapshot:
         """One page of the best messages, or of the sessions they are in."""
         if matching.is_empty:
             return Search([], Counts(0))
-        today = int((now or datetime.now(UTC)).timestamp() * 1000) // _DAY
+        today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY
         if is_loose and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         found = self._begun(matching, by) if is_counted else self._beginning(matching, None)
         if not found.rows and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         blocks = self._blocks(found.wanted, found.rows, is_ranked=matching.is_ranked, today=today)
-        hits = _page(blocks if by == "message" else _grouped(blocks), limit=limit, offset=offset)
+        hits = page(blocks if by == "message" else grouped(blocks), limit=limit, offset=offset)
         return Search(hits, found.counts, is_varied=found.is_varied)
 
     def _begun(self, matching: Matching, by: By) -> _Beginning:
@@ -138,7 +125,7 @@ class Snapshot:
 
     def _first(
         self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None
-    ) -> tuple[list[_Row], Counts | Beside[Counts]]:
+    ) -> tuple[list[Row], Counts | Beside[Counts]]:
         """The first block, and what is found in all when it is to be counted."""
         size = _first_size(is_ranked)
         if by != "session":
@@ -159,11 +146,11 @@ class Snapshot:
         first, _ = self._first(wanted, True)
         blocks = self._blocks(wanted, first, is_ranked=True, today=today)
         if by == "message":
-            hits = _page(blocks, limit=limit, offset=offset)
+            hits = page(blocks, limit=limit, offset=offset)
             return Search(hits, Counts(None), is_relaxed=True, is_varied=True)
-        groups = _grouped(blocks)
+        groups = grouped(blocks)
         best = self._covering(matching, pieces, next(groups, []))
-        hits = _page(chain([best], groups), limit=limit, offset=offset)
+        hits = page(chain([best], groups), limit=limit, offset=offset)
         there = matching.among(wanted, in_sessions({hit.session for hit in hits}))
         counts = Beside(lambda: Counts(None, by_session(self.searcher, there)))
         return Search(hits, counts, is_relaxed=True, is_varied=True)
@@ -221,7 +208,7 @@ class Snapshot:
 
     def _block(
         self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool, *, is_counted: bool = False
-    ) -> tuple[list[_Row], int | None]:
+    ) -> tuple[list[Row], int | None]:
         order = None if is_ranked else "at"
         found = self.searcher.search(wanted, size, offset=offset, count=is_counted, order_by_field=order)
         hits = found.hits  # made anew each time it is asked for
@@ -231,11 +218,11 @@ class Snapshot:
         return list(zip(scores, *columns, strict=True)), getattr(found, "count", None)
 
     def _blocks(
-        self, wanted: tantivy.Query, first: list[_Row], *, is_ranked: bool, today: int
+        self, wanted: tantivy.Query, first: list[Row], *, is_ranked: bool, today: int
     ) -> Iterator[list[Hit]]:
         block, offset, size = first, 0, _first_size(is_ranked)
         while block:
-            yield _ranked(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
+            yield ranked(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
             if len(block) < size:
                 return
             offset, size = offset + size, size * _GROWTH
@@ -244,49 +231,3 @@ class Snapshot:
 
 def _first_size(is_ranked: bool) -> int:
     return _BEST_BLOCK if is_ranked else _NEWEST_BLOCK
-
-
-def _ranked(rows: list[_Row], today: int) -> list[Hit]:
-    """The best first. What was said lately counts a little more; by the day, so that today's pages fit."""
-    bonus = _Bonus(today)
-    weighed = [
-        (-score * bonus[at // _DAY], -at, session, position)
-        if at is not None
-        else (-score, 0, session, position)
-        for score, session, position, at in rows
-    ]
-    weighed.sort()
-    return [Hit(session, position, -score) for score, _, session, position in weighed]
-
-
-class _Bonus(dict[int, float]):
-    """By how much more a day's messages count: up to a quarter."""
-
-    def __init__(self, today: int) -> None:
-        self._today = today
-
-    def __missing__(self, day: int) -> float:
-        self[day] = 1.0 + _RECENT_BONUS * math.exp2(-max(0, self._today - day) / _HALF_LIFE_DAYS)
-        return self[day]
-
-
-def _grouped(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:
-    seen: set[int] = set()
-    for block in blocks:
-        fresh: list[Hit] = []
-        for hit in block:
-            if hit.session not in seen:
-                seen.add(hit.session)
-                fresh.append(hit)
-        yield fresh
-
-
-def _page(blocks: Iterator[list[Hit]], *, limit: int, offset: int) -> list[Hit]:
-    page: list[Hit] = []
-    passed = 0
-    for block in blocks:
-        page += block[max(0, offset - passed) :]
-        passed += len(block)
-        if len(page) >= limit:
-            break
-    return page[:limit]

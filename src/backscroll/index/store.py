@@ -18,8 +18,9 @@ from backscroll.index.query import Query
 if TYPE_CHECKING:
     import tantivy
 
+    from backscroll.index.ranking import Hit
     from backscroll.index.scan import Pattern
-    from backscroll.index.search import By, Hit, Hits, Search, Snapshot
+    from backscroll.index.search import By, Hits, Search, Snapshot
     from backscroll.index.writing import Note, Writer
 
 __all__ = ["Index", "IndexDamagedError"]

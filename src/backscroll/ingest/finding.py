@@ -16,7 +16,7 @@ from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
-    from backscroll.index.search import Hit
+    from backscroll.index.ranking import Hit
     from backscroll.index.spans import Span
 
 __all__ = ["By", "Clean", "Learn", "Progress", "find_pattern", "find_places", "find_words", "resolve"]

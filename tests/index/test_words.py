@@ -1,12 +1,13 @@
 """What a text is found by."""
 
 import re
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.words import analyse, bigrams, split
+from backscroll.index.words import _stands_alone, analyse, bigrams, clean, cut_cjk, split
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,18 @@ def test_a_text_and_its_bytes_are_analysed_alike(text: str) -> None:
 @given(st.from_regex(r"[A-Za-z0-9é]{1,64}", fullmatch=True))
 def test_parts_are_parts(compound: str) -> None:
     assert all(part in compound for part in split(compound.encode()))
+
+
+def test_signs_are_left_where_they_are_and_join_nothing() -> None:
+    """What is passed over because it is a sign would come out of joining and cutting as it went in."""
+    for code in range(0x80, sys.maxunicode + 1):
+        char = chr(code)
+        if _stands_alone(char):
+            text = f"e{char}e {char}{char}"
+            assert cut_cjk(clean(text)) == (text, [])
+
+
+def test_emoji_are_no_words() -> None:
+    assert analyse("done 🎉✅ ⚠️ 👩‍💻 parseIt") == analyse("done 🎉✅ ⚠️ 👩‍💻 parseIt".encode())
+    assert analyse("🎉 e\u0301 ⚠️").is_odd  # beside a sign, an accent is joined to its letter all the same
+    assert analyse("🎉 漢字 ⚠️").pairs == "漢字 字"

@@ -10,7 +10,7 @@ spaces and are found by pairs of characters.
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
@@ -40,6 +40,7 @@ _PIECE = re.compile(rf"[A-Z]{{2,}}s(?!{_SMALL})|[A-Z]+(?=[A-Z]{_SMALL})|[A-Z]?{_
 _ASCII = bytes(range(128))
 # First bytes of the characters that need neither joining nor cutting: Latin, dashes, quotes, arrows.
 _SIMPLE = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
+_EMOJI_JOINERS = "\u200d\ufe0e\ufe0f"
 
 # Every byte as the kind of character it belongs to. Beyond ASCII all count as small letters: a dash
 # among them only makes a longer compound, of which the pieces are the same.
@@ -80,7 +81,7 @@ def analyse(text: str | bytes) -> Analysed:
     raw, is_odd = (text, False) if isinstance(text, bytes) else _encoded(text)
     beyond = beyond_ascii(raw)
     pairs = ""
-    if beyond and beyond.translate(None, _SIMPLE):
+    if beyond and beyond.translate(None, _SIMPLE) and not all(map(_stands_alone, set(beyond.decode()))):
         written = raw.decode()
         words = clean(written)
         is_odd = is_odd or words != written
@@ -96,6 +97,13 @@ def analyse(text: str | bytes) -> Analysed:
     parts = " ".join(sorted(set().union(*map(split, compounds)))) if compounds else ""
     is_long = len(kinds) > _SURELY_SHORT and _has_long_run(kinds)
     return Analysed(raw, parts, pairs, is_odd or is_long, beyond, is_long)
+
+
+@cache
+def _stands_alone(char: str) -> bool:
+    """Whether a character needs neither joining to another nor cutting: emoji and what else is no letter."""
+    is_sign = unicodedata.category(char)[0] in "SPZ" or char in _EMOJI_JOINERS
+    return is_sign and unicodedata.normalize("NFC", char) == char and not _cjk_runs(char)
 
 
 def beyond_ascii(raw: bytes) -> bytes:

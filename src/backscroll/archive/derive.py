@@ -60,13 +60,15 @@ def _find_forks(db: sqlite3.Connection) -> set[Session]:
     if not arrived:
         return set()
     numbers = f"({', '.join(str(number) for (number,) in arrived)})"
-    copied = f"forked_from in {numbers} and copied_from is null"
+    copied = f"forked_from in {numbers} and forked_from is not null and copied_from is null"
     forks = db.execute(
-        f"select distinct a.platform, a.session from message m join kin a on a.number = m.account"  # noqa: S608
-        f" where m.{copied}"
+        "select distinct a.platform, a.session from message m indexed by message_fork"  # noqa: S608
+        f" cross join kin a on a.number = m.account where {copied}"
     ).fetchall()
     if forks:
-        db.execute(f"update message set copied_from = forked_from where {copied}")  # noqa: S608
+        db.execute(
+            f"update message indexed by message_fork set copied_from = forked_from where {copied}"  # noqa: S608
+        )
     return {Session(platform, id_) for platform, id_ in forks}
 
 

@@ -327,6 +327,11 @@ create index raw_account on raw(account) where account is not null;
 # What leans on them otherwise stays as it is.
 _LINES = "-- bodies begin with another mark"
 
+# Who waits for the session that it was forked from is found without going through all messages.
+_FORKS = """
+create index message_fork on message(forked_from) where forked_from is not null and copied_from is null;
+"""
+
 # `connection.SCHEMA` says how many there are.
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
@@ -344,4 +349,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("files that lean on what was told of them", _TOLD),
     ("folders as they looked", FOLDERS),
     ("files that lean on lines", _LINES),
+    ("forks that wait for their origin", _FORKS),
 )

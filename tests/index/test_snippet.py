@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.index import exact, parse, regex
+from backscroll.index.small_letters import fold
 from backscroll.index.snippet import snippet
-from backscroll.index.spans import Span, fold, spans_of
+from backscroll.index.spans import Span, spans_of
 
 
 def marked(text: str, words: str) -> str:

@@ -89,8 +89,8 @@ def _best(text: str, spans: Spans, seen: list[Span]) -> Span | None:
             if len(places) <= most:
                 break
             # What is better than the best has so many words, and ends at the last of them or later.
-            last = places[most]
-            spans.skip(max(text.rfind("\n", 0, last) + 1, last - _NEAR))
+            near = max(0, places[most] - _NEAR)
+            spans.skip(max(text.rfind("\n", near, places[most]) + 1, near))
     return best
 
 

@@ -9,20 +9,15 @@ from msgspec import Struct
 
 from backscroll.index.endings import forms
 from backscroll.index.query import Filter, Phrase, Query, Word
+from backscroll.index.small_letters import MARKS, beyond_ascii, fold, folded
 from backscroll.index.words import clean, cut_cjk
 
-__all__ = ["Span", "Spans", "fold", "spans_of"]
+__all__ = ["Span", "Spans", "spans_of"]
 
 _MOST = 2000  # places of one word in one text that are looked at
-_MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
 _NEVER_COMBINE = "\u02ff"  # the last of the characters before all accents
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
-_ASCII = bytes(range(128))
-_FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = r"[\W_]+"
-# Letters with a stroke through them, which no decomposition takes off.
-_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t"}
 
 
 class Span(Struct, frozen=True, order=True, gc=False):
@@ -85,57 +80,14 @@ def spans_of(text: str, query: Query, *, is_varied: bool = False) -> Spans:
 
     When varied, what stands together is taken apart and words are found in their other forms, too.
     """
-    odd = _beyond_ascii(text)
-    folded = _folded(text, odd)
-    has_marks = not _MARKS.isdisjoint(odd)
+    odd = beyond_ascii(text)
+    small = folded(text, odd)
+    has_marks = not MARKS.isdisjoint(odd)
     return Spans(
-        _Places(text, folded, piece, number)
+        _Places(text, small, piece, number)
         for number, pieces in enumerate(_looked_for(query, has_marks, is_varied))
         for piece in pieces
     )
-
-
-def fold(text: str) -> str:
-    """Small letters without accents, character by character: every place stays where it is."""
-    return _folded(text, _beyond_ascii(text))
-
-
-def _folded(text: str, odd: set[str]) -> str:
-    folded = {char: fold for char in odd if (fold := _FOLDS[ord(char)]) != char}
-    if len(folded) > _FEW:
-        return _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
-    for char, fold in folded.items():
-        text = text.replace(char, fold)
-    return text.lower()
-
-
-def _beyond_ascii(text: str) -> set[str]:
-    """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
-    if text.isascii():
-        return set()
-    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return set(rest.decode("utf-8", "surrogatepass"))
-
-
-class _Folds(dict[int, str]):
-    """Each character's fold, found when it is first asked for."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if not char.isalnum() and char not in _MARKS and not cut_cjk(char)[1]:
-            # Nobody looks for a dash, and without it a text may be of ASCII alone: it is gone through sooner.
-            self[code] = " "
-            return " "
-        parts = unicodedata.normalize("NFD", char)
-        letter = parts[0]
-        if not all(map(unicodedata.combining, parts[1:])):
-            letter = char  # Korean syllables fall apart into letters, which are no accents
-        low = letter.lower()[0]
-        self[code] = _STROKES.get(low, low)
-        return self[code]
-
-
-_FOLDS = _Folds()
 
 
 class _Piece(Struct, frozen=True):
@@ -203,9 +155,9 @@ def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterato
 class _Places(Iterator[Span]):
     """The places of one piece in a text, as many as are looked at."""
 
-    def __init__(self, text: str, folded: str, piece: _Piece, number: int) -> None:
+    def __init__(self, text: str, small: str, piece: _Piece, number: int) -> None:
         self._text = text
-        self._folded = folded
+        self._small = small
         self._piece = piece
         self._number = number
         self._find = piece.finder
@@ -219,7 +171,7 @@ class _Places(Iterator[Span]):
 
     def __next__(self) -> Span:
         text, piece = self._text, self._piece
-        while self._left and (found := self._find(self._folded, self._from)) is not None:
+        while self._left and (found := self._find(self._small, self._from)) is not None:
             start, end = found
             self._from = start + 1
             # That a word stands by itself, as most do, is seen without asking more closely.

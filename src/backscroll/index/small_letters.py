@@ -1,0 +1,59 @@
+"""Texts in small letters without accents, with every character in its place."""
+
+import re
+import unicodedata
+
+from backscroll.index.words import cut_cjk
+
+__all__ = ["MARKS", "beyond_ascii", "fold", "folded"]
+
+MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
+_ASCII = bytes(range(128))
+_FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
+# Letters with a stroke through them, which no decomposition takes off.
+_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t"}
+
+
+def fold(text: str) -> str:
+    """Small letters without accents, character by character: every place stays where it is."""
+    return folded(text, beyond_ascii(text))
+
+
+def folded(text: str, odd: set[str]) -> str:
+    """The same for whoever knows which characters of the text are `beyond_ascii`."""
+    folds = {char: fold for char in odd if (fold := _FOLDS[ord(char)]) != char}
+    if len(folds) > _FEW:
+        return _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
+    for char, fold in folds.items():
+        text = text.replace(char, fold)
+    return text.lower()
+
+
+def beyond_ascii(text: str) -> set[str]:
+    """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
+    if text.isascii():
+        return set()
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return set(rest.decode("utf-8", "surrogatepass"))
+
+
+class _Folds(dict[int, str]):
+    """Each character's fold, found when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if not char.isalnum() and char not in MARKS and not cut_cjk(char)[1]:
+            # Nobody looks for a dash, and without it a text may be of ASCII alone: it is gone through sooner.
+            self[code] = " "
+            return " "
+        parts = unicodedata.normalize("NFD", char)
+        letter = parts[0]
+        if not all(map(unicodedata.combining, parts[1:])):
+            letter = char  # Korean syllables fall apart into letters, which are no accents
+        low = letter.lower()[0]
+        self[code] = _STROKES.get(low, low)
+        return self[code]
+
+
+_FOLDS = _Folds()

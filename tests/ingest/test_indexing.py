@@ -12,7 +12,7 @@ from backscroll.ingest import sync as syncing
 from backscroll.ingest.indexing import Indexing, searchable, update
 from backscroll.ingest.sync import sync
 from backscroll.sources import named
-from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
+from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, fork, resume
 from tests.archive.keeping import Kept
 
 FILTERS = ("role:user", "role:tool", "source:claude-code", "is:error", "is:edit", "branch:main", "file:py")
@@ -68,6 +68,21 @@ def test_an_index_that_grew_finds_what_a_new_one_finds(generation: str, kept: Ke
             path.write_bytes(b"".join(lines[: len(lines) * part // 4]))
         kept.sync()
         assert update(kept.archive, index)
+    _assert_same_as_new(kept, index)
+
+
+@pytest.mark.parametrize("remap", [True, False])
+def test_what_a_fork_copied_is_found_once_when_the_session_it_is_from_comes_late(
+    kept: Kept, index: Index, remap: bool
+) -> None:
+    first = Transcript().user("where is the lighthouse?").assistant("behind the dike")
+    fork(first, remap=remap).user("and the quay?").assistant("beside it").write(kept.root)
+    for late in (None, first):
+        if late is not None:
+            late.write(kept.root)
+        kept.sync()
+        assert update(kept.archive, index)
+        assert index.search(parse("dike"), limit=10, by="message").total == 1
     _assert_same_as_new(kept, index)
 
 

@@ -162,8 +162,8 @@ class Intake(Opened):
         from backscroll.archive.windows import settle_windows
 
         with transaction(self._db):
-            sessions = affected(self._db, changed)
             unindexed.listen(self._db)
+            sessions = affected(self._db, changed)
             mark_copies(self._db)
             find_makers(self._db)
             write_sessions(self._db, sessions, now)

@@ -90,7 +90,8 @@ class Quarters:
             self._work.append(
                 (account, quarter, tool, model, one.messages, one.calls, one.failures, *changed)
             )
-            edits[quarter] = [a + b for a, b in zip(edits[quarter], changed, strict=True)]
+            if any(changed):
+                edits[quarter] = [a + b for a, b in zip(edits[quarter], changed, strict=True)]
         for quarter, sums in done.sums.items():
             self._activity.append(
                 (

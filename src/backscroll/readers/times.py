@@ -39,7 +39,9 @@ def iso(at: datetime | None) -> str | None:
     """ISO 8601 in UTC, to the millisecond: how every face and the archive spell a time."""
     if at is None:
         return None
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if at.tzinfo is not UTC:
+        at = at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def from_value(value: Any) -> datetime | None:

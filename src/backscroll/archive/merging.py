@@ -52,7 +52,8 @@ def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
             found = _measure(db, attached)
             _copy(db, found)
         except BaseException:
-            db.execute("rollback")
+            if db.in_transaction:
+                db.execute("rollback")
             raise
         db.execute("commit")
     finally:
@@ -96,7 +97,10 @@ def _copy(db: sqlite3.Connection, shards: Sequence[_Shard]) -> None:
         for shard in shards:
             changed = _changed(table, shard)
             values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
-            db.execute(f"insert into main.{table} select {values} from {shard.name}.{table}")  # noqa: S608 - names are ours
+            # Nothing is left of a shard that does not fit, so that no page is noted to undo one statement.
+            db.execute(
+                f"insert or rollback into main.{table} select {values} from {shard.name}.{table}"  # noqa: S608
+            )
 
 
 def _changed(table: str, shard: _Shard) -> dict[str, str]:

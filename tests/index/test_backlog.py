@@ -1,6 +1,5 @@
 """Whoever writes an index does not run far ahead of the engine."""
 
-import hashlib
 import sys
 import threading
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.index import Index, Whose
-from backscroll.index.backlog import wait_until_idle, wait_until_merged
+from backscroll.index.backlog import wait_until_idle
 from backscroll.index.document import Spoken
 from backscroll.index.entry import entry
 from tests.index.making import found
@@ -54,24 +53,5 @@ def test_an_engine_that_has_nothing_to_do_is_not_waited_for(index: Index) -> Non
         assert not waiting.is_alive()
 
 
-@needs_linux
-def test_a_merge_is_waited_for_to_its_end() -> None:
-    begun, ended = threading.Event(), threading.Event()
-
-    def merge() -> None:
-        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("merge_thread_0")
-        begun.set()
-        hashlib.pbkdf2_hmac("sha256", b"busy", b"without holding the others up", 2_000_000)
-        ended.set()
-
-    merging = threading.Thread(target=merge)
-    merging.start()
-    begun.wait()
-    wait_until_merged()
-    assert ended.wait(timeout=0.05)
-    merging.join()
-
-
 def test_without_an_engine_nobody_waits() -> None:
     wait_until_idle()
-    wait_until_merged()

@@ -11,12 +11,11 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-__all__ = ["Backlog", "wait_until_idle", "wait_until_merged"]
+__all__ = ["Backlog", "wait_until_idle"]
 
 _MOST = 4_000_000  # characters that may wait; in the queue they take two to four times as many bytes
 _THREADS = Path("/proc/self/task")
 _WRITING = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
-_MERGING = "merge_thread_"
 _LOOK, _LOOK_AGAIN = 0.003, 0.0005  # seconds; one who waits for a lock sleeps too, but not for long
 _PATIENCE = 5.0  # seconds; somebody else's engine in this process may never rest
 _BEGINNING = 64  # bytes of what is told of a thread: its number, its name, and a letter for what it does
@@ -38,18 +37,9 @@ class Backlog:
 
 def wait_until_idle() -> None:
     """Wait until the engine has looked at all it was given, where that can be known."""
-    _wait_for(_WRITING)
-
-
-def wait_until_merged() -> None:
-    """Wait, for some time at most, until the engine has merged what it wants to, where that can be known."""
-    _wait_for(_MERGING)
-
-
-def _wait_for(name: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     with ExitStack() as held:
-        threads = _engine_threads(name, held)
+        threads = _engine_threads(held)
         while threads and time.monotonic() < deadline:
             if _all_sleep(threads):
                 time.sleep(_LOOK_AGAIN)
@@ -58,13 +48,13 @@ def _wait_for(name: str) -> None:
             time.sleep(_LOOK)
 
 
-def _engine_threads(name: str, held: ExitStack) -> list[int]:
-    """Descriptors of what the system tells of those whose names begin so."""
+def _engine_threads(held: ExitStack) -> list[int]:
+    """Descriptors of what the system tells of those that write."""
     found: list[int] = []
     with suppress(OSError):  # of another system
         for thread in _THREADS.iterdir():
             with suppress(OSError):  # of a thread that has ended meanwhile
-                if (thread / "comm").read_text().startswith(name):
+                if (thread / "comm").read_text().startswith(_WRITING):
                     found.append(os.open(thread / "stat", os.O_RDONLY))
                     held.callback(os.close, found[-1])
     return found

@@ -6,14 +6,14 @@ from contextlib import contextmanager, suppress
 import msgspec
 import tantivy
 
-from backscroll.index.backlog import Backlog, wait_until_merged
+from backscroll.index.backlog import Backlog
 from backscroll.index.document import Document, Whose
 from backscroll.index.entry import Entry, entry, whole
 from backscroll.index.fields import NOTE, VERSION, schema
 
 __all__ = ["Note", "Writer", "is_busy"]
 
-_HEAP = 40_000_000  # with what waits to be written, about 60 MB in all
+_HEAP = 28_000_000  # with what waits to be written, about 50 MB in all
 _SMALL_HEAP = 15_000_000
 # In the same room several would write smaller parts, which have to be merged again; and whoever has much to
 # write has other work for the other cores.
@@ -42,13 +42,6 @@ class Writer:
         self._writer = index.writer(_SMALL_HEAP if is_small else _HEAP, _THREADS)
         self._is_committed = True
         self._backlog = Backlog()
-
-    def settle(self) -> None:
-        """Let what earlier commits left in pieces be tidied up, as long as that does not take very long.
-
-        Whoever needs his memory for other work does not want both at once.
-        """
-        wait_until_merged()
 
     def forget(self, sessions: Iterable[int]) -> None:
         """Take out every message of these sessions that was added before."""

@@ -121,9 +121,9 @@ class Recorder:
 class Ready:
     """Entries of accounts that were taken in and are still to be indexed."""
 
-    def __init__(self) -> None:
+    def __init__(self, ever: int = 0) -> None:
         self.size = 0
-        self.ever = 0  # bytes, of all that were
+        self.ever = ever  # bytes, of all that were
         self._places: dict[int, tuple[Path, list[Frame]]] = {}
         self._files: list[Path] = []
 
@@ -136,7 +136,7 @@ class Ready:
         for account, places in frames.items():
             self._places[account + offset] = (path, places)
 
-    def __contains__(self, account: int | None) -> bool:
+    def __contains__(self, account: int) -> bool:
         return account in self._places
 
     def entries(self, account: int) -> Iterator[Entry]:
@@ -148,9 +148,6 @@ class Ready:
                 yield from _unpack(file.read(size))
 
     def clear(self) -> None:
-        """Forget all, and remove the files."""
+        """Remove the files."""
         for path in self._files:
             path.unlink(missing_ok=True)
-        self.size = 0
-        self._places.clear()
-        self._files.clear()

@@ -1,9 +1,9 @@
 """Give the index the words it does not have yet. The archive decides what it must have."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
@@ -13,6 +13,8 @@ from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from backscroll.index.entry import Entry
     from backscroll.index.writing import Writer
 
@@ -21,12 +23,21 @@ __all__ = ["Indexing", "searchable", "update"]
 _FEW = 3  # sessions that one thread writes as fast as two
 _BATCH = 500  # sessions that are looked up together
 _COMMIT = 4000  # sessions in one commit at most, so that not all is lost when a long run is stopped
+_MUCH = 128 * 1024 * 1024  # bytes of entries, likewise; each commit leaves a part, and parts must be merged
 
 
 def update(archive: Archive, index: Index) -> bool:
     """Bring the index up to the archive. False when another process is writing it."""
     with Indexing(archive, index) as indexing:
         return indexing.catch_up()
+
+
+class _Told(NamedTuple):
+    """A session of which what the index needs is ready."""
+
+    whose: Whose
+    account: int
+    copies: set[int]  # positions of messages that are another session's
 
 
 class Indexing:
@@ -37,6 +48,11 @@ class Indexing:
         self._index = index
         self._writer: Writer | None = None
         self._held = ExitStack()
+        self._waiting: set[Lack] = set()  # written, and not committed yet
+        self._size = 0  # bytes of what is ready that wait so
+        self._feeder: ThreadPoolExecutor | None = None
+        self._feeding: Future[None] | None = None
+        self._ready: Ready | None = None  # what it is fed with
 
     def __enter__(self) -> Self:
         return self
@@ -44,12 +60,15 @@ class Indexing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        with suppress(OSError):  # what cannot be committed is still noted as lacking
+            self.commit()
         self._held.__exit__(kind, error, trace)
 
     def catch_up(self, ready: Ready | None = None) -> bool:
-        """Index all that the archive has and the index has not, from what is ready where it is.
+        """Index all that the archive has and the index has not.
 
-        False when another process is writing the index.
+        What is ready is taken from there while the caller goes on, and may wait to be committed together with
+        what follows. False when another process is writing the index.
         """
         archive, index = self._archive, self._index
         if self._writer is None and not _belongs(index, archive):
@@ -59,27 +78,71 @@ class Indexing:
                 if not _belongs(index, archive):
                     index.rebuild()
                     index.write((), watermark=archive.identity)
-        if self._writer is not None and ready is not None:
-            self._writer.settle()  # other processes are reading meanwhile
-        while lacks := archive.unindexed(_COMMIT):
+        while lacks := self._lacks():
             if self._writer is None:
                 is_small = ready is None and len(lacks) < _FEW
                 self._writer = self._held.enter_context(index.writer(is_small=is_small))
             if self._writer is None:
                 return False
             try:
+                self._end_feeding()
+                if self._size > _MUCH or len(self._waiting) >= _COMMIT:
+                    self.commit()
+                if self._ready is not None and self._ready is not ready:
+                    self._ready.clear()
+                self._ready = ready
                 self._write(self._writer, lacks, ready)
+                if ready is None:
+                    self.commit()
             except OSError:
+                self._waiting.clear()
                 if self._writer.is_current():
                     raise
             if not self._writer.is_current():
                 return False  # another process has begun a new one, and notes for itself what that lacks
-            archive.mark_indexed(lacks)
         return True
+
+    def _lacks(self) -> list[Lack]:
+        found = self._archive.unindexed(_COMMIT + len(self._waiting))
+        return [one for one in found if one not in self._waiting]
+
+    def commit(self) -> None:
+        """Let everybody find what was written."""
+        self._end_feeding()
+        if self._writer is not None and self._waiting:
+            self._writer.commit(self._archive.identity)
+            if self._writer.is_current():
+                self._archive.mark_indexed(self._waiting)
+        self._waiting.clear()
+        self._size = 0
+
+    def _feed(self, writer: "Writer", ready: Ready, told: list[_Told]) -> None:
+        """Write what is ready in a thread of its own: the engine is slower than whoever takes in the next."""
+        if self._feeder is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._feeder = self._held.enter_context(ThreadPoolExecutor(1))
+
+        def feed() -> None:
+            for one in told:
+                entries = (each for each in ready.entries(one.account) if each.position not in one.copies)
+                writer.add_session(one.whose, entries, with_title=True)
+
+        self._feeding = self._feeder.submit(feed)
+
+    def _end_feeding(self) -> None:
+        feeding, self._feeding = self._feeding, None
+        if feeding is not None:
+            try:
+                feeding.result()
+            except OSError:
+                self._waiting.clear()
+                raise
 
     def _write(self, writer: "Writer", lacks: Sequence[Lack], ready: Ready | None) -> None:
         archive = self._archive
         writer.forget(one.number for one in lacks if one.first == 0)
+        told: list[_Told] = []
         for start in range(0, len(lacks), _BATCH):
             firsts = {one.number: one.first for one in lacks[start : start + _BATCH]}
             workspaces = archive.workspaces_of(firsts)
@@ -88,21 +151,31 @@ class Indexing:
                     continue  # told together with its parent
                 whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
                 if firsts[number] < NOTES:
-                    self._write_session(writer, whose, summary, firsts[number], ready)
+                    account, copies = archive.only_account(summary) or (None, set())
+                    if ready is not None and account is not None and account in ready and firsts[number] == 0:
+                        told.append(_Told(whose, account, copies))
+                    else:
+                        self._write_session(writer, whose, summary, firsts[number], account, copies)
                 _write_notes(writer, whose, summary, is_all=firsts[number] == NOTES)
-        writer.commit(archive.identity)
+        if ready is not None and told:
+            self._feed(writer, ready, told)
+        self._waiting.update(lacks)
+        self._size += ready.size if ready is not None else 0
 
     def _write_session(
-        self, writer: "Writer", whose: Whose, summary: SessionSummary, first: int, ready: Ready | None
+        self,
+        writer: "Writer",
+        whose: Whose,
+        summary: SessionSummary,
+        first: int,
+        account: int | None,
+        copies: set[int],
     ) -> None:
         archive = self._archive
-        account, copies = archive.only_account(summary) or (None, set())
         if first:
             writer.forget_rest(whose.session, first)
         if account is None:
             entries = _made(first, archive.messages_of(summary, first))
-        elif ready is not None and account in ready:
-            entries = (one for one in ready.entries(account) if one.position not in copies)
         else:
             entries = _made(first, archive.messages_in(account, first))
         # The title is found with the first message that is the session's own.

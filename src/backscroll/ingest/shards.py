@@ -32,6 +32,7 @@ _PARTS = 8  # of what is left, that one batch is at most
 _MOST_UNITS = 400
 _ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
 _WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
+_KINDNESS = 5  # by which readers step back: for the one who takes in what they have read, and for people
 _FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
 
 
@@ -160,6 +161,8 @@ def _serve() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     give_back_freed_memory(MUCH)
+    if hasattr(os, "nice"):
+        os.nice(_KINDNESS)
     parent = parent_process()
     assert parent is not None
 

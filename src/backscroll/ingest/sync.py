@@ -48,6 +48,7 @@ class Synced(Struct):
 
 _TOGETHER = 8  # shards that are merged in one transaction at most
 _ROUND = 24 * 1024 * 1024  # bytes of entries that are indexed together at least
+_SMALL_ROUND = 8 * 1024 * 1024  # and towards the end
 _ROUNDS = 16  # and this part of all that there were: what is derived costs more with all that is there
 
 
@@ -162,9 +163,11 @@ def _read_side_by_side(
                 told.update(archive.derive())
                 try:
                     indexing.catch_up(ready)
+                    if not left:
+                        indexing.commit()
                 except (OSError, IndexDamagedError):
                     indexing = None  # reading goes on; whoever updates the index afterwards is told
-                ready.clear()
+                ready = Ready(ready.ever)
                 give_back_now()
             yield from taken
 
@@ -192,7 +195,7 @@ def _round(ever: int, left: float) -> int:
 
     Towards the end they are fewer and fewer, so that little is to be done when the last has been read.
     """
-    return min(max(_ROUND, ever // _ROUNDS), int(ever * left / 2))
+    return min(max(_ROUND, ever // _ROUNDS), max(_SMALL_ROUND, int(ever * left / 2)) if left else 0)
 
 
 def _read(archive: Archive, work: _Work, report: Synced) -> None:

@@ -10,12 +10,11 @@ from backscroll.archive.bases import Plain
 from backscroll.archive.bodies import compress
 from backscroll.archive.connection import transaction
 from backscroll.archive.pieces import put_together
+from backscroll.archive.raw import SEGMENT
 from backscroll.archive.told import lean_on_told
 from backscroll.errors import ArchiveError
 
 __all__ = ["Compacted", "compact", "give_back", "vacuum"]
-
-_SEGMENT = 4 * 1024 * 1024
 
 
 class Compacted(Struct):
@@ -34,7 +33,7 @@ def compact(db: sqlite3.Connection, path: Path) -> Compacted:
     """Put originals together that were kept piece by piece as they grew, and give back free space."""
     before = _size(path)
     rows = db.execute(
-        "select unit, state from raw group by unit, state having count(*) > 1 + sum(size) / ?", [_SEGMENT]
+        "select unit, state from raw group by unit, state having count(*) > 1 + sum(size) / ?", [SEGMENT]
     ).fetchall()
     try:
         merged = sum(_merge(db, path, unit, state) for unit, state in rows)
@@ -86,9 +85,9 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
                 raise ArchiveError("a kept original is damaged; backscroll archive verify names it", path)
             db.execute("delete from raw where rowid = ?", [number])
             pending += data
-            while len(pending) >= _SEGMENT:
-                start = _insert(db, unit, state, start, bytes(pending[:_SEGMENT]))
-                del pending[:_SEGMENT]
+            while len(pending) >= SEGMENT:
+                start = _insert(db, unit, state, start, bytes(pending[:SEGMENT]))
+                del pending[:SEGMENT]
                 written += 1
         if pending:
             _insert(db, unit, state, start, bytes(pending))

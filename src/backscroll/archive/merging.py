@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 __all__ = ["merge"]
 
-_CACHE = 16 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
+_CACHE = 8 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
 _BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
 _SHARD_CACHE = 256  # KB: what is in a shard is read once, in order
 _WORDS = {

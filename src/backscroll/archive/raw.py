@@ -10,9 +10,9 @@ from backscroll.archive.told import Told
 from backscroll.archive.trouble import unpacking_errors
 from backscroll.errors import ArchiveError, DestinationError
 
-__all__ = ["keep", "written_back"]
+__all__ = ["SEGMENT", "keep", "written_back"]
 
-_SEGMENT = 4 * 1024 * 1024
+SEGMENT = 2 * 1024 * 1024  # bytes; with what it leans on, a process holds several times as many
 
 
 def keep(
@@ -48,8 +48,8 @@ def keep(
         file.seek(kept)
         line = told.first_line if kept else 1
         whole = b""
-        while data := file.read(max(0, min(_SEGMENT, end - kept))):
-            lines = data.count(b"\n") if len(data) == _SEGMENT else None  # only a whole one is not the last
+        while data := file.read(max(0, min(SEGMENT, end - kept))):
+            lines = data.count(b"\n") if len(data) == SEGMENT else None  # only a whole one is not the last
             account, body = told.body_of(data, line, lines)
             db.execute(
                 "insert into raw (unit, offset, size, sha256, state, account, body)"

@@ -9,7 +9,7 @@ from backscroll.model import Message
 
 __all__ = ["Told", "lean_on_told"]
 
-_MOST = 4 * 1024 * 1024  # bytes of messages that a piece of a file leans on
+_MOST = 2 * 1024 * 1024  # bytes of messages that a piece of a file leans on
 _LINE = "line "
 _JSON_LINES = ".jsonl"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 __all__ = ["Backlog", "wait_until_idle"]
 
-_MOST = 4_000_000  # characters that may wait; in the queue they take two to four times as many bytes
+_MOST = 3_000_000  # characters that may wait; in the queue they take two to four times as many bytes
 _THREADS = Path("/proc/self/task")
 _WRITING = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
 _LOOK, _LOOK_AGAIN = 0.003, 0.0005  # seconds; one who waits for a lock sleeps too, but not for long

@@ -11,7 +11,7 @@ _MMAP_THRESHOLD = -3
 _ARENA_MAX = -8
 
 _LITTLE = 128 * 1024  # bytes
-MUCH = 32 * 1024 * 1024  # for one that reads file after file: the next needs what the last one did
+MUCH = 16 * 1024 * 1024  # for one that reads file after file: the next needs what the last one did
 _ARENAS = 2
 
 

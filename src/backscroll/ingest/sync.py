@@ -95,7 +95,7 @@ def sync(
     told: set[Session] = set()  # brought up to date
     try:
         for size in _read_all(archive, work, report, told, index) if work else ():
-            done += size
+            done = min(done + size, total)  # what somebody else took in meanwhile is looked at again
             if progress is not None:
                 progress(done, total)
         for one in signs:
@@ -122,11 +122,12 @@ def _read_all(
 
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
-    for batch in _read_side_by_side(archive, batches([one.unit for one in new.values()]), told, index):
-        report.new += len(batch.units)
-        for unit in batch.units:
+    shared = batches([one.unit for one in new.values()])
+    for size, taken in _read_side_by_side(archive, shared, told, index):
+        for unit in (unit for batch in taken for unit in batch.units):
+            report.new += 1
             del new[unit.path, unit.key]
-        yield batch.size
+        yield size
     for one in [*new.values(), *rest]:
         _read(archive, one, report)
         yield one.unit.size
@@ -134,8 +135,11 @@ def _read_all(
 
 def _read_side_by_side(
     archive: Archive, work: list[Batch], told: set[Session], index: Callable[[], Index] | None
-) -> Iterator[Batch]:
-    """Read much in several processes, and index it round by round while they go on; what was taken in."""
+) -> Iterator[tuple[int, list[Batch]]]:
+    """Read much in several processes, and index it round by round while they go on.
+
+    Tells how much was read, and what was taken in.
+    """
     if not work:
         return
     from backscroll.index import IndexDamagedError  # these are loaded only when there is much to read
@@ -152,6 +156,7 @@ def _read_side_by_side(
         for shard in read_batches(work, archive.barrier):
             done += shard.batch.size
             left -= shard.batch.size
+            yield shard.batch.size, []
             held.append(shard)
             size = sum(one.entries.stat().st_size for one in held)
             is_round = ready.size + size > _round(ready.ever + size, left / max(1, done))
@@ -169,7 +174,7 @@ def _read_side_by_side(
                     indexing = None  # reading goes on; whoever updates the index afterwards is told
                 ready = Ready(ready.ever)
                 give_back_now()
-            yield from taken
+            yield 0, taken
 
 
 def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]:

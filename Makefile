@@ -7,7 +7,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= auto
+# One more than there are cores: some tests wait for a lock or a clock.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1)) || echo auto)
 
 .PHONY: setup run test lint bench bench-large fuzz soak lock clean
 .DEFAULT_GOAL := run

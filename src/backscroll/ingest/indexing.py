@@ -60,9 +60,11 @@ class Indexing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # what cannot be committed is still noted as lacking
-            self.commit()
-        self._held.__exit__(kind, error, trace)
+        try:
+            with suppress(OSError):  # what cannot be committed is still noted as lacking
+                self.commit()
+        finally:
+            self._held.__exit__(kind, error, trace)
 
     def catch_up(self, ready: Ready | None = None) -> bool:
         """Index all that the archive has and the index has not.

@@ -247,7 +247,7 @@ class AccountWriter:
         self._flush(keep_open=False)
         self._mark_abandoned(closing)
         writer = self.writer
-        self.spending.write(self.db, writer.words, self.number, self.opening, is_appended=writer.is_appended)
+        self.spending.write(self.db, writer.words, self.number, self.opening, is_appended=self.is_appended)
         if closing.child_ids:
             children = [(self.number, id_) for id_ in closing.child_ids]
             self.db.executemany("insert or ignore into child values (?, ?)", children)

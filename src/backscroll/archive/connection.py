@@ -49,26 +49,20 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
             db.execute("begin")
         _migrate(db, path)
         if is_shard:
-            _drop_indexes(db)
-            _drop_triggers(db)
+            _strip(db)
     except (sqlite3.DatabaseError, OSError) as error:
         raise trouble(error, path) from error
     return db
 
 
-def _drop_indexes(db: sqlite3.Connection) -> None:
-    names = db.execute(
-        "select name from sqlite_master where type = 'index' and sql is not null"
+def _strip(db: sqlite3.Connection) -> None:
+    """Drop indexes and triggers: what they find and note is found and noted where a shard is taken in."""
+    found = db.execute(
+        "select type, name from sqlite_master where type in ('index', 'trigger') and sql is not null"
         " and name <> 'kept_row_shared'"  # a blob is looked for before it is kept
     ).fetchall()
-    for (name,) in names:
-        db.execute(f"drop index {name}")
-
-
-def _drop_triggers(db: sqlite3.Connection) -> None:
-    """What they note is noted where the shard is taken in."""
-    for (name,) in db.execute("select name from sqlite_master where type = 'trigger'").fetchall():
-        db.execute(f"drop trigger {name}")
+    for kind, name in found:
+        db.execute(f"drop {kind} {name}")
 
 
 def _set_journal(db: sqlite3.Connection, mode: str) -> None:

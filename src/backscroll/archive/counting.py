@@ -134,7 +134,7 @@ def _count_kinds(kinds: Counter[tuple[Any, ...]], found: Counts, done: Done) -> 
             continue
         if model is not None:
             found.models[model] += many
-        sums = done.at(quarter) if not why else None
+        sums = done.sums[quarter] if not why else None
         if not is_active or role == _SYSTEM:
             continue
         found.spoken[agent] += many
@@ -151,7 +151,7 @@ def _count_kinds(kinds: Counter[tuple[Any, ...]], found: Counts, done: Done) -> 
         sums.calls += many if is_call else 0
         sums.failures += failed
         if is_call or model is not None:
-            work = done.by(quarter, tool or 0 if is_call else 0, model or 0)
+            work = done.work[quarter, tool or 0 if is_call else 0, model or 0]
             work.messages += many
             work.calls += many if is_call else 0
             work.failures += failed
@@ -167,7 +167,7 @@ def _count_edits(rows: Iterable[tuple[Any, ...]], found: Counts, done: Done) -> 
         if decision is not None:
             found.decisions.append(Decision(tool, path, decision, position, at))
         if not why:
-            work = done.by(quarter, tool or 0, model or 0)
+            work = done.work[quarter, tool or 0, model or 0]
             work.added += added if is_completed else 0
             work.removed += removed if is_completed else 0
             work.decided += decision is not None

@@ -1,6 +1,7 @@
 """What was done and spent in each quarter of an hour: counted once, so that years add up at once."""
 
 import sqlite3
+from collections import defaultdict
 
 from msgspec import Struct, field
 
@@ -56,21 +57,11 @@ class _Work(Struct):
 class Done(Struct):
     """What was done in the quarters of one account, while it is counted."""
 
-    sums: dict[int, _Sums] = field(default_factory=dict)
-    work: dict[tuple[int, int, int], _Work] = field(default_factory=dict)  # by quarter, tool and model
+    sums: defaultdict[int, _Sums] = field(default_factory=lambda: defaultdict(_Sums))  # by quarter
+    work: defaultdict[tuple[int, int, int], _Work] = field(  # by quarter, tool and model
+        default_factory=lambda: defaultdict(_Work)
+    )
     active: dict[int, int] = field(default_factory=dict)  # milliseconds, each in the quarter that it ends in
-
-    def at(self, quarter: int) -> _Sums:
-        found = self.sums.get(quarter)
-        if found is None:
-            found = self.sums[quarter] = _Sums()
-        return found
-
-    def by(self, quarter: int, tool: int, model: int) -> _Work:
-        found = self.work.get((quarter, tool, model))
-        if found is None:
-            found = self.work[quarter, tool, model] = _Work()
-        return found
 
 
 class Quarters:

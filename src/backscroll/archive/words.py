@@ -37,11 +37,12 @@ class Words(dict[str | None, int]):
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        super().__init__({None: 0}, **FIXED)
+        super().__init__()
         self._db = db
+        self.start_again()
 
     def start_again(self) -> None:
-        """After something was undone, which takes its words along."""
+        """At first, and after something was undone, which takes its words along."""
         self.clear()
         self.update({None: 0}, **FIXED)
 

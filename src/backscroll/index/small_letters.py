@@ -3,13 +3,12 @@
 import re
 import unicodedata
 
-from backscroll.index.words import cut_cjk
+from backscroll.index import words
 
 __all__ = ["MARKS", "beyond_ascii", "fold", "folded"]
 
 MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
-_ASCII = bytes(range(128))
 _FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
 # Letters with a stroke through them, which no decomposition takes off.
 _STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t"}
@@ -34,7 +33,7 @@ def beyond_ascii(text: str) -> set[str]:
     """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
     if text.isascii():
         return set()
-    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    rest = words.beyond_ascii(text.encode("utf-8", "surrogatepass"))
     return set(rest.decode("utf-8", "surrogatepass"))
 
 
@@ -43,7 +42,7 @@ class _Folds(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        if not char.isalnum() and char not in MARKS and not cut_cjk(char)[1]:
+        if not char.isalnum() and char not in MARKS and not words.cut_cjk(char)[1]:
             # Nobody looks for a dash, and without it a text may be of ASCII alone: it is gone through sooner.
             self[code] = " "
             return " "

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
+from backscroll.index.beside import Beside
 from backscroll.ingest.entries import Ready, searchable, spoken
 from backscroll.ingest.notes import noted
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     from backscroll.index.entry import Entry
     from backscroll.index.writing import Writer
 
@@ -50,8 +49,7 @@ class Indexing:
         self._held = ExitStack()
         self._waiting: set[Lack] = set()  # written, and not committed yet
         self._size = 0  # bytes of what is ready that wait so
-        self._feeder: ThreadPoolExecutor | None = None
-        self._feeding: Future[None] | None = None
+        self._feeding: Beside[None] | None = None
         self._ready: Ready | None = None  # what it is fed with
 
     def __enter__(self) -> Self:
@@ -109,37 +107,28 @@ class Indexing:
         return [one for one in found if one not in self._waiting]
 
     def commit(self) -> None:
-        """Let everybody find what was written."""
+        """Let everybody find what was written. What cannot be committed is no longer waited with."""
+        done, self._waiting, self._size = self._waiting, set(), 0
         self._end_feeding()
-        if self._writer is not None and self._waiting:
+        if self._writer is not None and done:
             self._writer.commit(self._archive.identity)
             if self._writer.is_current():
-                self._archive.mark_indexed(self._waiting)
-        self._waiting.clear()
-        self._size = 0
+                self._archive.mark_indexed(done)
 
     def _feed(self, writer: "Writer", ready: Ready, told: list[_Told]) -> None:
         """Write what is ready in a thread of its own: the engine is slower than whoever takes in the next."""
-        if self._feeder is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._feeder = self._held.enter_context(ThreadPoolExecutor(1))
 
         def feed() -> None:
             for one in told:
                 entries = (each for each in ready.entries(one.account) if each.position not in one.copies)
                 writer.add_session(one.whose, entries, with_title=True)
 
-        self._feeding = self._feeder.submit(feed)
+        self._feeding = Beside(feed)
 
     def _end_feeding(self) -> None:
         feeding, self._feeding = self._feeding, None
         if feeding is not None:
-            try:
-                feeding.result()
-            except OSError:
-                self._waiting.clear()
-                raise
+            feeding.result()
 
     def _write(self, writer: "Writer", lacks: Sequence[Lack], ready: Ready | None) -> None:
         archive = self._archive

@@ -187,12 +187,12 @@ def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]
         # Somebody else read one of these in the meantime; they are looked at again, the others taken alone.
         if len(shards) > 1:
             return [batch for shard in shards for batch in _take_in(archive, [shard], ready)]
-        offsets = []
-    for shard, offset in zip(shards, offsets, strict=False):
+        shards[0].archive.unlink()
+        return []
+    for shard, offset in zip(shards, offsets, strict=True):
         ready.take(shard.entries, shard.frames, offset)
-    for shard in shards:
         shard.archive.unlink()
-    return [shard.batch for shard in shards[: len(offsets)]]
+    return [shard.batch for shard in shards]
 
 
 def _round(ever: int, left: float) -> int:

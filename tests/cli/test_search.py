@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,20 @@ def test_the_day_that_is_named_counts_on_both_sides(shell: Shell) -> None:
         assert ids(shell.json("search", "green", *early)) == []
     assert shell.json("list", "--since", day, "--until", day)["pagination"]["total"] >= 1
     assert shell.run("list", "--until", "nonsense").code == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [("2026-01-09T23:30:00+00:00", "2026-01-10"), ("2026-07-09T22:30:00+00:00", "2026-07-10")],
+)
+def test_a_day_begins_when_it_began_here_whether_it_is_summer_now_or_not(
+    shell: Shell, said: str, day: str
+) -> None:
+    at = datetime.fromisoformat(said)
+    Transcript("30000000-0000-4000-8000-000000000000", seed=3, start=at).user("midnight").write(shell.root)
+    for options in (["--since", day, "--until", day], [f"since:{day}", f"until:{day}"]):
+        found = shell.json("search", "midnight", *options, TZ="CET-1CEST,M3.5.0,M10.5.0/3")
+        assert ids(found) == ["3"], options
 
 
 def test_the_end_of_several_paths_answers_with_the_candidates(shell: Shell) -> None:

@@ -1,6 +1,7 @@
 """Queries as values: what is syntax, and what are just words."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -138,6 +139,9 @@ def test_punctuation_alone_asks_for_nothing(text: str) -> None:
         ("since:3w", day("2026-10-26T12:30"), None),
         ("since:12h", day("2026-11-16T00:30"), None),
         ("since:2026-10-03T10:00", day("2026-10-03T10:00"), None),
+        ("since:2026-W40 until:2026-W40", day("2026-09-28"), day("2026-10-05")),
+        ("since:20261003 until:20261003", day("2026-10-03"), day("2026-10-04")),
+        ("since:2026-W40-2 until:2026-W40-2", day("2026-09-29"), day("2026-09-30")),
         ("-since:2026-10-03", None, day("2026-10-03")),
         ("-until:2026-10-03", day("2026-10-04"), None),
         ("since:2026-10-03 since:2026-10-05", day("2026-10-05"), None),
@@ -151,6 +155,20 @@ def test_times_limit(text: str, since: int | None, until: int | None) -> None:
 def test_days_begin_at_midnight_where_one_is() -> None:
     there = NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))
     assert parse("since:today", now=there).since == day("2026-11-15T18:30")
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("2026-07-01", day("2026-06-30T22:00"), day("2026-07-01T22:00")),
+        ("2026-10-25", day("2026-10-24T22:00"), day("2026-10-25T23:00")),  # the clocks go back
+        ("2026-10", day("2026-09-30T22:00"), day("2026-10-31T23:00")),
+        ("2026-07-01T14:30", day("2026-07-01T12:30"), day("2026-07-01T12:30")),
+    ],
+)
+def test_a_day_of_summer_is_summers_also_in_winter(text: str, since: int, until: int) -> None:
+    query = parse(f"since:{text} until:{text}", now=NOW.astimezone(ZoneInfo("Europe/Oslo")))
+    assert (query.since, query.until) == (since, until)
 
 
 def test_more_conditions_can_be_added() -> None:

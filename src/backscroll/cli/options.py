@@ -33,9 +33,8 @@ class Day(click.ParamType[datetime]):
             return value
         from backscroll.index.dates import span_of
 
-        now = datetime.now(UTC)
         is_utc = ctx is not None and ctx.params.get("is_utc", False)
-        span = span_of(value, now if is_utc else now.astimezone())
+        span = span_of(value, datetime.now(UTC), UTC if is_utc else None)
         if span is None:
             self.fail(f"{value!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d", param, ctx)
         return span[1] if self._is_end else span[0]

@@ -6,7 +6,7 @@ query: what is not understood as syntax is searched for as words.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import get_args
 
 from msgspec import Struct
@@ -136,7 +136,8 @@ def resolved(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -
 
 def parse(text: str, *, now: datetime | None = None) -> Query:
     """Understand a query; never fails. Dates are meant in the zone of ``now``, by default this machine's."""
-    now = now if now is not None else datetime.now(UTC).astimezone()
+    zone = now.tzinfo if now is not None else None
+    now = now if now is not None else datetime.now(UTC)
     query = Query()
     clauses: list[Clause] = []
     is_or = False
@@ -144,7 +145,7 @@ def parse(text: str, *, now: datetime | None = None) -> Query:
         if item["bare"] == "OR" and not item["minus"] and not item["name"]:
             is_or = bool(clauses)
             continue
-        if (bounded := _bounded(query, item, now)) is not None:
+        if (bounded := _bounded(query, item, now, zone)) is not None:
             query = bounded
             continue
         term = _term(item)
@@ -172,12 +173,12 @@ def _items(text: str) -> Iterator[dict[str, str | None]]:
         yield item
 
 
-def _bounded(query: Query, item: dict[str, str | None], now: datetime) -> Query | None:
+def _bounded(query: Query, item: dict[str, str | None], now: datetime, zone: tzinfo | None) -> Query | None:
     """The query with a limit of time, when the item is one."""
     name = (item["name"] or "").lower()
     if name not in ("since", "until"):
         return None
-    span = span_of(item["quoted"] or item["bare"] or "", now)
+    span = span_of(item["quoted"] or item["bare"] or "", now, zone)
     if span is None:
         return None
     begin, end = (_milliseconds(moment) for moment in span)

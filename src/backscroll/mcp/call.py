@@ -98,7 +98,7 @@ def moments(since: str | None, until: str | None) -> tuple[datetime | None, date
 def _span(day: str | None) -> tuple[datetime, datetime] | None:
     if day is None:
         return None
-    span = span_of(day, datetime.now(UTC).astimezone())
+    span = span_of(day, datetime.now(UTC))
     if span is None:
         raise UsageError(f"{day!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d")
     return span

@@ -1,18 +1,20 @@
-"""Where things live: flag, then environment, then file, then default."""
+"""Where things live: flag, then environment, then file, then default.
+
+Values are tuples with names here: loading what makes structs takes longer than a refresh of a thousand files.
+"""
 
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from backscroll.errors import UsageError
 
 __all__ = ["Machine", "NamedRoot", "Settings", "archive_home", "named_roots", "settings", "this_machine"]
 
 
-class Machine(Struct, frozen=True):
+class Machine(NamedTuple):
     """A home folder, an environment and an operating system; tests make their own."""
 
     home: Path
@@ -48,7 +50,7 @@ def archive_home(flag: Path | None, machine: Machine) -> Path:
     return user_data_path("backscroll", appauthor=False)
 
 
-class Settings(Struct, frozen=True):
+class Settings(NamedTuple):
     """What the file ``config.toml`` in the archive's folder says."""
 
     exclude: tuple[str, ...] = ()  # patterns of workspaces that are not to be kept
@@ -88,7 +90,7 @@ def settings(home: Path, machine: Machine) -> Settings:
     )
 
 
-class NamedRoot(Struct, frozen=True):
+class NamedRoot(NamedTuple):
     """A folder that was named as a source's root."""
 
     source: str

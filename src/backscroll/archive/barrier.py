@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from backscroll.model import Opening, Workspace
@@ -20,7 +18,7 @@ _NO_PATTERNS = bytes.fromhex("e4a6a0577479b2b4")  # their digest, for all who ex
 TELLING = 8  # characters of an id below which it may be found in anything
 
 
-class Barrier(Struct, frozen=True):
+class Barrier(NamedTuple):
     """Asked when a session begins whether it was forgotten, and when it ends whether it is excluded."""
 
     forgotten: frozenset[tuple[str, str]] = frozenset()  # platform and id

@@ -43,14 +43,12 @@ def refresh(setup: Setup, *, as_json: bool) -> int:
 
 
 def _document(report: Synced, path: str, retentions: list[Retention], ledger: Ledger) -> bytes:
-    import msgspec
-
     from backscroll.render.documents import encoded
     from backscroll.render.ledger import ledger_document
 
-    expiring = [msgspec.structs.asdict(one) for one in retentions]
+    expiring = [one._asdict() for one in retentions]
     more = {"archive": path, "retention": expiring, "ledger": ledger_document(ledger)}
-    return encoded(msgspec.structs.asdict(report) | more)
+    return encoded(vars(report) | more)
 
 
 def _lines(report: Synced, retentions: list[Retention], ledger: Ledger, now: datetime) -> Iterator[str]:

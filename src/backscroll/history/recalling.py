@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from backscroll.errors import UsageError
 from backscroll.history.sessions import Sessions
 
@@ -60,6 +58,8 @@ class Recalling(Sessions):
     def _recollection(
         self, task: str, found: "list[Lead]", budget: int, redaction: "Redaction | None"
     ) -> "Recollection":
+        import msgspec
+
         from backscroll.ingest.excerpts import recalled
         from backscroll.model.recollection import Recollection
         from backscroll.render.inert import inert

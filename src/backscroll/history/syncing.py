@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from threading import Event
 from typing import TYPE_CHECKING
 
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from backscroll.ingest.follow import Said
     from backscroll.ingest.survey import Progress, Survey
     from backscroll.ingest.sync import Synced
@@ -63,6 +64,8 @@ class Syncing(Sessions):
 
         `sync` first: else all that is new since the last time is told as well.
         """
+        from threading import Event  # loaded by nobody who does not wait
+
         return self._watcher().changes(stop or Event())
 
     def follow(
@@ -73,6 +76,8 @@ class Syncing(Sessions):
         Without a ref it is the session with the newest activity. One that is not there yet is waited for: any
         at all, or the one with a whole id. ``everything`` tells abandoned branches and injected text as well.
         """
+        from threading import Event
+
         from backscroll.ingest.follow import follow
 
         if not self.is_awaited(ref):

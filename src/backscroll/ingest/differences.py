@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 from backscroll.archive.folders import folder_of
 
@@ -20,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Differences", "differences"]
 
 
-class Differences(Struct):
+class Differences(NamedTuple):
     """What has become of the units below a root."""
 
     units: int  # looked at
     changed: list[tuple[Unit, Known | None]]  # to be read, and what is known of them
     vanished: list[int]  # their numbers
-    signs: list[tuple[Unit, Known | None]] = []  # as ``changed``, to be read when all others have been
-    unsettled: set[str] = set()  # paths of what is to be read, has vanished, or is not to be known
+    signs: Sequence[tuple[Unit, Known | None]] = ()  # as ``changed``, to be read when all others have been
+    unsettled: Collection[str] = ()  # paths of what is to be read, has vanished, or is not to be known
 
 
 def differences(
@@ -50,8 +48,10 @@ def differences(
     if signs:
         # Once these are known, nobody asks for the others: they must not be before them.
         last = {unit.path for unit in signs}
-        found.signs = [one for one in found.changed if not one[0].key and one[0].path in last]
-        found.changed = [one for one in found.changed if one[0].key or one[0].path not in last]
+        return found._replace(
+            signs=[one for one in found.changed if not one[0].key and one[0].path in last],
+            changed=[one for one in found.changed if one[0].key or one[0].path not in last],
+        )
     return found
 
 
@@ -69,7 +69,6 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
     there = [folder.path for folder in unlike]
     current = archive.current_units(source.name, root, [*there, *looks])
     found = _among(archive, source, root, chain.from_iterable(one.units() for one in unlike), current)
-    found.units = number
     owed = {folder_of(path) for path in found.unsettled}
     archive.settle_folders(
         source.name,
@@ -77,7 +76,7 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
         looks={one.path: one.look for one in unlike if one.path not in owed},
         gone=looks.keys() - owed,
     )
-    return found
+    return found._replace(units=number)
 
 
 def _say_nothing_new(signs: Iterable[Unit], current: dict[str, str]) -> bool:

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from msgspec import Struct, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from backscroll.ingest.differences import differences
 
@@ -28,18 +26,22 @@ Progress = Callable[[int, int], None]  # bytes or rows read, and how many there 
 _TRIES = 3  # times that a file is read anew when it changes meanwhile
 
 
-class Synced(Struct):
+class Synced:
     """What a sync found."""
 
-    units: int = 0  # looked at
-    new: int = 0
-    grew: int = 0
-    rewritten: int = 0
-    vanished: int = 0
-    came_back: int = 0
-    sessions: int = 0  # brought up to date
-    problems: int = 0
-    roots: list[str] = field(default_factory=list)  # that exist
+    def __init__(self) -> None:
+        self.units = 0  # looked at
+        self.new = 0
+        self.grew = 0
+        self.rewritten = 0
+        self.vanished = 0
+        self.came_back = 0
+        self.sessions = 0  # brought up to date
+        self.problems = 0
+        self.roots: list[str] = []  # that exist
+
+    def __repr__(self) -> str:
+        return f"Synced({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     @property
     def changed(self) -> int:
@@ -52,7 +54,7 @@ _SMALL_ROUND = 8 * 1024 * 1024  # and towards the end
 _ROUNDS = 16  # and this part of all that there were: what is derived costs more with all that is there
 
 
-class _Work(Struct):
+class _Work(NamedTuple):
     source: Source
     unit: Unit
     known: Known | None

@@ -1,16 +1,14 @@
 """What became of sessions in the tools' own stores."""
 
 from datetime import datetime
-from typing import Literal
-
-from msgspec import Struct
+from typing import Literal, NamedTuple
 
 __all__ = ["Fate", "Ledger", "What"]
 
 What = Literal["vanished", "overwritten", "came_back"]
 
 
-class Fate(Struct, frozen=True):
+class Fate(NamedTuple):
     """What became of one session."""
 
     session_ref: str
@@ -19,7 +17,7 @@ class Fate(Struct, frozen=True):
     at: datetime  # when it was noticed
 
 
-class Ledger(Struct, frozen=True):
+class Ledger:
     """What became of sessions since a moment. All of them are kept.
 
     One has *vanished* when none of the files is left that its content is from. It was *overwritten* when one
@@ -27,8 +25,9 @@ class Ledger(Struct, frozen=True):
     vanished is there again.
     """
 
-    since: datetime | None  # None: ever
-    fates: tuple[Fate, ...]  # by time
+    def __init__(self, since: datetime | None, fates: tuple[Fate, ...]) -> None:
+        self.since = since  # None: ever
+        self.fates = fates  # by time
 
     def count(self, what: What) -> int:
         return sum(fate.what == what for fate in self.fates)

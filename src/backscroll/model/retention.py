@@ -1,11 +1,11 @@
 """What a tool deletes by itself."""
 
-from msgspec import Struct
+from typing import NamedTuple
 
 __all__ = ["Retention"]
 
 
-class Retention(Struct, frozen=True, kw_only=True):
+class Retention(NamedTuple):
     """What a tool is about to delete of its own accord, and how to keep it from doing so."""
 
     days: int  # after which it deletes what nobody has touched

@@ -5,9 +5,7 @@ Of the rest of a file nothing is told or shown: it may hold keys.
 
 import sys
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 __all__ = ["Setting", "change", "find"]
 
@@ -19,7 +17,7 @@ _MANAGED_ELSEWHERE = Path("/etc/claude-code/managed-settings.json")
 _ABSENT = object()
 
 
-class Setting(Struct, frozen=True):
+class Setting(NamedTuple):
     """What one file says of the key."""
 
     path: Path

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from backscroll.testing.claude_code import Transcript, blocks
-from tests.sources.claude_code.reading import only, said
+from tests.sources.claude_code.reading import in_two, only, said
 
 NOTICE = "<task-notification><task-id>a1</task-id><tool-use-id>toolu_9</tool-use-id></task-notification>"
 
@@ -65,3 +67,44 @@ def test_a_text_queued_a_hundred_times_is_shown_once(tmp_path: Path) -> None:
     for _ in range(100):
         session.queue("enqueue", "again").queue("remove")
     assert said(only(session, tmp_path).messages, "user") == ["go", "again"]
+
+
+@pytest.mark.parametrize("joint", ["\n", "\n\n", " \n"])
+@pytest.mark.parametrize("taken_out", ["dequeue", "remove"])
+def test_prompts_that_are_delivered_joined_are_not_shown_as_queued_too(
+    tmp_path: Path, joint: str, taken_out: str
+) -> None:
+    session = Transcript(version="2.1.50").user("go")
+    session.queue("enqueue", "first\nof two lines").queue("enqueue", "second").queue("enqueue", "third")
+    session.queue(taken_out).queue(taken_out).queue(taken_out)
+    joined = joint.join(["first\nof two lines", "second", "third"])
+    session.user(joined).assistant("ok")
+    assert said(only(session, tmp_path).messages, "user") == ["go", joined]
+
+
+def test_prompts_are_delivered_joined_only_when_every_part_is_one_of_them(tmp_path: Path) -> None:
+    for joined in ("first\nsecond and more", "before\nfirst\nsecond", "first second", "first\nsec"):
+        session = Transcript(version="2.1.50").user("go")
+        session.queue("enqueue", "first").queue("enqueue", "second").queue("dequeue").queue("dequeue")
+        session.user(joined).assistant("ok")
+        told = said(only(session, tmp_path).messages, "user")
+        assert sorted(told) == sorted(["go", joined, "first", "second"])
+
+
+def test_of_prompts_that_begin_alike_those_are_delivered_that_make_up_the_whole(tmp_path: Path) -> None:
+    session = Transcript(version="2.1.50").user("go")
+    for words in ("a", "a\nb", "a\nb\nc", "d"):
+        session.queue("enqueue", words)
+    session.user("a\nb\nd").assistant("ok")
+    assert sorted(said(only(session, tmp_path).messages, "user")) == ["a", "a\nb\nc", "a\nb\nd", "go"]
+
+
+def test_prompts_that_were_read_while_they_waited_are_shown_once_when_they_arrive_joined(
+    tmp_path: Path,
+) -> None:
+    session = Transcript(version="2.1.50").user("go").queue("enqueue", "first").queue("enqueue", "second")
+    path = session.write(tmp_path)
+    waiting = path.stat().st_size
+    path = session.user("first\nsecond").assistant("ok").write(tmp_path)
+    (reading,) = in_two(path, waiting).readings
+    assert said(reading.messages, "user") == ["go", "first\nsecond"]

@@ -19,6 +19,7 @@ __all__ = ["Queue", "Waiting", "links_in", "prompt_text", "words_of"]
 
 _NOTICE = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
 _TASK = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
+_GAP = re.compile(r"[^\S\n]*\n\s*")  # between prompts that are delivered together
 _TOOL_USE = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
 
 
@@ -52,18 +53,42 @@ class Queue(Struct):
             self.told[key] = waiting.id
         return waiting
 
-    def deliver(self, words: str) -> str | None:
-        """Note that words arrived elsewhere; the message that told of them too early, if any."""
+    def deliver(self, words: str) -> tuple[str, ...]:
+        """Note that words arrived elsewhere; the messages that told of them too early.
+
+        Prompts that wait together may be delivered as one, joined line by line.
+        """
         if not self.waiting and not self.told:
-            return None
+            return ()
         key = words.strip()
-        if self.waiting.pop(key, None) is not None:
-            self.delivered.add(key)
-            return None
-        early = self.told.pop(key, None)
-        if early is not None:
-            self.delivered.add(key)
-        return early
+        early: list[str] = []
+        for part in [key] if key in self.waiting or key in self.told else self._parts(key):
+            if self.waiting.pop(part, None) is None and part in self.told:
+                early.append(self.told.pop(part))
+            self.delivered.add(part)
+        return tuple(early)
+
+    def _parts(self, words: str) -> list[str]:
+        """The queued prompts that words consist of, whole and with nothing else between them; else none."""
+        known = [key for key in (*self.told, *self.waiting) if key in words]
+        reached: dict[int, tuple[int, str]] = {}  # where a part may begin, and the part before it
+        open_ = [0]
+        while open_:
+            place = open_.pop()
+            for key in known:
+                if not words.startswith(key, place):
+                    continue
+                gap = _GAP.match(words, place + len(key))
+                end = gap.end() if gap is not None else place + len(key)
+                if (gap is not None or end == len(words)) and end not in reached:
+                    reached[end] = place, key
+                    open_.append(end)
+        parts: list[str] = []
+        place = len(words)
+        while place in reached:
+            place, part = reached[place]
+            parts.append(part)
+        return list(dict.fromkeys(reversed(parts)))
 
     def rest(self) -> list[Waiting]:
         """What was never delivered; it is told now."""

@@ -238,9 +238,10 @@ class Transcript:
     def delivered(self, words: str) -> None:
         """Note that a prompt arrived, which is told next: the queue's line of it is not told as well."""
         early = self.kept.queue.deliver(words)
-        if early is not None:
-            self.tree.told[self.tree.find(early)] = 0
-            self.emit(Arrival(early))
+        if early:
+            self.tree.told[self.tree.find(early[0])] = 0
+            self.tree.dead.update(early[1:])  # of several that arrive as one, the others are told no more
+            self.emit(Arrival(early[0]))
 
     @property
     def results_folder(self) -> Path:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index import exact, parse, regex
+from backscroll.index import Pattern, exact, parse, regex
 from backscroll.index.small_letters import fold
 from backscroll.index.snippet import snippet
 from backscroll.index.spans import Span, spans_of
@@ -36,7 +36,7 @@ def marked(text: str, words: str) -> str:
         ("使用redis缓存", "redis", "使用[redis]缓存"),
         ("使用redis缓存", "缓存", "使用redis[缓存]"),
         ("the importers of it", "impo*", "the [importers] of it"),
-        ("  indented cache  ", "cache", "indented [cache]"),
+        ("  indented cache  ", "cache", "  indented [cache]"),
         ("nothing here", "cache", "nothing here"),
         ("not the cache", "cache -not", "not the [cache]"),
     ],
@@ -68,6 +68,19 @@ def test_a_match_over_several_lines_is_marked_as_far_as_it_is_shown() -> None:
     text = "first\nsecond\nthird"
     shown = snippet(text, regex(r"(?s)econd.*hir").spans(text))
     assert (shown.match, shown.highlights, shown.line_number) == ("second", [(1, 6)], 2)
+
+
+@pytest.mark.parametrize("pattern", [exact("\n\n  se"), regex(r"\s+se"), regex("\nx|\n\n  se")])
+def test_a_match_that_begins_with_the_end_of_a_line_is_shown_where_it_is_seen(pattern: Pattern) -> None:
+    text = "first\n\n  second"
+    shown = snippet(text, pattern.spans(text))
+    assert (shown.match, shown.highlights, shown.line_number) == ("  second", [(0, 4)], 3)
+
+
+def test_a_line_stands_among_those_around_it_as_it_is_indented() -> None:
+    text = "def f():\n    if x:\n        return cache"
+    shown = snippet(text, spans_of(text, parse("cache")))
+    assert shown.context == text.split("\n")
 
 
 def test_spans_that_overlap_are_marked_as_one() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from backscroll.model import SearchMatch, SearchResult
+from backscroll.render.terminal.columns import cells
 from backscroll.render.text import match_lines
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -41,6 +42,29 @@ def test_a_long_line_is_cut_around_what_was_found(width: int) -> None:
     assert "\x1b[1;33mneedle\x1b[0m" in shown
     assert "…" in shown
     assert len(shown.replace("\x1b[1;33m", "").replace("\x1b[0m", "")) <= width
+
+
+def test_the_message_can_be_named_by_what_is_shown() -> None:
+    assert "user #7" in lines("x", message_index=7)[1]
+    assert "#" not in lines("x", is_note=True)[1]
+
+
+@pytest.mark.parametrize("width", [20, 24, 40, 80])
+@pytest.mark.parametrize(
+    "text", ["a " * 100 + "needle" + " b" * 30, "字体" * 60 + "needle" + "検索" * 40, "\tneedle\t" * 9]
+)
+def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
+    at = text.index("needle")
+    shown = lines(
+        text,
+        (at, at + 6),
+        title="表示" * 60,
+        workspace_name="仕事" * 30,
+        context=(text, "文" * 300, "\t" * 9),
+        width=width,
+    )
+    assert max(map(cells, shown[:-1])) <= width
+    assert "needle" in "".join(shown)
 
 
 def test_surroundings_are_cut_to_the_width() -> None:

@@ -31,7 +31,7 @@ def snippet(text: str, spans: Spans | Iterable[Span | tuple[int, int]], *, conte
     rest = spans if isinstance(spans, Spans) else _in_order(spans)
     seen: list[Span] = []
     best = _best(text, rest, seen)
-    at = best.start if best is not None else _first_line(text)
+    at = _visible(text, best) if best is not None else _first_line(text)
     begin = text.rfind("\n", 0, at) + 1
     end = _line_end(text, at)
     start, stop = _window(text, at, begin, end)
@@ -49,6 +49,13 @@ def _in_order(spans: Iterable[Span | tuple[int, int]]) -> Spans:
     for span in sorted(one if isinstance(one, Span) else Span(*one) for one in spans):
         by_term[span.term].append(span)
     return Spans(map(iter, by_term.values()))
+
+
+def _visible(text: str, span: Span) -> int:
+    """Where something of a place is to be seen: what begins with the end of a line is in the next one."""
+    found = text[span.start : span.end]
+    blank = len(found) - len(found.lstrip())
+    return span.start + blank if "\n" in found[:blank] and blank < len(found) else span.start
 
 
 def _first_line(text: str) -> int:
@@ -100,12 +107,9 @@ def _are_apart(text: str, one: int, other: int) -> bool:
 
 
 def _window(text: str, at: int, begin: int, end: int) -> tuple[int, int]:
-    """What to show of a line: all of it without the white space around, or the part around a place."""
+    """What to show of a line: all of it, as it is indented, or the part around a place."""
     if end - begin <= _WIDTH:
-        line = text[begin:end]
-        stripped = line.strip()
-        start = begin + len(line) - len(line.lstrip()) if stripped else begin
-        return start, start + len(stripped)
+        return begin, begin + len(text[begin:end].rstrip())
     start = _whole(text, max(begin, min(at - _BEFORE, end - _WIDTH)))
     return start, max(start, _whole(text, min(end, start + _WIDTH)))
 

@@ -3,16 +3,20 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from backscroll.model import SearchResult
+from backscroll.model import SearchMatch, SearchResult
 from backscroll.render.inert import inert, one_line
 from backscroll.render.terminal.amounts import ago
+from backscroll.render.terminal.columns import cells, cut, fitting
 from backscroll.render.terminal.listing import short_id
 
 __all__ = ["match_lines"]
 
 _WIDTH = 300
-_NARROWEST = 40
-_MARGIN = "      │ "
+_NARROWEST = 12
+_INDENT = " " * 6
+_MARGIN = f"{_INDENT}│ "
+
+_Places = Sequence[tuple[int, int]]
 
 
 def match_lines(
@@ -21,48 +25,82 @@ def match_lines(
     """What a search found: the session, and the place in it with its surroundings, in lines so wide."""
     now = now or datetime.now(UTC)
     width = max(min(width, _WIDTH) - len(_MARGIN), _NARROWEST)
+    head = width + len(_MARGIN) - len(_INDENT)
     for match in found.data:
-        more = f" · {match.match_count:,} matches" if match.match_count > 1 else ""
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
-        yield f"{index}  {one_line(match.title or match.session_ref, 90)}"
-        yield (
-            f"      {ago(match.timestamp, now)} · {match.source}"
-            f" · {one_line(match.workspace_name or 'no workspace', 40)}"
-            f" · {'note' if match.is_note else match.role} · {short_id(match.session_id)}{more}"
-        )
-        text, highlights = _fitted(match.match, match.highlights, width)
-        marked = _marked(text, highlights) if is_coloured else inert(text)
+        yield f"{index}  {cut(one_line(match.title or match.session_ref, 90), head)}"
+        yield _INDENT + cut(_facts(match, now, head), head)
+        text, places = _fitted(*_laid_out(match.match, match.highlights), width)
+        marked = _marked(text, places) if is_coloured else text
         for line in match.context:
-            yield _MARGIN + (marked if line == match.match else _cut(inert(line), width))
+            yield (_MARGIN + (marked if line == match.match else cut(_laid_out(line, ())[0], width))).rstrip()
         yield ""
     if found.data:
         total = f"{found.total:,}" if found.total is not None else f"at least {found.total_at_least:,}"
         yield f"{found.offset + 1} to {found.offset + len(found.data)} of {total}, {found.took_ms:.0f} ms"
 
 
-def _fitted(
-    text: str, highlights: Sequence[tuple[int, int]], width: int
-) -> tuple[str, Sequence[tuple[int, int]]]:
+def _facts(match: SearchMatch, now: datetime, width: int) -> str:
+    """When and where it was said, and what the message and its session are called by.
+
+    Where there is little room, what is soonest done without is left out.
+    """
+    facts = [
+        ago(match.timestamp, now),
+        match.source,
+        one_line(match.workspace_name or "no workspace", 40),
+        "note" if match.is_note else f"{match.role} #{match.message_index}",
+        short_id(match.session_id),
+        *([f"{match.match_count:,} matches"] if match.match_count > 1 else []),
+    ]
+    for fact in facts[1:3]:
+        if cells(told := " · ".join(facts)) <= width:
+            return told
+        facts.remove(fact)
+    return " · ".join(facts)
+
+
+def _laid_out(text: str, places: _Places) -> tuple[str, _Places]:
+    """A line with nothing in it that a terminal obeys, tabs as spaces, and where the places are then."""
+    pieces: list[str] = []
+    moved: list[tuple[int, int]] = []
+    at = length = column = 0
+    for begin, end in [*places, (len(text), len(text))]:
+        for piece in (text[at:begin], text[begin:end]):
+            pieces.append(_spaced(inert(piece).replace("\n", " "), column))
+            column += cells(pieces[-1])
+            length += len(pieces[-1])
+        moved.append((length - len(pieces[-1]), length))
+        at = end
+    return "".join(pieces), moved[: len(places)]
+
+
+def _spaced(text: str, column: int) -> str:
+    """The text with spaces up to the next eighth column for each tab, when it begins at a column."""
+    return (" " * (column % 8) + text).expandtabs(8)[column % 8 :] if "\t" in text else text
+
+
+def _fitted(text: str, places: _Places, width: int) -> tuple[str, _Places]:
     """The part of a line around what was found, when all of it is too long, and the places in that part."""
-    if len(text) <= width:
-        return text, highlights
-    first = highlights[0][0] if highlights else 0
-    start = max(0, min(first - width // 3, len(text) - width))
-    stop = start + width
-    before, after = "…" if start else "", "…" if stop < len(text) else ""
-    inner = range(start + len(before), stop - len(after))
-    moved = [(max(a, inner.start) - start, min(b, inner.stop) - start) for a, b in highlights]
-    return f"{before}{text[inner.start : inner.stop]}{after}", [(a, b) for a, b in moved if a < b]
+    if cells(text) <= width:
+        return text, places
+    first = places[0][0] if places else 0
+    # A third of the room is for what comes before, more where the line ends soon after.
+    start = first - fitting(text[:first][::-1], width // 3)
+    start = min(start, len(text) - fitting(text[::-1], width))
+    before = "…" if start else ""
+    start += len(before)
+    shown = cut(text[start:], width - len(before))
+    end = start + len(shown.removesuffix("…")) if shown != text[start:] else len(text)
+    moved = [(max(begin, start), min(stop, end)) for begin, stop in places]
+    by = len(before) - start
+    return before + shown, [(begin + by, stop + by) for begin, stop in moved if begin < stop]
 
 
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def _marked(text: str, highlights: Iterable[tuple[int, int]]) -> str:
+def _marked(text: str, places: Iterable[tuple[int, int]]) -> str:
     """The text with what was found in bold."""
     out, at = [], 0
-    for start, end in highlights:
-        out += [inert(text[at:start]), "\x1b[1;33m", inert(text[start:end]), "\x1b[0m"]
+    for start, end in places:
+        out += [text[at:start], "\x1b[1;33m", text[start:end], "\x1b[0m"]
         at = end
-    return "".join([*out, inert(text[at:])])
+    return "".join([*out, text[at:]])

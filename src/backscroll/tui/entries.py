@@ -74,7 +74,7 @@ def _part(match: SearchMatch) -> tuple[str, tuple[tuple[int, int], ...]]:
     if match.highlights and match.highlights[0][0] > _BEFORE:
         start = match.highlights[0][0] - _BEFORE
     start += len(text[start:]) - len(text[start:].lstrip())
-    pieces, marks, at = ["…" if start else ""], [], start
+    pieces, marks, at = ["…" if text[:start].strip() else ""], [], start
     for begin, end in match.highlights:
         if begin < at or begin - start > _WIDTH:
             continue

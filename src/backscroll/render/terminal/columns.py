@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["cells", "cut", "padded", "wrapped"]
+__all__ = ["cells", "cut", "fitting", "padded", "wrapped"]
 
 _INVISIBLE = ("Mn", "Me", "Cf")
 _CLOSING = "、。，．！？：；）」』】》〉ー々…"  # what no line begins with
@@ -26,7 +26,7 @@ def cut(text: str, width: int) -> str:
     """A line in at most so many columns; ``…`` stands for what was cut."""
     if cells(text) <= width:
         return text
-    return f"{text[: _fitting(text, max(width - 1, 0))].rstrip()}…" if width > 0 else ""
+    return f"{text[: fitting(text, max(width - 1, 0))].rstrip()}…" if width > 0 else ""
 
 
 def padded(text: str, width: int, *, is_right: bool = False) -> str:
@@ -49,9 +49,7 @@ def wrapped(line: str, width: int) -> Iterator[str]:
     indent = indent if len(indent) <= min(width // 2, width - 2) else ""  # a wide character fits after it
     rest = line
     while cells(rest) > width:
-        end = max(
-            _fitting(rest, width), len(indent) + 1
-        )  # a character wider than the terminal goes by itself
+        end = max(fitting(rest, width), len(indent) + 1)  # a character wider than the terminal goes by itself
         at = _break(rest, len(indent) + 1, end)
         yield rest[:at].rstrip(" ")
         tail = rest[at:].lstrip(" ")
@@ -77,8 +75,8 @@ def _break(text: str, least: int, most: int) -> int:
     return most
 
 
-def _fitting(text: str, width: int) -> int:
-    """How many characters fit."""
+def fitting(text: str, width: int) -> int:
+    """How many characters of a line fit into so many columns."""
     if text.isascii():
         return min(width, len(text))
     taken = 0

@@ -73,6 +73,48 @@ def test_a_record_that_says_more_takes_the_place_of_what_it_said(kept: Kept) -> 
     assert said(kept.messages(path.stem)) == [("where is the quay?", True), ("It is behind the dike.", True)]
 
 
+def test_a_session_that_was_moved_and_changed_tells_what_it_says_now_and_what_it_said(kept: Kept) -> None:
+    path = Transcript().user("where is the quay?").assistant("behind the dike").write(kept.root)
+    kept.sync()
+    moved = path.parent.with_name("-home-zoe-quay") / path.name
+    path.parent.rename(moved.parent)
+    moved.write_text(moved.read_text("utf-8").replace("behind the dike", "[removed]"), "utf-8")
+    kept.sync()
+    assert said(kept.messages(path.stem)) == [
+        ("where is the quay?", True),
+        ("[removed]", True),
+        ("behind the dike", False),
+    ]
+    (summary,) = kept.summaries()
+    assert (summary.message_count, summary.is_gone) == (2, False)
+
+
+def test_an_older_copy_beside_a_session_says_nothing_twice(kept: Kept) -> None:
+    session = Transcript().user("list them").assistant(tools=[calls.bash("ls")])
+    older = session.write(kept.root)
+    copy = older.parent.with_name("-home-zoe-copy") / older.name
+    copy.parent.mkdir()
+    shutil.copy2(older, copy)
+    session.result(session.tool_ids[-1], "a b").assistant("two of them").write(kept.root)
+    kept.sync()
+    messages = kept.messages(older.stem)
+    assert said(messages) == [("list them", True), ("", True), ("two of them", True)]
+    assert messages[1].tool is not None
+    assert messages[1].tool.result == "a b"
+
+
+def test_what_vanished_leaves_the_rest_in_its_order(kept: Kept) -> None:
+    session = Transcript().user("first").wait(-3600).user("second").wait(-3600).user("third").user("fourth")
+    path = session.write(kept.root)
+    kept.sync()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    kept.sync()
+    told = said(kept.messages(path.stem))
+    assert [words for words, is_active in told if is_active] == ["first", "second", "fourth"]
+    assert ("third", False) in told
+
+
 def test_what_a_bubble_said_before_it_was_changed_stays(tmp_path: Path) -> None:
     home, kept, composer = home_with(tmp_path)
     other = "replace(value, 'Rounding now happens once.', 'Never mind.')"

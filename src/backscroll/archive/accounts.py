@@ -106,11 +106,12 @@ def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Accoun
     return found
 
 
-def _rank(account: Account) -> tuple[bool, int, bool, float, str, int]:
+def _rank(account: Account) -> tuple[bool, int, bool, bool, float, str, int]:
     updated = account.closing.updated_at
     newest = -updated.timestamp() if updated is not None else 0.0
     store = STORES.index(account.store)
-    return not account.messages, store, account.is_former, newest, account.path, account.number
+    is_past = account.is_former, account.is_gone  # what is there decides over what was
+    return not account.messages, store, *is_past, newest, account.path, account.number
 
 
 def told_by(accounts: Sequence[Account]) -> list[Account]:

@@ -1,14 +1,13 @@
 """What a unit told before it was told anew: of that, what it no longer tells is kept."""
 
 import sqlite3
-from collections.abc import Iterator
 
 from backscroll.archive.bases import release_accounts
 from backscroll.archive.derive import Session
 from backscroll.archive.reading import messages_in
 from backscroll.archive.rows import write_vanished
 from backscroll.archive.units import SET_ASIDE
-from backscroll.model import Message
+from backscroll.model.weaving import texts_of
 
 __all__ = ["settle_former"]
 
@@ -105,10 +104,10 @@ def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
     stands_in = "select 1 from message join word on number = kind where account = ? and text in (?, ?)"
     if not records and not db.execute(stands_in, [account, *_STAND_INS]).fetchone():
         return
-    told = {hash(text) for message in messages_in(db, new, start) for text in _texts(message)}
+    told = {hash(text) for message in messages_in(db, new, start) for text in texts_of(message)}
     gone = []
     for place, message in enumerate(messages_in(db, account, start), start=start):
-        missed = [text for text in _texts(message) if hash(text) not in told]
+        missed = [text for text in texts_of(message) if hash(text) not in told]
         if message.kind in _STAND_INS:
             is_gone = place in records or not missed
         else:
@@ -131,15 +130,6 @@ def _alike_until(db: sqlite3.Connection, account: int, new: int) -> int:
         return int(first)
     (messages,) = db.execute("select messages from account where number = ?", [account]).fetchone()
     return int(messages)
-
-
-def _texts(message: Message) -> Iterator[str]:
-    """What a message says; the output of a call that was still running is not what came of it."""
-    if message.content.strip():
-        yield message.content.strip()
-    tool = message.tool
-    if tool is not None and tool.status != "pending" and tool.result and tool.result.strip():
-        yield tool.result.strip()
 
 
 def _is_told(db: sqlite3.Connection, account: int, record: int, text: str) -> bool:

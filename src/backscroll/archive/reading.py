@@ -1,7 +1,7 @@
 """The messages of sessions, as they stand today."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from backscroll.archive.bodies import decoded, number_of, unpack
 from backscroll.archive.derive import Session
 from backscroll.archive.responses import usage_of
 from backscroll.model import Message, SessionSummary, TokenUsage
+from backscroll.model.weaving import woven
 
 __all__ = ["extent", "messages_in", "messages_of"]
 
@@ -47,11 +48,9 @@ def _messages_of(db: sqlite3.Connection, accounts: list[Account], agent_id: str 
         told = [(message for message in own if message.agent_id == agent_id) for own in told]
     if len(accounts) == 1:
         return _with_usage(told[0], usage_of(db, accounts[0].number))
-    messages: list[Message] = []
-    for account, own in zip(accounts, told, strict=True):
-        known = {_identity(message, account) for message in messages}
-        more = [message for message in own if _identity(message, account) not in known]
-        messages = sorted([*messages, *more], key=_time) if messages and more else messages + more
+    messages: Sequence[Message] = []
+    for own in told:
+        messages = woven(messages, own)
     return _with_usage(messages, _merged_usage(messages))
 
 
@@ -60,20 +59,6 @@ def _left_in(db: sqlite3.Connection, account: int) -> Iterator[Message]:
     rows = db.execute("select position from message where account = ?", [account])
     left = {place for (place,) in rows}
     return (message for place, message in enumerate(messages_in(db, account)) if place in left)
-
-
-def _identity(message: Message, account: Account) -> tuple[str | None, ...]:
-    """What makes a message of an account another one than those before it.
-
-    What a unit said otherwise before, under the same id, is a message of its own.
-    """
-    if not account.is_former:
-        return (message.id,)
-    return message.id, message.content, message.tool.result if message.tool is not None else None
-
-
-def _time(message: Message) -> float:
-    return message.timestamp.timestamp() if message.timestamp is not None else float("inf")
 
 
 def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Account], str | None]:

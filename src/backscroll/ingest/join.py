@@ -24,6 +24,7 @@ from backscroll.model import (
     is_universal,
     record_of,
 )
+from backscroll.model.weaving import woven
 
 __all__ = ["Key", "Session", "join"]
 
@@ -76,7 +77,7 @@ def _settled(readings: list[Reading]) -> Session:
     closing = best.closing
     for other in ordered[1:]:
         if other.opening.store == best.opening.store:
-            messages = _both_halves(messages, other.messages)
+            messages = tuple(woven(messages, other.messages))
         closing = _completed(closing, other.closing)
     stores = tuple(dict.fromkeys((one.opening.source, one.opening.store) for one in ordered))
     return Session(best.opening, closing, messages, stores)
@@ -87,15 +88,6 @@ def _rank(reading: Reading) -> tuple[bool, int, int, str]:
     newest = -int(updated.timestamp() * 1000) if updated is not None else 0
     place = reading.messages[0].origin.path if reading.messages else ""
     return not reading.messages, STORES.index(reading.opening.store), newest, place
-
-
-def _both_halves(one: tuple[Message, ...], other: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Two files of one session, by their times: renaming its root may have split it."""
-    known = {message.id for message in one}
-    rest = [message for message in other if message.id not in known]
-    if not rest:
-        return one
-    return tuple(sorted([*one, *rest], key=lambda message: message.timestamp or _LATEST))
 
 
 def _completed(closing: Closing, other: Closing) -> Closing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from backscroll.archive.folders import folder_of
 
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["Differences", "differences"]
 
 
-class Differences(NamedTuple):
+class Differences:
     """What has become of the units below a root."""
 
-    units: int  # looked at
-    changed: list[tuple[Unit, Known | None]]  # to be read, and what is known of them
-    vanished: list[int]  # their numbers
-    signs: Sequence[tuple[Unit, Known | None]] = ()  # as ``changed``, to be read when all others have been
-    unsettled: Collection[str] = ()  # paths of what is to be read, has vanished, or is not to be known
+    def __init__(
+        self,
+        units: int,
+        changed: Sequence[tuple[Unit, Known | None]] = (),
+        vanished: Sequence[int] = (),
+        unsettled: Collection[str] = (),
+    ) -> None:
+        self.units = units  # looked at
+        self.changed = changed  # to be read, and what is known of them
+        self.vanished = vanished  # their numbers
+        self.unsettled = unsettled  # paths of what is to be read, has vanished, or is not to be known
+        self.signs: Sequence[tuple[Unit, Known | None]] = ()  # as ``changed``, to be read after all others
 
 
 def differences(
@@ -43,15 +50,13 @@ def differences(
     current = archive.current_units(source.name, root)
     signs = source.signs(root)
     if signs is not None and _say_nothing_new(signs, current):
-        return Differences(len(current), [], [])
+        return Differences(len(current))
     found = _among(archive, source, root, source.units(root), current)
     if signs:
         # Once these are known, nobody asks for the others: they must not be before them.
         last = {unit.path for unit in signs}
-        return found._replace(
-            signs=[one for one in found.changed if not one[0].key and one[0].path in last],
-            changed=[one for one in found.changed if one[0].key or one[0].path not in last],
-        )
+        found.signs = [one for one in found.changed if not one[0].key and one[0].path in last]
+        found.changed = [one for one in found.changed if one[0].key or one[0].path not in last]
     return found
 
 
@@ -65,10 +70,11 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
         if looks.pop(folder.path, None) != folder.look:
             unlike.append(folder)
     if not unlike and not looks:
-        return Differences(number, [], [])
+        return Differences(number)
     there = [folder.path for folder in unlike]
     current = archive.current_units(source.name, root, [*there, *looks])
     found = _among(archive, source, root, chain.from_iterable(one.units() for one in unlike), current)
+    found.units = number
     owed = {folder_of(path) for path in found.unsettled}
     archive.settle_folders(
         source.name,
@@ -76,7 +82,7 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
         looks={one.path: one.look for one in unlike if one.path not in owed},
         gone=looks.keys() - owed,
     )
-    return found._replace(units=number)
+    return found
 
 
 def _say_nothing_new(signs: Iterable[Unit], current: dict[str, str]) -> bool:
@@ -102,7 +108,7 @@ def _among(
             if not token:
                 unread.add(unit.path)
     if not unlike and not current:
-        return Differences(number, [], [])
+        return Differences(number)
     left = {name.partition("\n")[0] for name in current} - unread
     known = archive.known_units(source.name, root, left | {unit.path for unit in unlike})
     changed: list[tuple[Unit, Known | None]] = []
@@ -116,7 +122,7 @@ def _among(
             unsettled.add(unit.path)
     names = (name.partition("\n") for name in current)
     vanished = [known[path, key].number for path, _, key in names if path in left]
-    return Differences(number, changed, vanished, unsettled=unsettled)
+    return Differences(number, changed, vanished, unsettled)
 
 
 def _compared(archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, str], Known]) -> Differences:

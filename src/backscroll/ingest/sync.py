@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from backscroll.ingest.differences import differences
 
@@ -54,10 +54,11 @@ _SMALL_ROUND = 8 * 1024 * 1024  # and towards the end
 _ROUNDS = 16  # and this part of all that there were: what is derived costs more with all that is there
 
 
-class _Work(NamedTuple):
-    source: Source
-    unit: Unit
-    known: Known | None
+class _Work:
+    def __init__(self, source: Source, unit: Unit, known: Known | None) -> None:
+        self.source = source
+        self.unit = unit
+        self.known = known
 
 
 def sync(

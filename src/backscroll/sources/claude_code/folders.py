@@ -21,7 +21,7 @@ __all__ = [
     "every_folder",
     "is_id",
     "prompts",
-    "remembered",
+    "remembered_sessions",
     "single_file",
 ]
 
@@ -30,7 +30,8 @@ NAME = "claude-code"
 SUBAGENTS = "subagents"
 _SIDECAR = ".meta.json"
 _HEX = "[0-9a-fA-F]"  # twice as fast as to ignore case
-is_id = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}").fullmatch
+_ID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+is_id = re.compile(_ID).fullmatch
 _SEP = os.sep
 _VERSION = f"{__version__}\n".encode()
 _KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
@@ -91,12 +92,9 @@ class Folder:
             size = int(token.partition("-")[0])
             yield Unit(NAME, self._root, f"{self.path}{name}", "", token, size, kind, session)
 
-    def sessions(self, before: int) -> Iterator[str]:
+    def sessions(self, before: int) -> list[str]:
         """The sessions themselves that were last written before a time, in nanoseconds since 1970."""
-        for row in self._rows if self._session is None else ():
-            name, slash, token = row.partition(".jsonl/")
-            if slash and int(_time(token)) < before and is_id(name):
-                yield name
+        return _written_before(before, "\n".join(self._rows)) if self._session is None else []
 
     def _told_by(self, name: str) -> tuple[str, str | None]:
         """What a file of this name is, and the session that it tells of."""
@@ -140,13 +138,19 @@ def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
             waiting.append((below, _parent(below) or session_id))
 
 
-def remembered(root: str, looks: Mapping[str, bytes | None]) -> Iterator[Folder]:
-    """The projects' folders from how they looked; only those of which that is not known are listed."""
+def remembered_sessions(root: str, looks: Mapping[str, bytes | None], before: int) -> Iterator[str]:
+    """`Folder.sessions` of every project, from how it looked; where that is not known, it is listed."""
     depth = root.count(_SEP) + 3  # the root, projects, the project, and the end of its name
     for path, look in looks.items():
         if path.count(_SEP) == depth:
-            rows = _listed(path)[0] if look is None else look.decode("utf-8", "surrogateescape").split("\n")
-            yield Folder(root, path[:-1], rows, [])
+            rows = "\n".join(_listed(path)[0]) if look is None else look.decode("utf-8", "surrogateescape")
+            yield from _written_before(before, rows)
+
+
+def _written_before(time: int, rows: str) -> list[str]:
+    """The sessions among rows, by those of their files that were last written before a time."""
+    found = re.findall(rf"^({_ID})\.jsonl/[0-9]+-(-?[0-9]+)-", rows, re.MULTILINE)
+    return [name for name, written in found if int(written) < time]
 
 
 def single_file(root: str, folder: str, name: str) -> Iterator[Folder]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.sources.claude_code.folders import every_folder, remembered
+from backscroll.sources.claude_code.folders import every_folder, remembered_sessions
 from backscroll.sources.claude_code.settings import Setting, change, find
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ def retention(root: Path, now: datetime, looks: Mapping[str, bytes | None] | Non
     said = _days(setting) if setting.is_said else None
     days = said if said is not None else _DEFAULT_DAYS
     limit = int((now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9)
-    folders = every_folder(str(root)) if looks is None else remembered(str(root), looks)
-    expiring = [session for folder in folders for session in folder.sessions(before=limit)]
+    if looks is not None:
+        expiring = list(remembered_sessions(str(root), looks, limit))
+    else:
+        expiring = [session for folder in every_folder(str(root)) for session in folder.sessions(limit)]
     if not expiring:
         return None
     from backscroll.model import Retention

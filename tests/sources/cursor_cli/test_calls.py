@@ -151,3 +151,79 @@ def test_unknown_parts_and_roles_are_named_without_what_is_in_them(store: Store)
         {"role": {"name": "a whale"}, "content": "hm"},
     ).read()
     assert sorted(told.tally.unknown) == ["part type (str)", "part type hologram", "role (object)"]
+
+
+def nameless(name: str, **args: Any) -> dict[str, Any]:
+    return {"type": "tool-call", "toolName": name, "args": args}
+
+
+def heard(value: str, name: str | None = "Shell", **more: Any) -> dict[str, Any]:
+    """An answer without an id."""
+    return {"role": "tool", "content": [{"type": "tool-result", "toolName": name, "result": value, **more}]}
+
+
+def test_an_answer_without_an_id_joins_the_call_before_it(store: Store) -> None:
+    told = store.say(user("go"), assistant("Look.", nameless("Shell", command="ls")), heard("a.py")).read()
+    assert said(told) == [("user", "go"), ("assistant", "Look."), ("tool", "Shell: a.py")]
+    assert [(tool.id, tool.params, tool.status) for tool in tools(told)] == [
+        (None, {"command": "ls"}, "completed")
+    ]
+
+
+def test_answers_without_ids_join_the_calls_of_their_tools_in_order(store: Store) -> None:
+    told = store.say(
+        user("go"),
+        assistant(nameless("Read", path="a"), nameless("Grep"), call("c"), nameless("Read", path="b")),
+        heard("found", "Grep"),
+        heard("of a", "Read"),
+        result("c"),
+        heard("of b", "Read"),
+        assistant("Done."),
+    ).read()
+    assert [(tool.name, tool.result) for tool in tools(told)] == [
+        ("Read", "of a"),
+        ("Grep", "found"),
+        ("Shell", "ok"),
+        ("Read", "of b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [heard("of one", "Read")],  # one of two
+        [heard("x", "Grep"), heard("y", "Grep")],  # of another tool
+        [assistant("Meanwhile."), heard("of a", "Read"), heard("of b", "Read")],
+        [user("and?"), heard("of a", "Read"), heard("of b", "Read")],
+        [heard("of a", "Read"), heard("of b", "Read"), heard("of c", "Read")],
+        [heard("alone", None)],
+    ],
+)
+def test_answers_without_ids_that_may_be_anybodys_stay_messages_of_their_own(
+    store: Store, later: list[dict[str, Any]]
+) -> None:
+    asked = assistant(nameless("Read", path="a"), nameless("Read", path="b"))
+    found = tools(store.say(user("go"), asked, *later).read())
+    assert [tool.result for tool in found[:2]] == [None, None]
+    answers = [part["content"][0]["result"] for part in later if part["role"] == "tool"]
+    assert [tool.result for tool in found[2:]] == answers
+
+
+def test_answers_that_name_neither_call_nor_tool_join_as_many_calls(store: Store) -> None:
+    told = store.say(
+        user("go"),
+        assistant(nameless("Read", path="a"), nameless("Grep")),
+        heard("of a", None),
+        {"role": "tool", "content": "found"},
+    ).read()
+    assert [(tool.name, tool.result) for tool in tools(told)] == [("Read", "of a"), ("Grep", "found")]
+
+
+def test_an_edit_without_an_id_is_believed_when_its_answer_says_it_succeeded(store: Store) -> None:
+    def edited(answer: dict[str, Any]) -> list[tuple[str, int]]:
+        asked = assistant(nameless("Write", path="/home/dev/shop/new.py", contents="x = 1\n"))
+        (tool,) = tools(store.say(user("go"), asked, answer).read())
+        return [(edit.kind, edit.added) for edit in tool.edits]
+
+    assert edited(heard("File created successfully", "Write")) == [("create", 1)]
+    assert edited(heard("denied", "Write", isError=True)) == []

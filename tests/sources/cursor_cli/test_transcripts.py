@@ -281,3 +281,23 @@ def test_a_line_without_a_message_is_a_problem(record: dict[str, Any], tmp_path:
         ("line 2", "says nothing that is understood")
     ]
     assert (told.tally.understood, told.tally.problems) == (2, 1)
+
+
+def test_results_in_a_transcript_join_the_calls_before_them(tmp_path: Path) -> None:
+    answers = [{"type": "tool_result", "name": "Read", "content": text} for text in ("one", "two")]
+    told = told_of(
+        tmp_path,
+        prompt("go"),
+        line("assistant", "Looking.", use("Read", path="a"), use("Read", path="b")),
+        line("tool", *answers),
+        line("assistant", use("Read", path="c")),
+        line("assistant", "Done."),
+    )
+    assert said(told) == [
+        ("user", "go"),
+        ("assistant", "Looking."),
+        ("tool", "Read: one"),
+        ("tool", "Read: two"),
+        ("tool", "Read: None"),
+        ("assistant", "Done."),
+    ]

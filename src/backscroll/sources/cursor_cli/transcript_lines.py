@@ -13,6 +13,7 @@ from backscroll.model import Answer, Item, Message, Origin, Problem, Tally, Time
 from backscroll.readers import jsonl
 from backscroll.readers.outline import name_of
 from backscroll.sources.cursor_graph.calls import Calls
+from backscroll.sources.cursor_graph.nameless import joined
 from backscroll.sources.cursor_graph.parts import (
     Place,
     message_at,
@@ -33,6 +34,10 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
     """Every message of a transcript, and every line counted once."""
+    return joined(_items(path, tally))
+
+
+def _items(path: Path, tally: Tally) -> Iterator[Message | Answer | Problem]:
     reader = _Reader(tally)
     for line in jsonl.lines(path, _DECODER):
         if line.is_blank:

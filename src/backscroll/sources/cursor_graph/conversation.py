@@ -12,6 +12,7 @@ from backscroll.sources.cursor_graph.archives import Archive, read_archives, who
 from backscroll.sources.cursor_graph.blobs import Blobs
 from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.glance import ToldAlready, glance
+from backscroll.sources.cursor_graph.nameless import joined
 from backscroll.sources.cursor_graph.parts import (
     Place,
     calls_in,
@@ -74,6 +75,9 @@ class Conversation:
 
     def items(self, entries: Sequence[Entry] | None = None) -> Iterator[Message | Answer | Problem]:
         """All that was said. Given `entries`, these are the messages, whatever the root says."""
+        return joined(self._items(entries))
+
+    def _items(self, entries: Sequence[Entry] | None) -> Iterator[Message | Answer | Problem]:
         state = self.state
         for number in state.unknown_fields:
             self._tally.meet(f"root field {number}")

@@ -12,8 +12,15 @@ from backscroll.readers.outline import name_of
 from backscroll.readers.words import words_in
 from backscroll.sources.cursor_graph.calls import Calls, call_id
 from backscroll.sources.cursor_graph.edits import edits_of, made_new
+from backscroll.sources.cursor_graph.nameless import ANSWER
 from backscroll.sources.cursor_graph.prompt import Prompt, read_prompt
-from backscroll.sources.cursor_graph.tools import attachment_of, cursor_options, params_of, read_outcome
+from backscroll.sources.cursor_graph.tools import (
+    UNNAMED,
+    attachment_of,
+    cursor_options,
+    params_of,
+    read_outcome,
+)
 
 __all__ = [
     "Place",
@@ -64,8 +71,9 @@ def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
     parts: list[dict[str, Any]] = []
     is_whole_answer = message.get("tool_call_id") or isinstance(content, str)
-    if message.get("role") == "tool" and is_whole_answer and (id := call_id(message)) is not None:
-        return [{"type": "tool-result", "toolCallId": id, "toolName": message.get("name"), "result": content}]
+    if message.get("role") == "tool" and is_whole_answer:
+        told = {"toolCallId": call_id(message), "toolName": message.get("name"), "result": content}
+        return [{"type": "tool-result", **told}]
     if isinstance(content, str):
         parts.append({"type": "text", "text": content})
     elif isinstance(content, list):
@@ -229,12 +237,13 @@ def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Mess
     made = calls.make(id, place.id)
     calls.answer(id, outcome.text)
     tool = ToolCall(made, _name(part), result=outcome.text, status=outcome.status, decision=outcome.decision)
-    return message_at(place, "tool", "", tool=tool, attachments=outcome.attachments)
+    kind = ANSWER if id is None else None
+    return message_at(place, "tool", "", kind=kind, tool=tool, attachments=outcome.attachments)
 
 
 def _name(part: dict[str, Any]) -> str:
     name = part.get("toolName") or part.get("name")
-    return name if isinstance(name, str) else "unknown"
+    return name if isinstance(name, str) and name else UNNAMED
 
 
 def _text(part: dict[str, Any]) -> str | None:

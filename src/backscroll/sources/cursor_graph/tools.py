@@ -8,7 +8,18 @@ import msgspec
 from backscroll.model import Attachment, Decision, Status
 from backscroll.readers import lenient
 
-__all__ = ["Outcome", "attachment_of", "cursor_options", "params_of", "read_outcome", "unwrapped"]
+__all__ = [
+    "UNNAMED",
+    "Outcome",
+    "attachment_of",
+    "cursor_options",
+    "is_new_file",
+    "params_of",
+    "read_outcome",
+    "unwrapped",
+]
+
+UNNAMED = "unknown"  # the tool of a call or an answer that does not say it
 
 _ENVELOPES = ("value", "content", "text", "output")  # of {"type": …, "value": …} and its relatives
 _LEVELS = 4
@@ -81,7 +92,7 @@ def read_outcome(part: dict[str, Any], note: Any = None) -> Outcome:
         status,
         tuple(dict.fromkeys(attachments)),
         "rejected" if status == "cancelled" else None,
-        _is_new_file(told.get("success"), text),
+        is_new_file(text, told.get("success")),
     )
 
 
@@ -95,7 +106,8 @@ def _status(note: dict[str, Any], output: dict[str, Any]) -> Status:
     return "failed" if any(name in output for name in ("error", "failure")) else "completed"
 
 
-def _is_new_file(success: Any, text: str) -> bool:
+def is_new_file(text: str, success: Any = None) -> bool:
+    """Whether a call that said this, and of which the tool says this, made a file that was not there."""
     if isinstance(success, dict) and isinstance(success.get("afterFullFileContent"), str):
         return not success.get("beforeFullFileContent")
     return _NEW_FILE.search(text[:500]) is not None

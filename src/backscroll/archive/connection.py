@@ -13,7 +13,7 @@ from backscroll.errors import ArchiveError
 __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "SCHEMA", "connect", "transaction"]
 
 OLDEST_SQLITE = (3, 35, 0)
-SCHEMA = 16  # how many migrations there are; they are loaded only for an archive that lacks one
+SCHEMA = 17  # how many migrations there are; they are loaded only for an archive that lacks one
 _CACHE, _SHARD_CACHE = 32 * 1024, 2 * 1024  # KB of pages; what is put into a shard is hardly asked for again
 _LOG = 64 * 1024 * 1024  # bytes that the write-ahead log may grow to before they are brought home
 _PAGE = 8192  # bytes: most of an archive are bodies of many pages, and each page is written by itself

@@ -332,6 +332,12 @@ _FORKS = """
 create index message_fork on message(forked_from) where forked_from is not null and copied_from is null;
 """
 
+# What became of sessions is told at every sync, without going through all the times that a file grew.
+_FATES = """
+create index ledger_fate on ledger(event, at)
+    where event in ('vanished', 'came back', 'rewritten, and what it no longer tells was kept');
+"""
+
 # `connection.SCHEMA` says how many there are.
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("the first archive", _UNIFIED + _ACCOUNTS + _RAW),
@@ -350,4 +356,5 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("folders as they looked", FOLDERS),
     ("files that lean on lines", _LINES),
     ("forks that wait for their origin", _FORKS),
+    ("what became of sessions", _FATES),
 )

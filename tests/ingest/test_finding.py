@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backscroll.archive.bodies import encoded
+from backscroll.archive.bodies import packed
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index import Pattern, exact, regex
 from backscroll.ingest.entries import searchable
+from backscroll.ingest.finding import By
 from backscroll.ingest.sifting import telltales
 from backscroll.model import Message, Origin, ToolCall
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing import cursor
+from backscroll.testing.claude_code import Transcript, calls, fork
+from tests.sources.cursor.reading import converse
+
+Kind = Literal["words", "exact", "regex"]
 
 NAMES = (
     "role:",
@@ -130,7 +136,7 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
     start = data.draw(st.integers(0, len(text)))
     some = text[start : start + data.draw(st.integers(1, 12))]
     if some:
-        assert all(one in encoded([message]) for one in telltales(exact(some)))
+        assert all(one in packed([message])[0] for one in telltales(exact(some)))
 
 
 @pytest.mark.parametrize(
@@ -149,3 +155,46 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
 )
 def test_what_tells_that_a_pattern_is_not_there(pattern: Pattern, told: list[bytes]) -> None:
     assert list(telltales(pattern)) == told
+
+
+def titled(folder: Path) -> History:
+    """A session with a title that none of its messages has, and a fork of it with another."""
+    one = Transcript("a0000000-0000-4000-8000-000000000000", seed=1).user("first").assistant("second")
+    one.ai_title("Tides: 25:10 and the moon").write(folder / "claude")
+    two = fork(one, title="Neaps", seed=2)
+    two.user("third").write(folder / "claude")
+    history = History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home")
+    history.sync()
+    return history
+
+
+@pytest.mark.parametrize(
+    ("asked", "pattern", "marked", "position"),
+    [
+        ("tides moon", "words", ["Tides", "moon"], 0),
+        ("25:10 and", "exact", ["25:10 and"], 0),
+        (r"^Tides: \d+", "regex", ["Tides: 25"], 0),
+        ("neaps", "words", ["Neaps"], 2),
+        ("ps (fork", "exact", ["ps (fork"], 2),
+        ("N....", "regex", ["Neaps"], 2),  # nothing in it to look up
+    ],
+)
+@pytest.mark.parametrize("by", ["session", "message"])
+def test_a_title_is_found_with_the_first_message_that_is_the_sessions_own(
+    tmp_path: Path, asked: str, pattern: Kind, marked: list[str], position: int, by: By
+) -> None:
+    with titled(tmp_path) as history:
+        (match,) = history.search_sessions(asked, pattern=pattern, by=by).data
+        assert match.match == match.title
+        assert [match.match[start:end] for start, end in match.highlights] == marked
+        assert (match.message_index, match.match_count) == (position, 1)
+
+
+@pytest.mark.parametrize("pattern", ["words", "exact", "regex"])
+def test_a_file_that_came_with_a_message_is_found_by_its_path(tmp_path: Path, pattern: Kind) -> None:
+    home = cursor.Home(tmp_path / "Cursor")
+    converse(home, cursor.user("Look", files=["/w/moon/tides.py"]))
+    with History(roots=[NamedRoot("cursor", home.root)], home=tmp_path / "home") as history:
+        history.sync()
+        (match,) = history.search_sessions("moon/tides.py", pattern=pattern).data
+        assert [match.match[start:end] for start, end in match.highlights] == ["moon/tides.py"]

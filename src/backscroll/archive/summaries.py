@@ -11,7 +11,7 @@ from backscroll.archive.filters import Filter, condition
 from backscroll.archive.notes import noted
 from backscroll.model import SessionSummary
 
-__all__ = ["by_number", "count", "find", "numbered", "summaries"]
+__all__ = ["by_number", "count", "find", "numbered", "summaries", "titles"]
 
 _COLUMNS = (
     "external_id, source, platform, title, workspace_path, workspace_name, message_count, started_at,"
@@ -123,3 +123,11 @@ def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Sessio
     found = rows.fetchall()
     summaries = noted(db, [_summary(row, None) for row in found])
     return {row[-1]: summary for row, summary in zip(found, summaries, strict=True)}
+
+
+def titles(db: sqlite3.Connection) -> list[tuple[int, str]]:
+    """The tools' own titles of all sessions and subagents, with their numbers."""
+    return db.execute(
+        "select number, title from conversations where title is not null"
+        " union all select number, title from subagent where title is not null"
+    ).fetchall()

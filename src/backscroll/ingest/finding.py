@@ -3,21 +3,23 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Filter, Passage
+from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
 from backscroll.ingest.notes import texts
 from backscroll.ingest.sifting import telltales
+from backscroll.ingest.titles import Titles, title_of
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
     from backscroll.index.ranking import Hit
-    from backscroll.index.spans import Span
+    from backscroll.index.spans import Span, Spans
 
 __all__ = ["By", "Clean", "Learn", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
 
@@ -83,11 +85,12 @@ def find_words(
     if learn is not None:
         learn({hit.session for hit in search.hits})
     finds = []
+    look = partial(spans_of, query=query, is_varied=search.is_varied)
     for hit in search.hits:
         if (hit.session, hit.position) in told:
             passage, text = told[hit.session, hit.position]
-            text = clean(text, passage.summary.ref, hit.position) if clean is not None else text
-            finds.append(_Find(hit, passage, text, spans_of(text, query, is_varied=search.is_varied)))
+            text, spans = _marked(hit, passage, text, clean, look)
+            finds.append(_Find(hit, passage, text, spans))
     matches = list(_matches(archive, finds, context))
     found = index.finish(search)
     counts = {(hit.session, hit.position): hit.match_count for hit in found.hits}
@@ -105,6 +108,20 @@ def find_words(
         took_ms=round((time.perf_counter() - start) * 1000, 3),
         is_relaxed=found.is_relaxed,
     )
+
+
+def _marked(
+    hit: "Hit", passage: Passage, text: str, clean: Clean | None, look: Callable[[str], "Spans"]
+) -> tuple[str, "Spans"]:
+    """The text that shows why a message was found: its own or, without a word in that, its session's title."""
+    own, title = (
+        clean(one, passage.summary.ref, hit.position) if clean is not None else one
+        for one in (text, title_of(passage.summary))
+    )
+    spans = look(own)
+    if spans.terms or hit.position == NOTES or not (named := look(title)).terms:
+        return own, spans
+    return title, named
 
 
 def find_places(
@@ -142,13 +159,14 @@ def find_pattern(
     start = time.perf_counter()
     deadline = start + _TIME_LIMIT
     total = index.count_candidates(pattern, query) if progress is not None else 0
+    titles = Titles(archive, pattern)
     seen: set[int] = set()
     finds: list[_Find] = []
     looked_at = met = 0
     is_cut_short = False
     for batch in _batches(index.candidates(pattern, query)):
         wanted = [hit for hit in batch if by == "message" or hit.session not in seen]
-        for find in _verified(archive, wanted, pattern):
+        for find in _verified(archive, wanted, pattern, titles):
             if by == "session" and find.hit.session in seen:
                 continue
             seen.add(find.hit.session)
@@ -165,7 +183,7 @@ def find_pattern(
         if time.perf_counter() > deadline:
             is_cut_short = True
             break
-    counts = _counted(archive, index, pattern, query, finds) if by == "session" else {}
+    counts = _counted(archive, index, pattern, query, finds, titles) if by == "session" else {}
     return SearchResult(
         data=tuple(
             replace(match, match_count=counts.get(find.hit.session, 1))
@@ -205,9 +223,10 @@ def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
         size = min(size * 2, _LARGEST_BATCH)
 
 
-def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator[_Find]:
-    """Those of the hits whose text holds the pattern, in their order."""
+def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern, titles: Titles) -> list[_Find]:
+    """Those of the hits whose text or session's title holds the pattern, in their order."""
     told = texts(archive, ((hit.session, hit.position) for hit in hits), telltales(pattern))
+    found: dict[Place, _Find] = {}
     rest = iter([hit for hit in hits if (hit.session, hit.position) in told])
     while some := list(islice(rest, _TOGETHER)):
         if not pattern.may_be_in_one_of([told[hit.session, hit.position][1] for hit in some]):
@@ -215,11 +234,17 @@ def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern) -> Iterator
         for hit in some:
             passage, text = told[hit.session, hit.position]
             if spans := pattern.spans(text):
-                yield _Find(hit, passage, text, spans)
+                found[hit.session, hit.position] = _Find(hit, passage, text, spans)
+    named = titles.at(place for hit in hits if (place := (hit.session, hit.position)) not in found)
+    for hit in hits if named else ():
+        if (place := (hit.session, hit.position)) in named:
+            passage, title = named[place]
+            found[place] = _Find(hit, passage, title, pattern.spans(title))
+    return [found[place] for hit in hits if (place := (hit.session, hit.position)) in found]
 
 
 def _counted(
-    archive: Archive, index: Index, pattern: Pattern, query: Query, finds: list[_Find]
+    archive: Archive, index: Index, pattern: Pattern, query: Query, finds: list[_Find], titles: Titles
 ) -> dict[int, int]:
     """How many messages of each session hold a pattern; not all of them when there are very many."""
     from backscroll.index.query import Clause, Sessions
@@ -229,7 +254,7 @@ def _counted(
     there = Clause((Sessions(frozenset(find.hit.session for find in finds)),))
     narrowed = replace(query, clauses=(*query.clauses, there))
     for batch in _batches(index.candidates(pattern, narrowed, among_few=True) if finds else ()):
-        counts.update(find.hit.session for find in _verified(archive, batch, pattern))
+        counts.update(find.hit.session for find in _verified(archive, batch, pattern, titles))
         if time.perf_counter() > deadline:
             break
     return counts

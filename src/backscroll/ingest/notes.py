@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from backscroll.archive import Archive, Passage, Place
 from backscroll.index.document import Spoken
 from backscroll.ingest.entries import searchable
-from backscroll.model import SessionSummary
+from backscroll.ingest.touched import paths_of
+from backscroll.model import Message, SessionSummary
 from backscroll.model.note import NOTES
 
 __all__ = ["noted", "notes_text", "texts"]
@@ -47,6 +48,13 @@ def texts(
         is_note = position == NOTES
         found[number, position] = (
             passage,
-            notes_text(passage.summary) if is_note else searchable(passage.message),
+            notes_text(passage.summary) if is_note else _with_paths(passage.message),
         )
     return found
+
+
+def _with_paths(message: Message) -> str:
+    """The text of a message, and those of its paths that are not in it."""
+    text = searchable(message)
+    missing = [path for path in paths_of(message) if path not in text]
+    return "\n".join([text, *missing]) if missing else text

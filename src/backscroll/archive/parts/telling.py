@@ -87,6 +87,12 @@ class Telling(Opened):
 
         return summaries.numbered(self._db, numbers)
 
+    def titles(self) -> list[tuple[int, str]]:
+        """The tools' own titles of sessions and subagents, with their numbers."""
+        from backscroll.archive import summaries
+
+        return summaries.titles(self._db)
+
     def passages(self, places: Iterable[Place], having: tuple[bytes, ...] = ()) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in.
 

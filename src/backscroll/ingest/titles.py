@@ -1,0 +1,43 @@
+"""Titles that hold a pattern: each is found with the first message that is the session's own."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from backscroll.archive import Archive, Passage, Place
+from backscroll.index import Pattern
+from backscroll.model import SessionSummary
+from backscroll.model.note import NOTES
+
+__all__ = ["Titles", "title_of"]
+
+
+def title_of(summary: SessionSummary) -> str:
+    """The tool's own title of a session, which it is found by; one that people gave is among their notes."""
+    return summary.original_title or summary.title or ""
+
+
+class Titles:
+    """Those of all sessions that hold a pattern."""
+
+    def __init__(self, archive: Archive, pattern: Pattern) -> None:
+        self._archive = archive
+        self._numbers = {number for number, title in archive.titles() if pattern.spans(title, limit=1)}
+
+    def at(self, places: Iterable[Place]) -> dict[Place, tuple[Passage, str]]:
+        """Those that are found at some of these places, with the messages that stand there."""
+        some = [(number, place) for number, place in places if number in self._numbers and place != NOTES]
+        found = self._archive.passages(some) if some else {}
+        return {
+            place: (passage, title_of(passage.summary))
+            for place, passage in found.items()
+            if self._is_first(passage.summary, place[1])
+        }
+
+    def _is_first(self, summary: SessionSummary, position: int) -> bool:
+        """Whether all that stands before was copied from another session."""
+        if position == 0:
+            return True
+        if told := self._archive.only_account(summary):
+            return all(place in told[1] for place in range(position))
+        before = islice(self._archive.messages_of(summary), position)
+        return all(message.copied_from is not None for message in before)

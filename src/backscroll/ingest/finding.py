@@ -113,7 +113,7 @@ def find_words(
 def _marked(
     hit: "Hit", passage: Passage, text: str, clean: Clean | None, look: Callable[[str], "Spans"]
 ) -> tuple[str, "Spans"]:
-    """The text that shows why a message was found: its own or, without a word in that, its session's title."""
+    """The text that shows why a message was found: its own or, with no word in that, its session's title."""
     own, title = (
         clean(one, passage.summary.ref, hit.position) if clean is not None else one
         for one in (text, title_of(passage.summary))

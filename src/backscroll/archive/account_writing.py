@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.bases import messages_in
-from backscroll.archive.bodies import compress, encoded, number_of, pack, record_number, unpack
+from backscroll.archive.bases import message_in
+from backscroll.archive.bodies import number_of, pack, packed, record_number, unpack
 from backscroll.archive.closings import packed_closing
 from backscroll.archive.message_rows import insert_messages
 from backscroll.archive.responses import Spending
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["AccountWriter"]
 
 _PIECE = 200  # messages
-_PIECE_SIZE = 64 * 1024  # characters; a message that was found is read with its whole piece
+_PIECE_SIZE = 64 * 1024  # characters
 _MOST_HELD = 2000  # messages kept in hand for an answer
 _PREVIEW = 300
 
@@ -206,7 +206,7 @@ class AccountWriter:
             " order by position desc limit 1",
             [self.number, place],
         ).fetchone()
-        return messages_in(self.db, row[1])[place - row[0]]
+        return message_in(self.db, row[1], place - row[0])
 
     def _flush(self, *, keep_open: bool) -> None:
         """Write the messages in hand, up to the first call that still waits for its answer."""
@@ -222,11 +222,11 @@ class AccountWriter:
         self.held_size = sum(self.sizes)
 
     def _write(self, piece: list[Message]) -> None:
-        data = encoded(piece)
-        row = [self.number, self.first, compress(data, is_piece=True)]
+        plain, body = packed(piece)
+        row = [self.number, self.first, body]
         self.db.execute("insert into chunk (account, position, body) values (?, ?, ?)", row)
         if self.writer.told is not None:
-            self.writer.told.add(self.number, self.first, piece[0], data)
+            self.writer.told.add(self.number, self.first, piece[0], plain)
         self._insert(enumerate(piece, start=self.first))
         if self.writer.listener is not None:
             self.writer.listener.say(self.first, piece)

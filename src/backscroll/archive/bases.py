@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from struct import Struct
 
-from backscroll.archive.bodies import compress, decoded, decompress
+from backscroll.archive.bodies import Piece, compress, decoded, decompress, listed, packed_again
+from backscroll.archive.frames import frames_in
 from backscroll.archive.unpacking import Unpacking
 from backscroll.model import Message
 
@@ -25,6 +26,7 @@ __all__ = [
     "leaning_chunk",
     "leaning_original",
     "leaning_told",
+    "message_in",
     "messages_in",
     "release_accounts",
     "release_original",
@@ -142,6 +144,16 @@ def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
     return decoded(Plain(db).chunk(body))
 
 
+def message_in(db: sqlite3.Connection, body: bytes, place: int) -> Message:
+    """One of the messages of a chunk."""
+    frames = frames_in(body)
+    if frames is None:
+        return Piece(Plain(db).chunk(body)).message(place)
+    number = frames.number(place)
+    plain = decompress(frames.frame(body, number))
+    return Piece(listed(plain, frames, number)).message(place - frames.places[number])
+
+
 def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
     """A chunk's body that leans on pieces of another account, which are ``base`` together."""
     return _CHUNK.pack(_MARK, account, first, last) + _folded(data, _raw(base), _FAR)
@@ -205,9 +217,8 @@ def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
         rows = db.execute("select rowid, body from chunk where base = ?", [number]).fetchall()
         plain = Plain(db)
         for row, body in rows:
-            db.execute(
-                "update chunk set base = null, body = ? where rowid = ?", [compress(plain.chunk(body)), row]
-            )
+            data = packed_again(plain.chunk(body))
+            db.execute("update chunk set base = null, body = ? where rowid = ?", [data, row])
         for (row,) in db.execute("select rowid from raw where account = ?", [number]).fetchall():
             (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
             data = compress(plain.original(None, number, body))

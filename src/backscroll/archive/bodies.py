@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import accumulate
 from struct import Struct
+from typing import Final
 
 import msgspec
 
+from backscroll.archive.frames import MAGIC, Frames, cuts, frames_in, join
 from backscroll.model import Message, is_universal, record_of
 
 if sys.version_info >= (3, 14):
@@ -21,18 +24,21 @@ __all__ = [
     "compress",
     "decoded",
     "decompress",
-    "encoded",
+    "has_lost_its_table",
+    "listed",
     "milliseconds",
     "number_of",
     "pack",
+    "packed",
+    "packed_again",
     "record_number",
     "unpack",
 ]
 
 _LEVEL = 3
 _QUICK = 1  # for messages, of which there are most: a third faster, for a twentieth more room
+_FRAME: Final = zstd.ZstdCompressor.FLUSH_FRAME
 _SMALL = 64  # bytes that are not worth it
-_MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed body begins with
 _NUMBER = Struct(">q")
 _DIGEST = blake2b(digest_size=_NUMBER.size)
 _encoder = msgspec.msgpack.Encoder()
@@ -47,26 +53,56 @@ def _compressor(level: int) -> zstd.ZstdCompressor:
     return zstd.ZstdCompressor(level)
 
 
-def compress(data: bytes, *, is_piece: bool = False) -> bytes:
-    """Bytes in less room, a piece of messages quickly; a few stay as they are."""
-    if len(data) < _SMALL and not data.startswith(_MAGIC):
+def compress(data: bytes) -> bytes:
+    """Bytes in less room; a few stay as they are."""
+    if _is_small(data):
         return data
-    level = _QUICK if is_piece else _LEVEL
-    return _compressor(level).compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+    return _compressor(_LEVEL).compress(data, _FRAME)
+
+
+def _is_small(data: bytes) -> bool:
+    return len(data) < _SMALL and not data.startswith(MAGIC)
 
 
 def decompress(data: bytes) -> bytes:
-    return zstd.decompress(data) if data.startswith(_MAGIC) else data
-
-
-def encoded(messages: Sequence[Message]) -> bytes:
-    """Messages that lie side by side, in one piece that is not yet compressed."""
-    return _encoder.encode(messages)
+    return zstd.decompress(data) if data.startswith(MAGIC) else data
 
 
 def pack(messages: Sequence[Message]) -> bytes:
     """Messages that lie side by side, in one piece."""
-    return compress(encoded(messages), is_piece=True)
+    return packed(messages)[1]
+
+
+def packed(messages: Sequence[Message]) -> tuple[bytes, bytes]:
+    """Messages that lie side by side, in one piece: as a list of them, and that list compressed."""
+    encode = _encoder.encode
+    return _packed([encode(message) for message in messages])
+
+
+def packed_again(plain: bytes) -> bytes:
+    """A piece that is no longer compressed, as it would be if it were packed now."""
+    return _packed([bytes(part) for part in _parts_decoder.decode(plain)])[1]
+
+
+def _packed(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
+    header = _header(len(parts))
+    plain = b"".join([header, *parts])
+    if _is_small(plain):
+        return plain, plain
+    sizes = list(map(len, parts))
+    ends = list(accumulate(sizes, initial=len(header)))
+    ranges = list(cuts(sizes))
+    frames = [
+        _compressor(_QUICK).compress(plain[ends[begin] if begin else 0 : ends[end]], _FRAME)
+        for begin, end in ranges
+    ]
+    return plain, join(frames, [end - begin for begin, end in ranges])
+
+
+@lru_cache(maxsize=1 << 8)
+def _header(count: int) -> bytes:
+    """What a list of so many messages begins with."""
+    return _encoder.encode([None] * count)[: -count or None]
 
 
 def unpack(body: bytes) -> list[Message]:
@@ -76,6 +112,23 @@ def unpack(body: bytes) -> list[Message]:
 def decoded(plain: bytes) -> list[Message]:
     """The messages of a piece that is no longer compressed."""
     return _decoder.decode(plain)
+
+
+def has_lost_its_table(body: bytes) -> bool:
+    """Whether a body has several frames, and no table says any more where they are."""
+    if not body.startswith(MAGIC) or frames_in(body) is not None:
+        return False
+    first = zstd.ZstdDecompressor()
+    first.decompress(body)
+    return bool(first.unused_data)
+
+
+def listed(plain: bytes, frames: Frames, number: int) -> bytes:
+    """The messages of one frame that is no longer compressed, as a list of their own."""
+    begin = _header(frames.places[-1]) if not number else b""
+    if not plain.startswith(begin):
+        raise msgspec.DecodeError("another number of messages than the table has")
+    return _header(frames.places[number + 1] - frames.places[number]) + plain[len(begin) :]
 
 
 class Piece:

@@ -133,6 +133,7 @@ def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
         "select rowid, position from chunk where account = ? order by position", [told.account]
     ).fetchall()
     ends = [position for _, position in rows[1:]] + [told.messages]
+    found: list[tuple[int, int, bytes]] = []
     for (row, first), end in zip(rows, ends, strict=True):
         places = [place for _, place in pairs[bisect_left(own, first) : bisect_left(own, end)]]
         if not places:
@@ -142,7 +143,13 @@ def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
         other = plain.chunks(base.account, low, high)
         leaning = leaning_chunk(plain.chunk(body), other, account=base.account, first=low, last=high)
         if len(leaning) < len(body):
-            db.execute("update chunk set base = ?, body = ? where rowid = ?", [base.account, leaning, row])
+            found.append((row, first, leaning))
+    # Written anew, side by side: a row that only becomes smaller leaves the rest of its page empty.
+    db.executemany("delete from chunk where rowid = ?", [(row,) for row, _, _ in found])
+    db.executemany(
+        "insert into chunk (account, position, body, base) values (?, ?, ?, ?)",
+        [(told.account, first, leaning, base.account) for _, first, leaning in found],
+    )
 
 
 def _pairs(db: sqlite3.Connection, account: int, base: int) -> list[tuple[int, int]]:

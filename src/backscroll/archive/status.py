@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.archive.bases import Plain
-from backscroll.archive.bodies import decoded, record_number
+from backscroll.archive.bodies import decoded, has_lost_its_table, record_number
 from backscroll.archive.kept_rows import verify_rows
 from backscroll.archive.trouble import unpacking_errors
 
@@ -98,7 +98,10 @@ def _verify_account(db: sqlite3.Connection, account: int, count: int, id_: str) 
     for first, body in chunks:
         if first != place:
             return [f"account {account} lacks the messages from {place} to {first}"]
-        for message in decoded(plain.chunk(body)):
+        messages = decoded(plain.chunk(body))
+        if has_lost_its_table(body):
+            return [f"the messages of account {account} are damaged"]
+        for message in messages:
             if place not in amended and records.get(place) != record_number(message.id, id_):
                 return [f"message {place} of account {account} is not the one its row speaks of"]
             place += 1

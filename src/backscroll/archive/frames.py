@@ -1,0 +1,79 @@
+"""A piece of messages in several compressed frames, so that one message is read without all the others.
+
+The frames lie one behind the other, cut between messages, and behind them a table of where: in a frame of the
+kind that Zstandard passes over, so that a body unpacked whole is what was packed, as if it had never been
+cut. A body of one frame has no table, nor has any that was written before there were frames.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from struct import Struct
+from struct import pack as pack_values
+from struct import unpack_from as unpack_values
+from typing import NamedTuple
+from zlib import crc32
+
+__all__ = ["MAGIC", "Frames", "cuts", "frames_in", "join"]
+
+MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed frame begins with
+_ENOUGH = 16 * 1024  # bytes of a frame: half as many take a fiftieth more room, twice as many half longer
+_MOST = 32 * 1024  # what is larger is not unpacked at one go, unless it is one message
+_FEW = 4 * 1024  # bytes that are better together with a large message than alone
+_TABLE = "<%dI"  # of each frame how many messages it has, then of each how many bytes
+_PASSED_OVER = Struct("<4sI")  # what the table's frame begins with, and how much of it follows
+_PASS_OVER = b"\x5b\x2a\x4d\x18"
+_END = Struct("<II4s")  # the table's check sum, how many frames, and the mark
+_MARK = b"\xf5frm"  # a body that ends so has a table
+
+
+class Frames(NamedTuple):
+    """Where a body is cut: the first message and the first byte of each frame, and both of what is behind."""
+
+    places: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    def number(self, place: int) -> int:
+        """The frame that a message is in; the last one when there are not so many."""
+        return bisect_right(self.places, place, 0, len(self.places) - 1) - 1
+
+    def frame(self, body: bytes, number: int) -> bytes:
+        """One frame of the body."""
+        return body[self.offsets[number] : self.offsets[number + 1]]
+
+
+def cuts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """From which to before which of the messages that have these sizes a frame goes, for each frame."""
+    begin = size = 0
+    for place, more in enumerate(sizes):
+        if size >= _ENOUGH or (size >= _FEW and size + more > _MOST):
+            yield begin, place
+            begin, size = place, 0
+        size += more
+    if begin < len(sizes):
+        yield begin, len(sizes)
+
+
+def join(frames: Sequence[bytes], counts: Sequence[int]) -> bytes:
+    """A body of compressed frames that have so many messages each."""
+    if len(frames) == 1 and not frames[0].endswith(_MARK):
+        return frames[0]
+    table = pack_values(_TABLE % (2 * len(frames)), *counts, *map(len, frames))
+    begin = _PASSED_OVER.pack(_PASS_OVER, len(table) + _END.size)
+    return b"".join([*frames, begin, table, _END.pack(crc32(table), len(frames), _MARK)])
+
+
+def frames_in(body: bytes) -> Frames | None:
+    """Where a body is cut; None when it has no table, or a damaged one: then it is read whole."""
+    if not body.endswith(_MARK) or not body.startswith(MAGIC) or len(body) < _END.size:
+        return None
+    end = len(body) - _END.size
+    check, number, _ = _END.unpack_from(body, end)
+    begin = end - 8 * number
+    if not number or begin < _PASSED_OVER.size or crc32(body[begin:end]) != check:
+        return None
+    values = unpack_values(_TABLE % (2 * number), body, begin)
+    offsets = tuple(accumulate(values[number:], initial=0))
+    if offsets[-1] != begin - _PASSED_OVER.size:
+        return None
+    return Frames(tuple(accumulate(values[:number], initial=0)), offsets)

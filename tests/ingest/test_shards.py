@@ -1,7 +1,5 @@
 """How units are shared out among the processes that read them."""
 
-from msgspec.structs import replace
-
 from backscroll.ingest.shards import batches
 from backscroll.model import Unit
 
@@ -39,7 +37,7 @@ def test_what_takes_longest_is_begun_first() -> None:
 
 def test_units_of_several_sources_are_not_read_together() -> None:
     units = _units(*[_MB] * 60)
-    mixed = [*units[:30], *(replace(unit, source="t") for unit in units[30:])]
+    mixed = [*units[:30], *(unit._replace(source="t") for unit in units[30:])]
     found = [{unit.source for unit in batch.units} for batch in batches(mixed)]
     assert len(found) > 1
     assert all(len(sources) == 1 for sources in found)

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
         Spent,
         Tally,
         TrackedFile,
-        Unit,
         Visibility,
     )
     from backscroll.model.summary import PaginatedResult, Pagination, Session, SessionSummary
+    from backscroll.model.unit import Unit
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 
 __all__ = [
@@ -124,8 +124,9 @@ _PLACES = {
     "row": "Row",
     "search": "SearchMatch SearchResult",
     "stream": "STORES Addition Agent Answer Arrival Closing Completeness Item Link Mark Naming Opening"
-    " Problem Spent Tally TrackedFile Unit Visibility",
+    " Problem Spent Tally TrackedFile Visibility",
     "summary": "PaginatedResult Pagination Session SessionSummary",
+    "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalised workspace_hash",
 }
 

@@ -13,7 +13,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import Agent, Link
-from backscroll.sources.claude_code.lines import ToolResult, integer, text
+from backscroll.sources.claude_code.counts import integer
+from backscroll.sources.claude_code.lines import ToolResult, text
 
 __all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
 

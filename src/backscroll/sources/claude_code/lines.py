@@ -13,6 +13,7 @@ from msgspec import Raw, Struct
 
 from backscroll.model import TokenUsage
 from backscroll.readers import lenient
+from backscroll.sources.claude_code.counts import UNCOUNTED, integer
 
 __all__ = [
     "STARTS",
@@ -26,7 +27,6 @@ __all__ = [
     "ToolResult",
     "Unopened",
     "decoder",
-    "integer",
     "is_record",
     "params",
     "text",
@@ -40,7 +40,6 @@ _Plain: TypeAlias = list[Any] | str | int | float | bool | None
 STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 
 _NOTHING = Raw(b"")
-_UNCOUNTED = 2**53  # nobody has counted this far
 _COUNTS = (int, int, int, int)
 
 
@@ -177,13 +176,6 @@ def text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def integer(value: Any) -> int | None:
-    """The value if it is a count that somebody can have counted to."""
-    if type(value) is int:
-        return value if 0 <= value < _UNCOUNTED else None
-    return int(value) if isinstance(value, float) and 0 <= value < _UNCOUNTED else None
-
-
 def is_record(found: dict[str, Any]) -> bool:
     """Whether an object found behind a broken one is a line of its own, not a part of the broken one."""
     if not isinstance(found.get("type"), str):
@@ -201,7 +193,7 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     given, made = found.input_tokens, found.output_tokens
     created, cached = found.cache_creation_input_tokens, found.cache_read_input_tokens
     if (type(given), type(made), type(created), type(cached)) != _COUNTS or not (
-        0 <= given | made | created | cached < _UNCOUNTED
+        0 <= given | made | created | cached < UNCOUNTED
     ):
         given, made, created, cached = map(integer, (given, made, created, cached))
     nested = found.cache_creation
@@ -209,7 +201,7 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     if isinstance(nested, dict):
         # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
         brief, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
-        if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < _UNCOUNTED:
+        if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < UNCOUNTED:
             below = brief + hour
         else:
             below = sum(integer(value) or 0 for value in nested.values())

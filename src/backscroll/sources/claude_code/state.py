@@ -12,7 +12,8 @@ from msgspec import Struct, field
 
 from backscroll.model import TrackedFile
 from backscroll.readers import times
-from backscroll.sources.claude_code.lines import ForkedFrom, Line, integer, text
+from backscroll.sources.claude_code.counts import integer
+from backscroll.sources.claude_code.lines import ForkedFrom, Line, text
 
 __all__ = ["OPAQUE", "STATE", "Facts", "absorb"]
 

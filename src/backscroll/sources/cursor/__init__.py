@@ -3,20 +3,25 @@
 docs/formats/cursor.md describes the stores and the versions met.
 """
 
+from __future__ import annotations
+
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from backscroll.config import Machine
 from backscroll.errors import BackscrollError
-from backscroll.model import Item, Mark, Origin, Problem, Row, Tally, Unit
-from backscroll.model.resumption import Command, Resumable
+from backscroll.model import Unit
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor import places
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from backscroll.config import Machine
+    from backscroll.model import Item, Mark, Row
+    from backscroll.model.resumption import Command, Resumable
     from backscroll.sources.cursor.library import Library, Shelfmark
 
 __all__ = ["Cursor"]
@@ -65,6 +70,8 @@ class Cursor:
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
+        from backscroll.model import Origin, Problem, Tally  # loaded by nobody who only looks what is there
+
         try:
             yield from self._items(unit)
         except (BackscrollError, sqlite3.Error) as error:
@@ -120,8 +127,8 @@ class Cursor:
         for library in self._libraries.values():
             library.close()
 
-    def _library(self, root: Path) -> "Library":
-        from backscroll.sources.cursor.library import Library  # loaded by nobody who only looks what is there
+    def _library(self, root: Path) -> Library:
+        from backscroll.sources.cursor.library import Library
 
         return self._libraries.setdefault(str(root), Library(root))
 
@@ -142,7 +149,7 @@ class Cursor:
         return composer.read(library, mark.path, unit.key)
 
 
-def _mark(library: "Library", unit: Unit) -> "Shelfmark":
+def _mark(library: Library, unit: Unit) -> Shelfmark:
     from backscroll.sources.cursor.library import Shelfmark
 
     path = Path(unit.path)

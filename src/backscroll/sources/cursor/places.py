@@ -3,8 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from backscroll.config import Machine
 
@@ -26,7 +25,7 @@ _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 
 
-class Storage(Struct, frozen=True):
+class Storage(NamedTuple):
     """What the editor keeps for one workspace."""
 
     id: str

@@ -3,17 +3,21 @@
 docs/formats/cursor-cli.md describes the format and the versions seen.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from backscroll.config import Machine
-from backscroll.model import Item, Mark, Row, Unit
-from backscroll.model.resumption import Command, Refusal, Resumable
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from backscroll.sources.cursor_cli import places
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from backscroll.config import Machine
+    from backscroll.model import Item, Mark, Row, Unit
+    from backscroll.model.resumption import Command, Refusal, Resumable
     from backscroll.sources.cursor_cli.transcript import Known
 
 __all__ = ["CursorCli"]

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 __all__ = ["Layout", "layout_of", "rivals_of"]
 
@@ -11,7 +10,7 @@ _FOLDER = "agent-transcripts"
 _SUBAGENTS = "subagents"
 
 
-class Layout(Struct, frozen=True):
+class Layout(NamedTuple):
     """What the path of a transcript says."""
 
     project: str  # made from the workspace's path, and not to be turned back

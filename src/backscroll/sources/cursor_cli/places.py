@@ -5,8 +5,6 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from msgspec.structs import replace
-
 from backscroll.config import Machine
 from backscroll.model import Unit
 from backscroll.readers.sqlite_change import change_token
@@ -139,7 +137,7 @@ def _transcript_units(root: Path) -> Iterator[Unit]:
         if len(units) > 1:
             # Which of several counts depends on all of them.
             together = "/".join(unit.fingerprint for unit in units)
-            units = [replace(unit, fingerprint=together) for unit in units]
+            units = [unit._replace(fingerprint=together) for unit in units]
         yield from units
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.bodies import decompress
+from backscroll.archive.closings import is_titled
 from backscroll.archive.derive import Session
 from backscroll.model import STORES, Closing
 
@@ -144,7 +145,9 @@ def completed(accounts: Sequence[Account]) -> Closing:
 
 
 def _says(closing: Closing, name: str) -> bool:
-    """Whether something is known from what a unit says; the time of its file is only better than nothing."""
+    """Whether something is known from what a unit says; what stands in for it is only better than nothing."""
+    if name == "title":
+        return is_titled(closing)
     return getattr(closing, name) is not None and not (
         name == "created_at" and closing.created_at_source == "file"
     )

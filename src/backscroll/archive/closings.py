@@ -3,17 +3,38 @@
 import sqlite3
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll.archive.bodies import compress, decompress
 from backscroll.model import Addition, Closing
 
-__all__ = ["packed_closing"]
+__all__ = ["is_titled", "keep_title", "packed_closing"]
 
 
 def packed_closing(db: sqlite3.Connection, account: int, closing: Closing) -> bytes:
     """A closing as it is kept; one that says only what is new is added to what was known."""
     if isinstance(closing, Addition):
-        (before,) = db.execute("select closing from account where number = ?", [account]).fetchone()
-        if before:
-            closing = closing.added_to(msgspec.msgpack.decode(decompress(before), type=Closing))
+        before = _closing(db, account)
+        if before is not None:
+            closing = closing.added_to(before)
     return compress(msgspec.msgpack.encode(closing))
+
+
+def is_titled(closing: Closing) -> bool:
+    """Whether a session has a title that somebody gave it; its first words are only better than nothing."""
+    return closing.title is not None and closing.title_source != "first message"
+
+
+def keep_title(db: sqlite3.Connection, former: int, new: int) -> None:
+    """Let a title stay that was known, where the account that takes the place of another has none."""
+    before, now = (_closing(db, number) for number in (former, new))
+    if before is None or now is None or is_titled(now) or not is_titled(before):
+        return
+    kept = replace(now, title=before.title, title_source=before.title_source)
+    body = compress(msgspec.msgpack.encode(kept))
+    db.execute("update account set closing = ? where number = ?", [body, new])
+
+
+def _closing(db: sqlite3.Connection, account: int) -> Closing | None:
+    (body,) = db.execute("select closing from account where number = ?", [account]).fetchone()
+    return msgspec.msgpack.decode(decompress(body), type=Closing) if body else None

@@ -3,6 +3,7 @@
 import sqlite3
 
 from backscroll.archive.bases import release_accounts
+from backscroll.archive.closings import keep_title
 from backscroll.archive.derive import Session
 from backscroll.archive.reading import messages_in
 from backscroll.archive.rows import write_vanished
@@ -39,6 +40,7 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
             _forget_retold(db, account, new[0])
         left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
         if not left and told is not None:
+            keep_title(db, account, told[0])
             release_accounts(db, [account])
             db.execute("delete from account where number = ?", [account])
             write_vanished(db, Session(platform, id_))

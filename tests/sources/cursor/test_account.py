@@ -18,9 +18,9 @@ TALK = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens on
 def rows(root: Path) -> int:
     """All rows of all tables that may hold history, counted by SQLite itself."""
     number = 0
-    for path in root.rglob("state.vscdb"):
+    for path in (*root.rglob("state.vscdb"), *root.rglob("conversation-search.db")):
         with closing(sqlite3.connect(path)) as db:
-            for table in ("ItemTable", "cursorDiskKV", "composerHeaders"):
+            for table in ("ItemTable", "cursorDiskKV", "composerHeaders", "conversations"):
                 if db.execute("select 1 from sqlite_master where name = ?", [table]).fetchone():
                     number += db.execute(f"select count(*) from {table}").fetchone()[0]  # noqa: S608
     return number

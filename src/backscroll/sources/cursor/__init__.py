@@ -60,9 +60,11 @@ class Cursor:
 
     def signs(self, root: Path) -> list[Unit]:
         """The databases themselves: nothing is written anywhere else."""
+        found = [(path, "index") for path, _ in places.databases(root)]
+        found += [(path, places.TITLES) for path in places.side_databases(root)]
         return [
-            Unit(self.name, str(root), str(path), fingerprint=change_token(path), kind="index")
-            for path, _ in places.databases(root)
+            Unit(self.name, str(root), str(path), fingerprint=change_token(path), kind=kind)
+            for path, kind in found
         ]
 
     def watched(self, root: Path) -> list[Path]:
@@ -104,9 +106,9 @@ class Cursor:
         library = self._library(Path(unit.root))
         path = Path(unit.path)
         try:
-            if not unit.key:
+            if not unit.key and unit.kind != places.TITLES:
                 yield from document.items(library, path)
-            elif unit.kind != "prompts" and not unit.key.startswith(("tab:", "composer:")):
+            elif unit.key and unit.kind != "prompts" and not unit.key.startswith(("tab:", "composer:")):
                 yield from document.rows(library, path, unit.key)
         except (BackscrollError, sqlite3.Error):
             return
@@ -138,6 +140,8 @@ class Cursor:
         library = self._library(Path(unit.root))
         mark = _mark(library, unit)
         kind, colon, name = unit.key.partition(":")
+        if unit.kind == places.TITLES:
+            return library.side.count(mark.path)
         if not unit.key:
             return account.read(library, mark, listing.owned(library, mark))
         if kind == "tab" and colon:

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 
 from backscroll.model import Unit
+from backscroll.sources.cursor import places
 from backscroll.sources.cursor.composer import SOURCE, is_agent
 from backscroll.sources.cursor.decode import as_text
 from backscroll.sources.cursor.keys import Rows
@@ -37,15 +38,14 @@ def units(library: Library) -> Iterator[Unit]:
 
 def databases(library: Library) -> list[Unit]:
     """The databases themselves. What was read of one is of no later state than its fingerprint says."""
-    return [
-        Unit(
-            source=SOURCE,
-            root=str(library.root),
-            path=str(mark.path),
-            fingerprint="" if mark.path in library.faults else library.token(mark.path),
-            kind="index",
-        )
+    found = [
+        (mark.path, "" if mark.path in library.faults else library.token(mark.path), "index")
         for mark in library.databases()
+    ]
+    found += [(path, library.side.token(path), places.TITLES) for path in places.side_databases(library.root)]
+    return [
+        Unit(SOURCE, str(library.root), str(path), fingerprint=token, kind=kind)
+        for path, token, kind in found
     ]
 
 
@@ -75,16 +75,19 @@ def _sessions(library: Library, mark: Shelfmark, taken: set[str]) -> Iterator[Un
         entry = library.entry(name)
         head = entry.head if entry else Head()
         found = rows[name]
+        title = as_text(head.name).strip() or None
+        # A title may come later, and elsewhere, than everything else of a session.
+        late = library.side.title(name) if title is None else None
         yield Unit(
             source=SOURCE,
             root=str(library.root),
             path=str(mark.path),
             key=name,
-            fingerprint=_fingerprint(found.token, entry.token if entry else ""),
+            fingerprint=_fingerprint(found.token, entry.token if entry else "", *(late or ())),
             size=found.bubbles + bool(found.data),
             kind="agent" if is_agent(name, head, entry) else "session",
             session_id=name,
-            title=as_text(head.name).strip() or None,
+            title=title,
         )
 
 

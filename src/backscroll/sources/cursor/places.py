@@ -8,6 +8,7 @@ from typing import NamedTuple
 from backscroll.config import Machine
 
 __all__ = [
+    "TITLES",
     "Storage",
     "agent_home",
     "databases",
@@ -17,10 +18,13 @@ __all__ = [
     "is_inside",
     "roots",
     "search_database",
+    "side_databases",
     "storages",
+    "tracking_database",
     "watched",
 ]
 
+TITLES = "titles"  # the kind of a database that knows what sessions are called, and holds none
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 
@@ -66,6 +70,16 @@ def global_database(root: Path) -> Path:
 
 def search_database(root: Path) -> Path:
     return root / "User" / "globalStorage" / "conversation-search.db"
+
+
+def tracking_database(root: Path) -> Path | None:
+    home = agent_home(root)
+    return home / "ai-tracking" / "ai-code-tracking.db" if home else None
+
+
+def side_databases(root: Path) -> list[Path]:
+    """The databases that know titles of sessions, and hold none."""
+    return [path for path in (search_database(root), tracking_database(root)) if path and is_file(path)]
 
 
 def watched(root: Path) -> list[Path]:

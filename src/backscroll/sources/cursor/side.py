@@ -2,13 +2,13 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Origin, Problem
-from backscroll.readers.sqlite import Database, as_bytes
+from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
+from backscroll.model import Item, Origin, Problem, Tally
+from backscroll.readers.sqlite import Database, as_bytes, change_token
 from backscroll.sources.cursor import places
 
 __all__ = ["Side"]
@@ -21,12 +21,34 @@ class Side:
 
     def __init__(self, root: Path) -> None:
         self._search = places.search_database(root)
-        home = places.agent_home(root)
-        self._tracking = home / "ai-tracking" / "ai-code-tracking.db" if home else None
+        self._tracking = places.tracking_database(root)
+        self._tokens: dict[Path, str] = {}
+        self._locked: set[Path] = set()
         self._titles: dict[str, str] | None = None
         self._summaries: dict[str, str] | None = None
         self._models: dict[str, str] | None = None
         self._problems: list[Problem] = []
+
+    def token(self, path: Path) -> str:
+        """How a database stood before anything was read from it; empty when somebody held it."""
+        if path in self._locked:
+            return ""
+        return self._tokens.setdefault(path, change_token(path))
+
+    def count(self, path: Path) -> Iterator[Item]:
+        """The account of one of the databases: nothing in it is a message."""
+        titled = _count_titles if path == self._search else _count_summaries
+        found = self._ask(path, titled)
+        problems = self.problems()
+        yield from problems
+        tally = Tally()
+        if path in self._locked:
+            tally.count("database", "problems")
+        elif problems:
+            tally.count("title", "problems", len(problems))
+        elif found:
+            tally.count("title", "silent", found)
+        yield tally
 
     def problems(self) -> list[Problem]:
         """What could not be read since this was last asked."""
@@ -60,14 +82,17 @@ class Side:
         return self._ask(self._search, lambda connection: _search_rows(connection, session)) or []
 
     def _ask(self, path: Path | None, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        if path is None or not path.is_file():
+        if path is None or not places.is_file(path):
             return None
+        self.token(path)
         try:
             with Database(path) as database:
                 return database.read(work)
         except DatabaseNotFoundError:
             return None
         except DatabaseUnreadableError as error:
+            if isinstance(error, DatabaseLockedError):
+                self._locked.add(path)
             self._problems.append(Problem(Origin(str(path), "database"), str(error)))
             return None
         except sqlite3.OperationalError:
@@ -81,6 +106,10 @@ def _text(value: object) -> str:
 def _search_titles(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute("select id, title from conversations order by source = 'local'")
     return {_text(name): _text(title) for name, title in rows if _text(title)}
+
+
+def _count_titles(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("select count(*) from conversations").fetchone()[0])
 
 
 def _search_body(connection: sqlite3.Connection, session: str) -> str:
@@ -117,6 +146,10 @@ def _cell(value: object) -> object:
 def _summary_titles(connection: sqlite3.Connection) -> dict[str, str]:
     rows = connection.execute("select conversationId, title from conversation_summaries")
     return {_text(name): _text(title) for name, title in rows if _text(title)}
+
+
+def _count_summaries(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("select count(*) from conversation_summaries").fetchone()[0])
 
 
 def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
+from backscroll.testing.claude_code.stores import write_settings
 
 HEAVY = {"click", "rich", "platformdirs", "sqlite3", "asyncio", "email", "http", "urllib.request", "msgspec"}
 
@@ -40,8 +42,14 @@ def test_asking_for_help_loads_no_source() -> None:
 
 
 def test_a_sync_that_finds_nothing_new_loads_what_it_needs_for_that(tmp_path: Path) -> None:
-    Transcript(seed=1).user("a").assistant("b").write(tmp_path / "claude")
-    words = ["backscroll", "--home", str(tmp_path), "--root", f"claude-code={tmp_path / 'claude'}", "sync"]
+    Transcript(seed=1).user("a").assistant("b").write(tmp_path / "claude-code")
+    write_settings(tmp_path / "claude-code", cleanup_days=99)
+    ide = cursor.Home(tmp_path / "cursor")
+    ide.composer([cursor.user("c"), cursor.assistant("d")], workspace=cursor.SHOP, name="one")
+    ide.write()
+    cursor_cli.Home(tmp_path / "cursor-cli").chat([cursor.user("e"), cursor.assistant("f")], cwd="/home/dev")
+    roots = [f"--root={name}={tmp_path / name}" for name in ("claude-code", "cursor", "cursor-cli")]
+    words = ["backscroll", "--home", str(tmp_path / "home"), *roots, "sync"]
     code = (
         f"import sys; sys.argv = {words!r}; from backscroll.cli import main\n"
         "try: main()\nexcept SystemExit: pass"
@@ -49,8 +57,8 @@ def test_a_sync_that_finds_nothing_new_loads_what_it_needs_for_that(tmp_path: Pa
     for _ in range(2):
         modules_after(code)
     loaded = modules_after(code)
-    heavy = {"click", "rich", "tantivy", "watchfiles", "multiprocessing", "hashlib", "json", "inspect"}
-    assert not (heavy | {"msgspec", "threading"}) & loaded
+    heavy = {"click", "rich", "tantivy", "watchfiles", "multiprocessing", "threading", "hashlib", "inspect"}
+    assert not (heavy | {"msgspec"}) & loaded
     assert not {name for name in loaded if "zstd" in name}
     assert not {"message", "stream"} & {name.removeprefix("backscroll.model.") for name in loaded}
     assert not {"schema", "units", "reading"} & {name.removeprefix("backscroll.archive.") for name in loaded}

@@ -138,6 +138,16 @@ def test_a_file_cut_anywhere_keeps_every_whole_line(
     assert sum(line.fault is not None for line in found) <= 1
 
 
+@given(records, st.binary(max_size=20), st.data())
+def test_a_file_in_hand_is_read_as_one_that_is_opened(
+    scratch: Path, objects: list[dict[str, Any]], odd: bytes, data: st.DataObject
+) -> None:
+    whole = b"\n".join([*map(msgspec.json.encode, objects), odd, b"{}"])
+    end = data.draw(st.integers(0, len(whole)))
+    in_hand = read(scratch.with_name("nowhere"), end=end, whole=whole)
+    assert in_hand == read(written(scratch, whole), end=end)
+
+
 @given(st.binary(max_size=400))
 def test_any_bytes_can_be_read(scratch: Path, data: bytes) -> None:
     found = read(written(scratch, data))

@@ -73,7 +73,10 @@ def put(
             whole = b""
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize
-                whole = raw.keep(db, number, path, told, is_new=is_new, is_appended=is_appended, end=end)
+                whole = writer.tally.whole if is_new else b""
+                whole = raw.keep(
+                    db, number, path, told, is_new=is_new, is_appended=is_appended, end=end, whole=whole
+                )
             if writer.was_excluded and unit.kind in ALONE:
                 writer.tally.mark = None  # when it is not excluded any more, it is read from the start
             # Of a file that grew, something may have been before; of one never met, nothing.

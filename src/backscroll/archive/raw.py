@@ -24,12 +24,17 @@ def keep(
     is_new: bool,
     is_appended: bool,
     end: int = sys.maxsize,
+    whole: bytes = b"",
 ) -> bytes:
     """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
 
     It leans on what was told of it. What was written behind ``end`` since the file was looked at is left for
-    the next time. Returns a new file that is no larger than one segment, and nothing of others.
+    the next time. ``whole`` is a new file up to there, where somebody has it in hand. Returns a new file that
+    is no larger than one segment, and nothing of others.
     """
+    if 0 < len(whole) < SEGMENT:
+        _keep_segment(db, unit, told, whole)
+        return whole
     state, segments = (0, []) if is_new else _last_kept(db, unit)
     kept = sum(size for size, _ in segments)
     if is_appended and kept < _read_until(db, unit):
@@ -50,17 +55,31 @@ def keep(
         whole = b""
         while data := file.read(max(0, min(SEGMENT, end - kept))):
             lines = data.count(b"\n") if len(data) == SEGMENT else None  # only a whole one is not the last
-            account, body = told.body_of(data, line, lines)
-            db.execute(
-                "insert into raw (unit, offset, size, sha256, state, account, body)"
-                " values (?, ?, ?, ?, ?, ?, ?)",
-                [unit, kept, len(data), sha256(data).digest(), state, account, body],
-            )
+            _keep_segment(db, unit, told, data, offset=kept, state=state, line=line, lines=lines)
             if is_new and not kept and lines is None:
                 whole = data
             kept += len(data)
             line += lines or 0
     return whole
+
+
+def _keep_segment(
+    db: sqlite3.Connection,
+    unit: int,
+    told: Told,
+    data: bytes,
+    *,
+    offset: int = 0,
+    state: int = 0,
+    line: int = 1,
+    lines: int | None = None,
+) -> None:
+    """Keep a piece of a file, which begins in a line and has so many of them or all that are left."""
+    account, body = told.body_of(data, line, lines)
+    db.execute(
+        "insert into raw (unit, offset, size, sha256, state, account, body) values (?, ?, ?, ?, ?, ?, ?)",
+        [unit, offset, len(data), sha256(data).digest(), state, account, body],
+    )
 
 
 def _last_kept(db: sqlite3.Connection, unit: int) -> tuple[int, list[tuple[int, bytes]]]:

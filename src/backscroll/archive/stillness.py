@@ -18,11 +18,11 @@ class Stillness:
     """
 
     def __init__(self, path: Path, size: int) -> None:
-        self._path = path
+        self._path = str(path)
         self._size = size
-        self._before = _status(path)
+        self._before = _status(self._path)
         is_warm = self._before is not None and time.time() - self._before.st_mtime < _WARM
-        self._beginning = _beginning(path, size) if is_warm else None
+        self._beginning = _beginning(self._path, size) if is_warm else None
 
     def holds(self, *, may_grow: bool) -> bool:
         """Whether the same file still begins with the bytes that it had."""
@@ -36,9 +36,9 @@ class Stillness:
         return self._beginning is not None and _beginning(self._path, self._size) == self._beginning
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _status(path: str) -> os.stat_result | None:
     try:
-        return path.stat()
+        return os.stat(path)  # noqa: PTH116 - twice for every unit that is read
     except OSError:
         return None
 
@@ -47,8 +47,8 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _beginning(path: Path, size: int) -> bytes | None:
+def _beginning(path: str, size: int) -> bytes | None:
     try:
-        return prefix_of(path, size)
+        return prefix_of(Path(path), size)
     except OSError:
         return None

@@ -38,6 +38,7 @@ _FEW = 500  # paths that are asked for one by one
 SET_ASIDE = 2
 _DIGEST = 16  # bytes
 _PREFIX = 4096  # bytes, at each end of what was read
+_WITHOUT_LOG = (".jsonl", ".txt", ".json")  # files that are no databases
 _TORN = "(unreadable)"  # what a line that is cut off is counted as
 
 
@@ -174,8 +175,9 @@ def record(
     """
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
+    status = _status(unit.path)
     counts = _earlier(db, number).plus(tally) if is_appended else tally
-    prefix = _beginning_of(unit.path, mark.offset, whole) if mark is not None else None
+    prefix = _beginning_of(unit.path, mark.offset, whole, status) if mark is not None else None
     # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
     packed = told.state_of if told is not None and not is_appended else compress
     db.execute(
@@ -186,7 +188,7 @@ def record(
             unit.kind,
             unit.fingerprint,
             unit.size,
-            _modified_at(unit.path),
+            _modified_at(unit.path, status),
             now,
             is_retried,
             mark.offset if mark else None,
@@ -200,14 +202,17 @@ def record(
     db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
 
 
-def _modified_at(path: str) -> str | None:
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 - for every unit that is read
+    except OSError:
+        return None
+
+
+def _modified_at(path: str, status: os.stat_result | None) -> str | None:
     """When a file was last written to, a database's log included."""
-    newest: float | None = None
-    for file in (path, f"{path}-wal"):
-        try:
-            newest = max(newest or 0, os.stat(file).st_mtime)  # noqa: PTH116 - for every unit that is read
-        except OSError:
-            continue
+    log = _status(f"{path}-wal") if not path.endswith(_WITHOUT_LOG) else None
+    newest = max((found.st_mtime for found in (status, log) if found is not None), default=None)
     return datetime.fromtimestamp(newest, UTC).isoformat() if newest is not None else None
 
 
@@ -262,16 +267,17 @@ def _prefix(begin: bytes, end: bytes) -> bytes:
     return blake2b(begin + end, digest_size=_DIGEST).digest()
 
 
-def _beginning_of(path: str, offset: int, whole: bytes = b"") -> bytes:
+def _beginning_of(path: str, offset: int, whole: bytes = b"", status: os.stat_result | None = None) -> bytes:
     """The same, and which file it is: one that was replaced may differ in between.
 
-    ``whole`` is the file, where somebody has it in hand.
+    ``whole`` is the file, and ``status`` what it is like, where somebody has them in hand.
     """
     if offset <= len(whole):
         prefix = _prefix(whole[: min(_PREFIX, offset)], whole[max(0, offset - _PREFIX) : offset])
     else:
         prefix = prefix_of(Path(path), offset)
-    return prefix + os.stat(path).st_ino.to_bytes(16, "big")  # noqa: PTH116 - for every unit that is read
+    inode = (status or os.stat(path)).st_ino  # noqa: PTH116 - for every unit that is read
+    return prefix + inode.to_bytes(16, "big")
 
 
 def still_begins(known: Known, path: Path, offset: int) -> bool:

@@ -33,6 +33,7 @@ _MOST_UNITS = 400
 _ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
 _WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
 _KINDNESS = 5  # by which readers step back: for the one who takes in what they have read, and for people
+_LINES_OR_TEXT = (".jsonl", ".txt")
 _FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
 
 
@@ -49,7 +50,7 @@ class Batch(Struct, frozen=True):
 
 def keeps_file(unit: Unit) -> bool:
     """Whether a unit is a whole file, to be kept byte for byte."""
-    return not unit.key and unit.kind in _FILES and Path(unit.path).suffix in (".jsonl", ".txt")
+    return not unit.key and unit.kind in _FILES and unit.path.endswith(_LINES_OR_TEXT)
 
 
 def batches(units: list[Unit]) -> list[Batch]:

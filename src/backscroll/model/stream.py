@@ -75,6 +75,7 @@ STORES = (
     "transcript",  # a text copy
     "search",  # the body of a search index
     "prompts",  # only what the user typed
+    "notes",  # what another program knows of it: what it is called, and whether it was put away
 )
 
 
@@ -229,6 +230,7 @@ class Tally(Struct, kw_only=True):
     kinds: dict[str, int] = field(default_factory=dict)  # records by type or key family
     unknown: dict[str, int] = field(default_factory=dict)  # types, families and versions never met before
     mark: Mark | None = None  # where the next reading can begin
+    whole: bytes = b""  # the file itself, where it was read at once, so that nobody has to read it again
 
     def count(self, kind: str, verdict: Literal["understood", "silent", "problems"], number: int = 1) -> None:
         """Count a record, once."""

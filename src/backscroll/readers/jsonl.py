@@ -8,6 +8,7 @@ told with what could be had from it and, when something could not, why.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
@@ -63,10 +64,12 @@ def lines(
     end: int = sys.maxsize,
     starts: re.Pattern[str] = _ANY_OBJECT,
     is_record: IsRecord | None = None,
+    whole: bytes = b"",
 ) -> Iterator[Line[T]]:
     """Every line from ``offset`` on; ``line`` is the number of the last one read before it.
 
-    What is written behind ``end`` while the file is being read is not read.
+    What is written behind ``end`` while the file is being read is not read. ``whole`` is all of the file,
+    where somebody has it in hand.
 
     ``starts`` finds where a record may begin in the middle of a broken line, and ``is_record`` tells a record
     found there from a part of the broken one. A last line without a newline is told like any other: its
@@ -74,7 +77,7 @@ def lines(
     """
     decode = decoder.decode
     end = max(end, offset)
-    with path.open("rb", buffering=_CHUNK) as file:
+    with BytesIO(whole) if whole else path.open("rb", buffering=_CHUNK) as file:
         if offset:
             file.seek(offset - 1)
             if file.read(1) != b"\n":

@@ -39,6 +39,7 @@ from backscroll.sources.claude_code.said import Said, place_of, whole
 
 __all__ = ["Transcript"]
 
+_SMALL = 2 * 1024 * 1024  # bytes of a file that is read at once, for those who keep it, too
 _WEIGHT = {"understood": 2, "problems": 1, "silent": 0}
 
 _Verdict: TypeAlias = Literal["understood", "silent", "problems"]
@@ -89,6 +90,7 @@ class Transcript:
             end=self.unit.size or sys.maxsize,
             starts=STARTS,
             is_record=is_record,
+            whole=self._whole(),
         ):
             values = line.values
             if line.fault is None and len(values) == 1:  # as nearly all are
@@ -103,6 +105,14 @@ class Transcript:
             self.tally.count(kind, verdict, number)
         self.tally.mark = self._mark(line)
         yield self.tally
+
+    def _whole(self) -> bytes:
+        """The whole file, where this is its first reading and it is small enough to be held."""
+        if self.offset or not 0 < self.unit.size <= _SMALL:
+            return b""
+        with self.path.open("rb", buffering=0) as file:
+            self.tally.whole = file.read(self.unit.size)
+        return self.tally.whole
 
     def _mark(self, last: jsonl.Line[Line] | None) -> Mark:
         """Where the next reading begins: behind the last line, or before it while more may be added to it."""

@@ -17,6 +17,7 @@ from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import GENERATIONS, Transcript, calls
 from tests.archive.keeping import Kept
+from tests.archive.kept import change, home_with
 
 ARCHIVES = Path(__file__).parent.parent / "archives"
 ONE = "5e551011-0000-4000-8000-0000000000aa"
@@ -97,6 +98,29 @@ def test_what_a_rewrite_took_away_is_still_there_when_all_is_made_anew(tmp_path:
     kept.sync()
     _rebuild(kept)
     assert [m.content for m in kept.messages(ONE)] == ["first", "one", "second", "two"]
+
+
+def test_a_session_whose_file_was_emptied_is_still_gone_when_all_is_made_anew(tmp_path: Path) -> None:
+    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    path = Transcript(ONE).user("first").assistant("one").write(kept.root)
+    kept.sync()
+    path.write_bytes(b"")
+    kept.sync()
+    before = kept.told()
+    assert _rebuild(kept).kept == 1
+    assert kept.told() == before
+    assert [one.is_gone for one in kept.summaries()] == [True]
+
+
+def test_rows_that_were_changed_unnoticed_do_not_take_the_place_of_what_was_read(tmp_path: Path) -> None:
+    home, kept, composer = home_with(tmp_path)
+    before = kept.told()
+    # A tool's own writes give a row another number; a program that repairs one in its place does not.
+    other = "update cursorDiskKV set value = replace(value, 'happens once', 'is off') where key = ?"
+    change(home, other, composer.bubble_key(1))
+    kept.sync()
+    _rebuild(kept)
+    assert kept.told() == before
 
 
 def test_a_file_that_grew_in_the_meantime_is_read_on_from_where_it_was(tmp_path: Path) -> None:

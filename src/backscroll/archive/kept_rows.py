@@ -17,7 +17,7 @@ from backscroll.archive.pieces import Pieces, Spot, mend
 from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.model import Row
 
-__all__ = ["erase_rows", "keep_rows", "rows_of", "verify_rows"]
+__all__ = ["are_same", "erase_rows", "keep_rows", "rows_of", "verify_rows"]
 
 _TOGETHER = 500  # rows written in one go
 _Place = tuple[str, str, str, str]  # path, table, key, part
@@ -209,6 +209,20 @@ def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iter
             is_text=version.is_text,
             blanked=tuple(msgspec.json.decode(version.blanked)) if version.blanked else (),
         )
+
+
+def are_same(db: sqlite3.Connection, unit: int, rows: Iterable[Row]) -> bool:
+    """Whether these are the rows that were kept of a unit when it was last read."""
+    newest = dict(_versions(db, unit))
+    known = {place: version.digest for place, version in newest.items() if not version.is_gone}
+    try:
+        for row in rows:
+            digest = digest_of(row.value) if row.value is not None else None
+            if known.pop((row.path, row.table, row.key, row.part), b"") != digest:
+                return False
+    except (BackscrollError, sqlite3.OperationalError):  # of the source
+        return False
+    return not known
 
 
 def erase_rows(db: sqlite3.Connection, unit: int) -> None:

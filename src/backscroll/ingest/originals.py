@@ -61,13 +61,14 @@ def retold_rows(
 ) -> Iterator[tuple[Original, bool]]:
     """Each unit with whether it was told anew.
 
-    From its database where that has not changed since it was read, else from one made of the kept rows.
+    From its database where that still has the rows that were read, else from one made of the kept rows.
     """
     there = {(unit.path, unit.key): unit for unit in source.units(root)} if root.is_dir() else {}
     changed: list[Original] = []
     for original in originals:
         unit = there.get((original.path, original.key))
-        if unit is None or original.is_gone or unit.fingerprint != original.fingerprint:
+        is_current = unit is not None and not original.is_gone and unit.fingerprint == original.fingerprint
+        if unit is None or not is_current or not archive.has_same_rows(original, source.rows(unit)):
             changed.append(original)
             continue
         yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)

@@ -94,6 +94,9 @@ def _retold(
     all that lies beside it, else from a copy."""
     there = {unit.path: unit for unit in source.units(root) if not unit.key} if root.is_dir() else {}
     for original in originals:
+        if not original.size:  # it was emptied: what is kept is what it told before
+            yield original, False
+            continue
         unit = there.get(original.path)
         if unit is not None and archive.is_same(original, Path(unit.path)):
             yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)

@@ -54,6 +54,12 @@ class Originals(Opened):
 
         return rows_of(self._db, original.number, fullest=fullest)
 
+    def has_same_rows(self, original: Original, rows: Iterable[Row]) -> bool:
+        """Whether these are the rows that are kept of a unit."""
+        from backscroll.archive.kept_rows import are_same
+
+        return are_same(self._db, original.number, rows)
+
     def resumable(self, summary: SessionSummary) -> Resumable:
         """What the tool that held a session is asked to continue."""
         from backscroll.archive.stores import resumable

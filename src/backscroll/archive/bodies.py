@@ -4,10 +4,9 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache, lru_cache
-from hashlib import blake2b
 from itertools import accumulate
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,6 +17,9 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
 
 __all__ = [
     "Piece",
@@ -40,7 +42,6 @@ _QUICK = 1  # for messages, of which there are most: a third faster, for a twent
 _FRAME: Final = zstd.ZstdCompressor.FLUSH_FRAME
 _SMALL = 64  # bytes that are not worth it
 _NUMBER = Struct(">q")
-_DIGEST = blake2b(digest_size=_NUMBER.size)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Message])
 _parts_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
@@ -149,9 +150,16 @@ class Piece:
         return all(one in packed for one in some)
 
 
+@cache
+def _empty_digest() -> "blake2b":
+    from hashlib import blake2b  # loads OpenSSL, which nobody needs who only searches
+
+    return blake2b(digest_size=_NUMBER.size)
+
+
 def number_of(id_: str) -> int:
     """An id as a number, the same in every archive."""
-    digest = _DIGEST.copy()  # takes a third less time than a new one, for every record and call
+    digest = _empty_digest().copy()  # takes a third less time than a new one, for every record and call
     digest.update(id_.encode("utf-8", "surrogatepass"))
     number: int = _NUMBER.unpack(digest.digest())[0]
     return number

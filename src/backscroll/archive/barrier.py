@@ -1,7 +1,5 @@
 """What is not to be written: sessions that were forgotten, and workspaces that a person excluded."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import translate
 from functools import lru_cache
@@ -33,7 +31,7 @@ class Barrier(NamedTuple):
 
         return blake2b("\n".join(self.patterns).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
-    def is_forgotten(self, platform: str, opening: Opening) -> bool:
+    def is_forgotten(self, platform: str, opening: "Opening") -> bool:
         """Whether a session, or the one that started this subagent, was forgotten.
 
         A subagent's id is its own only within its session; alone it counts where no session is named.
@@ -52,7 +50,7 @@ class Barrier(NamedTuple):
         """The session that a message was copied from, unless that was forgotten and the copy is its own."""
         return None if id_ is not None and (platform, id_) in self.forgotten else id_
 
-    def is_excluded(self, workspace: Workspace | None) -> bool:
+    def is_excluded(self, workspace: "Workspace | None") -> bool:
         """Whether a pattern fits a workspace, one of its folders, or a folder that it lies in."""
         if workspace is None or not self.patterns:
             return False

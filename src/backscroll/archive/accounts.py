@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.bodies import decompress
-from backscroll.archive.closings import is_titled
+from backscroll.archive.closings import best_title
 from backscroll.archive.derive import Session
 from backscroll.model import STORES, Closing
 
@@ -129,8 +129,13 @@ def is_gone(told: Sequence[Account]) -> bool:
 def completed(accounts: Sequence[Account]) -> Closing:
     """The best account's closing, with what it leaves open taken from the others."""
     best = accounts[0].closing
+    if len(accounts) == 1:
+        return best
     filled: dict[str, Any] = {}
-    for name in ("title", "workspace", "created_at", "updated_at", "git_branch", "version"):
+    titled = best_title([one.closing for one in accounts])
+    if titled is not None:
+        filled |= {"title": titled.title, "title_source": titled.title_source}
+    for name in ("workspace", "created_at", "updated_at", "git_branch", "version"):
         if _says(best, name):
             continue
         known = next((one.closing for one in accounts if _says(one.closing, name)), None)
@@ -141,13 +146,15 @@ def completed(accounts: Sequence[Account]) -> Closing:
         # What one file tells now is nobody's to look for, but another's, or what it told before, is.
         told = (one.closing.visibility for one in told_by(accounts) if one.messages)
         filled["visibility"] = next((seen for seen in told if seen in ("listed", "archived")), "hidden")
+    for note in (one.closing for one in accounts[1:] if one.store == "notes" and not one.is_former):
+        filled["metadata"] = note.metadata | filled.get("metadata", best.metadata)
+        if note.visibility == "archived" and best.visibility == "listed":
+            filled["visibility"] = "archived"
     return msgspec.structs.replace(best, **filled)
 
 
 def _says(closing: Closing, name: str) -> bool:
-    """Whether something is known from what a unit says; what stands in for it is only better than nothing."""
-    if name == "title":
-        return is_titled(closing)
+    """Whether something is known from what a unit says; the time of its file is only better than nothing."""
     return getattr(closing, name) is not None and not (
         name == "created_at" and closing.created_at_source == "file"
     )

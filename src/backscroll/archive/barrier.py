@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ALONE", "TELLING", "Barrier"]
 
-ALONE = ("session", "agent", "transcript")  # kinds of units that tell of one session, today and tomorrow
+# The kinds of units that tell of one session, today and tomorrow.
+ALONE = ("session", "agent", "transcript", "notes")
 
 _NO_PATTERNS = bytes.fromhex("e4a6a0577479b2b4")  # their digest, for all who exclude nothing
 TELLING = 8  # characters of an id below which it may be found in anything

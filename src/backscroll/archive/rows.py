@@ -18,6 +18,7 @@ from backscroll.archive.accounts import (
     left_behind,
     told_by,
 )
+from backscroll.archive.closings import OWN_TITLES
 from backscroll.archive.counting import Counts, count
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
@@ -33,7 +34,6 @@ __all__ = ["conversation_id", "subagent_number", "write_sessions", "write_vanish
 
 _NAMESPACE = UUID("6f0c1b52-8f0e-5d0b-9a53-0b6d2f6f7a11")
 _TITLE = 100
-_OWN_TITLES = ("custom-title", "ai-title")  # a title from elsewhere does not replace these
 
 
 def conversation_id(platform: str, id_: str) -> str:
@@ -173,7 +173,7 @@ def _title(
     db: sqlite3.Connection, closing: Closing, told: list[Account], preview: str | None
 ) -> tuple[str | None, str | None]:
     """The session's own title, else one that another file gives it, else its first words."""
-    if closing.title and closing.title_source in _OWN_TITLES:
+    if closing.title and closing.title_source in OWN_TITLES:
         return closing.title, closing.title_source
     for account in told:
         row = db.execute(

@@ -31,7 +31,8 @@ __all__ = ["Key", "Session", "join"]
 Key = tuple[str, str, str | None]  # platform, id, and for a subagent the session that started it
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
-_OWN_TITLES = ("custom-title", "ai-title")  # a title from elsewhere does not replace these
+# Titles that one from another file does not replace, the most deliberate first.
+_OWN_TITLES = ("custom-title", "desktop-title", "ai-title")
 _PROMPT, _TIME = 5, 6  # strengths of what is concluded here; sources tell stronger signs
 
 
@@ -92,10 +93,11 @@ def _rank(reading: Reading) -> tuple[bool, int, int, str]:
 
 def _completed(closing: Closing, other: Closing) -> Closing:
     """A closing with what it leaves open taken from another account of the same session."""
+    named = min(closing, other, key=_title_rank)
     return replace(
         closing,
-        title=closing.title or other.title,
-        title_source=closing.title_source if closing.title else other.title_source,
+        title=named.title,
+        title_source=named.title_source,
         workspace=closing.workspace or other.workspace,
         created_at=closing.created_at or other.created_at,
         updated_at=closing.updated_at or other.updated_at,
@@ -103,6 +105,13 @@ def _completed(closing: Closing, other: Closing) -> Closing:
         version=closing.version or other.version,
         metadata={**other.metadata, **closing.metadata},
     )
+
+
+def _title_rank(closing: Closing) -> int:
+    if closing.title is None or closing.title_source == "first message":
+        return len(_OWN_TITLES) + (closing.title is None) + 1
+    source = closing.title_source
+    return _OWN_TITLES.index(source) if source in _OWN_TITLES else len(_OWN_TITLES)
 
 
 def _record(key: Key, message: Message) -> str:

@@ -17,6 +17,9 @@ __all__ = ["Place", "Progress", "Survey", "survey"]
 Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
 
 
+_NOTES = "notes"
+
+
 class Place(Struct, kw_only=True):
     """One root of one source, and the account of everything below it."""
 
@@ -73,6 +76,7 @@ def survey(roots: Iterable[tuple[Source, Path]], progress: Progress | None = Non
         plan.append((source, place, list(source.units(root)) if place.exists else []))
     total = sum(unit.size for _, _, units in plan for unit in units)
     done = 0
+    found: list[tuple[str, Place, dict[tuple[str, str | None], _Session]]] = []
     for source, place, units in plan:
         sessions: dict[tuple[str, str | None], _Session] = {}
         for unit in units:
@@ -85,7 +89,17 @@ def survey(roots: Iterable[tuple[Source, Path]], progress: Progress | None = Non
             if progress is not None:
                 progress(done, total)
         source.close()
-        _sum_up(place, sessions.values())
+        found.append((source.platform, place, sessions))
+    told = {
+        (platform, key)
+        for platform, _, sessions in found
+        for key, one in sessions.items()
+        if one.store != _NOTES
+    }
+    for platform, place, sessions in found:
+        # A note of a session that lies elsewhere makes it no other one.
+        own = [one for key, one in sessions.items() if one.store != _NOTES or (platform, key) not in told]
+        _sum_up(place, own)
     return Survey(places=places, problems=problems)
 
 

@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAME",
+    "NOTES",
     "SUBAGENTS",
     "Folder",
     "below_project",
     "below_session",
+    "desktop_notes",
     "every_folder",
     "is_id",
+    "noted_in",
     "prompts",
     "remembered_sessions",
     "single_file",
@@ -28,6 +31,7 @@ __all__ = [
 NAME = "claude-code"
 
 SUBAGENTS = "subagents"
+NOTES = "claude-code-sessions"  # where Claude Desktop notes which sessions it holds
 _SIDECAR = ".meta.json"
 _HEX = "[0-9a-fA-F]"  # twice as fast as to ignore case
 _ID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -102,6 +106,8 @@ class Folder:
             return ("agent" if name.startswith("agent-") else "journal"), self._session
         if self.path == f"{self._root}{_SEP}":
             return "prompts", None
+        if not name.endswith(".jsonl"):
+            return "notes", None
         stem = name[:-6]
         if is_id(stem):
             return "session", stem
@@ -113,6 +119,7 @@ def every_folder(root: str) -> Iterator[Folder]:
     base = f"{root}{_SEP}projects"
     for project in _folders_in(base):
         yield from below_project(root, f"{base}{_SEP}{project}")
+    yield from desktop_notes(root)
     yield from prompts(root)
 
 
@@ -164,6 +171,30 @@ def prompts(root: str) -> Iterator[Folder]:
     """The log of prompts."""
     if (row := _row(root, "history.jsonl")) is not None:
         yield Folder(root, root, [row], [])
+
+
+def desktop_notes(root: str) -> Iterator[Folder]:
+    """The folders, at any depth, with what Claude Desktop notes of sessions."""
+    base = f"{root}{_SEP}{NOTES}"
+    if os.path.islink(base):  # noqa: PTH114 - as above
+        return
+    waiting = [base]
+    while waiting:
+        path = waiting.pop()
+        yield from noted_in(root, path)
+        waiting += [f"{path}{_SEP}{name}" for name in reversed(_folders_in(path))]
+
+
+def noted_in(root: str, folder: str) -> Iterator[Folder]:
+    """One of these folders, without those below."""
+    try:
+        with _scandir(folder) as found:
+            names = [one.name for one in found if one.name.startswith("local_")]
+    except OSError:
+        return
+    rows = [row for name in sorted(names) if name.endswith(".json") and (row := _row(folder, name))]
+    if rows:
+        yield Folder(root, folder, rows, [])
 
 
 def _listed(folder: str) -> tuple[list[str], list[str], list[str]]:

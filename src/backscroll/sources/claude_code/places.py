@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from backscroll.sources.claude_code.folders import (
     NAME,
+    NOTES,
     SUBAGENTS,
     Folder,
     below_project,
     below_session,
+    desktop_notes,
     every_folder,
     is_id,
+    noted_in,
     prompts,
     single_file,
 )
@@ -65,23 +68,24 @@ def _siblings(home: Path) -> list[Path]:
 
 
 def _desktop_roots(machine: Machine) -> list[Path]:
-    """Claude Desktop's agent mode keeps a root per session, with the same files inside."""
+    """Claude Desktop's own folder, with its notes of sessions, and a root for each of its agent mode's."""
     if machine.system == "darwin":
         base = machine.home / "Library" / "Application Support" / "Claude"
     elif machine.system == "win32":
         base = machine.folder("APPDATA", machine.home / "AppData" / "Roaming") / "Claude"
     else:
         return []
-    return sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
+    found = sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
+    return [base, *found] if (base / NOTES).is_dir() else found
 
 
 def watched(root: Path) -> list[Path]:
     """What is written to while a session is held."""
-    return [root / "projects", root / "history.jsonl"]
+    return [root / "projects", root / "history.jsonl", root / NOTES]
 
 
 def units(root: Path) -> Iterator[Unit]:
-    """Every transcript below the root, and the log of prompts. Links to folders are not followed."""
+    """Every transcript below the root, the log of prompts, and notes. Links to folders are not followed."""
     return chain.from_iterable(folder.units() for folder in every_folder(str(root)))
 
 
@@ -103,6 +107,10 @@ def _at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
     match parts:
         case ["history.jsonl"]:
             yield from prompts(root)
+        case ["claude-code-sessions", *_, name] if name.endswith(".json"):
+            yield from noted_in(root, _join(root, *parts[:-1]))
+        case ["claude-code-sessions", *_]:
+            yield from desktop_notes(root)
         case ["projects"]:
             yield from every_folder(root)
         case ["projects", project, *below] if not _is_link(folder := _join(root, "projects", project)):

@@ -8,7 +8,7 @@ import msgspec
 
 from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
 from backscroll.readers import jsonl
-from backscroll.sources.claude_code import prompts
+from backscroll.sources.claude_code import desktop, prompts
 from backscroll.sources.claude_code.lines import STARTS
 from backscroll.sources.claude_code.transcript import Transcript
 
@@ -26,6 +26,8 @@ def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
                 yield from Transcript(unit, since).items()
             case "prompts":
                 yield from prompts.read(unit, since)
+            case "notes":
+                yield from desktop.read(unit)
             case _:
                 yield from _count(unit)
     except OSError as error:
@@ -35,6 +37,8 @@ def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
 
 def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Every line, by type and, where there is one, by subtype."""
+    if unit.kind == "notes":
+        return  # they may hold names and addresses
     try:
         for line in jsonl.lines(Path(unit.path), _generic, starts=STARTS):
             for record in line.values:

@@ -155,10 +155,13 @@ def write_stub(root: Path, session: Transcript, *, cwd: str) -> Path:
     return _put(elsewhere.path(root), b"", session.now)
 
 
-def write_desktop(folder: Path, session: Transcript, *, title: str) -> Path:
-    """What the desktop application keeps of a session: no transcript, only where it is."""
+def write_desktop(folder: Path, session: Transcript, *, title: str | None, **fields: Any) -> Path:
+    """What the desktop application notes of a session: no transcript, only where it is.
+
+    ``fields`` are laid over the note as they are.
+    """
     at = int(session.now.timestamp() * 1000)
-    entry = {
+    entry: dict[str, Any] = {
         "sessionId": f"local_{session.session_id}",
         "cliSessionId": session.session_id,
         "cwd": session.cwd,
@@ -169,8 +172,8 @@ def write_desktop(folder: Path, session: Transcript, *, title: str) -> Path:
         "title": title,
         "isArchived": False,
     }
-    path = folder / "claude-code-sessions" / "account" / f"local_{session.session_id}.json"
-    return _put(path, encode(entry), session.now)
+    place = folder / "claude-code-sessions" / "account" / "organisation"
+    return _put(place / f"local_{session.session_id}.json", encode(entry | fields), session.now)
 
 
 def _prompt(prompt: Prompt) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""What Claude Desktop notes of the sessions that it holds with Claude Code: a small file for each.
+
+The conversation itself lies in Claude Code's own folder. Of the notes only the
+fields named here are read: others may hold names, addresses and settings.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally, Unit, Workspace
+from backscroll.readers import lenient, times
+from backscroll.sources.claude_code.lines import text
+
+__all__ = ["NOTED", "read"]
+
+NOTED = "desktop-title"  # where a title is from that stands in these notes
+_LARGEST = 16 * 1024 * 1024
+_KIND = "session note"
+_WORKTREE = {"origin_cwd": "originalCwd", "worktree_path": "worktreePath", "worktree_name": "worktreeName"}
+
+
+class _Note(Struct, rename="camel"):
+    session_id: Any = None
+    cli_session_id: Any = None
+    cwd: Any = None
+    origin_cwd: Any = None
+    worktree_path: Any = None
+    worktree_name: Any = None
+    created_at: Any = None
+    last_activity_at: Any = None
+    model: Any = None
+    title: Any = None
+    is_archived: Any = None
+    transcript_unavailable: Any = None
+
+
+_decoder = Decoder(_Note)
+
+
+def read(unit: Unit) -> Iterator[Item]:
+    """The session that a file notes; none when it never began."""
+    tally = Tally()
+    note = _loaded(Path(unit.path))
+    if note is None:
+        yield Problem(Origin(unit.path, "file"), "is not a note of a session: no JSON object")
+        tally.count(_KIND, "problems")
+    else:
+        id_ = text(note.cli_session_id)
+        if id_ is not None:
+            yield Opening(source=unit.source, id=id_, store="notes")
+            yield _closing(note)
+        tally.count(_KIND, "silent")
+    yield tally
+
+
+def _loaded(path: Path) -> _Note | None:
+    with path.open("rb") as file:
+        data = file.read(_LARGEST)
+    try:
+        return _decoder.decode(data)
+    except lenient.FAILURES:
+        pass
+    try:
+        found = lenient.load(data)
+    except lenient.FAILURES:
+        return None
+    if not isinstance(found, dict):
+        return None
+    names = zip(_Note.__struct_fields__, _Note.__struct_encode_fields__, strict=True)
+    return _Note(**{field: found.get(name) for field, name in names})
+
+
+def _closing(note: _Note) -> Closing:
+    begun, ended = times.from_value(note.created_at), times.from_value(note.last_activity_at)
+    folder = text(note.cwd) or text(note.worktree_path) or text(note.origin_cwd)
+    title = (text(note.title) or "").strip() or None
+    reason = (
+        "Claude Desktop says that its transcript is gone" if note.transcript_unavailable is True else None
+    )
+    return Closing(
+        title=title,
+        title_source=NOTED if title else None,
+        workspace=Workspace(folder, evidence="Claude Desktop's notes") if folder else None,
+        created_at=begun,
+        created_at_source="stored" if begun else None,
+        updated_at=ended or begun,
+        completeness="lossy",
+        reasons=(reason or "only what Claude Desktop notes of it is here",),
+        visibility="archived" if note.is_archived is True else "listed",
+        metadata=_metadata(note),
+    )
+
+
+def _metadata(note: _Note) -> dict[str, Any]:
+    named = {name: text(getattr(note, field)) for field, name in _WORKTREE.items()}
+    worktree = {name: value for name, value in named.items() if value}
+    found: dict[str, Any] = {
+        "desktop_session_id": text(note.session_id),
+        "desktop_model": text(note.model),
+        "worktree": worktree if "worktreePath" in worktree else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}

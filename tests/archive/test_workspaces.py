@@ -52,6 +52,12 @@ def db(tmp_path: Path) -> sqlite3.Connection:
         ("", set()),
         ("/", set()),
         ("%", set()),
+        ("fer*", {FERRY, OTHER_FERRY, REMOTE, SAME_PATH_THERE}),
+        ("/home/zoe/*", {FERRY, OTHER_FERRY, SAME_PATH_THERE, WEB}),
+        ("zoe/*/web", {WINDOWS}),
+        ("gauge-box:/home/*", {SAME_PATH_THERE}),
+        ("C:\\Users\\*", {WINDOWS}),
+        ("*", set(ALL)),
     ],
 )
 def test_a_workspace_is_found_by_what_it_is_called(
@@ -73,3 +79,44 @@ def test_sessions_are_numbered_with_all_others_beside_them(db: sqlite3.Connectio
     assert gone == set(range(len(ALL)))
     assert others == set(range(len(ALL), 2 * len(ALL)))
     assert numbers(db, Filter(is_gone=True, workspace="play/ferry"))[0] == {1}
+
+
+@pytest.mark.parametrize(
+    ("called", "branches"),
+    [
+        ("main", {"main"}),
+        ("MAIN", {"main"}),
+        ("fix/*", {"fix/Ünder", "fix/[1]"}),
+        ("fix/ÜNDER", {"fix/Ünder"}),
+        ("*[1]", {"fix/[1]"}),
+        ("m??n*", set()),
+        ("fix", set()),
+    ],
+)
+def test_a_branch_is_found_by_its_name_and_by_parts_of_it(
+    db: sqlite3.Connection, called: str, branches: set[str]
+) -> None:
+    every = ["main", "fix/Ünder", "fix/[1]"]
+    for number, branch in enumerate(every):
+        db.execute("update conversations set git_branch = ? where number = ?", [branch, number])
+    assert {every[number] for number in numbers(db, Filter(branch=called))[0]} == branches
+
+
+@pytest.mark.parametrize(
+    ("called", "models"),
+    [
+        ("opus", {0}),
+        ("OPUS-5", {0}),
+        ("claude*5", {0}),
+        ("gpt_5", {1}),
+        ("gpt*", {1}),
+        ("op_s", set()),
+        ("5*", set()),
+    ],
+)
+def test_a_model_is_found_by_a_part_of_its_name(
+    db: sqlite3.Connection, called: str, models: set[int]
+) -> None:
+    for number, model in enumerate(["claude-opus-5", "gpt_5"]):
+        db.execute("update conversations set models = json_array(?) where number = ?", [model, number])
+    assert numbers(db, Filter(model=called))[0] == models

@@ -56,6 +56,25 @@ def test_filters_narrow_a_search(shell: Shell) -> None:
     assert ids(shell.json("search", "flaky", "-green")) == ["1"]
 
 
+def test_an_option_means_the_same_as_its_filter_beside_words_not_wanted(shell: Shell) -> None:
+    for words in (
+        ["source:claude-code -clock"],
+        ["--source", "claude-code", "-clock"],
+        ["--since", "2000", "-clock"],
+    ):
+        assert sorted(ids(shell.json("search", *words))) == ["1", "2"], words
+    assert ids(shell.json("search", "--workspace", "w*", "-flaky")) == ["2"]
+
+
+def test_a_star_in_a_workspace_stands_for_anything_also_where_a_subagent_worked(shell: Shell) -> None:
+    three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quayside")
+    three.user("Ask around").delegate("Who has the lantern?", "The keeper has it.").write(shell.root)
+    for called in ("quay*", "/home/zoe/q*", "zoe/*side"):
+        assert shell.json("search", f"keeper workspace:{called}")["pagination"]["total"] == 2
+        assert shell.json("search", "keeper", "--workspace", called)["pagination"]["total"] == 2
+        assert shell.json("list", "--workspace", called)["pagination"]["total"] == 1
+
+
 def test_a_session_is_found_by_a_file_that_was_only_read(shell: Shell) -> None:
     three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quay")
     three.user("Look").run(calls.read("/home/zoe/quay/src/moorings.py", "x = 1")).write(shell.root)

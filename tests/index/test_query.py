@@ -53,6 +53,11 @@ def test_a_query_that_would_only_exclude_words_looks_for_them() -> None:
     assert clauses("-rf") == (one(Word("rf")),)
 
 
+def test_words_are_excluded_when_there_is_something_to_exclude_them_from() -> None:
+    assert parse("since:2026-10 -flaky", now=NOW).clauses == (none(Word("flaky")),)
+    assert parse("-flaky", now=NOW, is_narrowed=True).clauses == (none(Word("flaky")),)
+
+
 def test_a_query_that_only_excludes_facts_does_so() -> None:
     assert clauses("-role:tool") == (none(Filter("role", "tool")),)
 

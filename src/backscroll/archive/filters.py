@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from backscroll.archive.wildcards import as_glob, as_like, fits
 from backscroll.archive.workspaces import workspace_hashes
 
 __all__ = ["Filter", "condition", "numbers"]
@@ -17,11 +18,11 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Which sessions are wanted; everything is optional."""
 
     source: str | None = None
-    workspace: str | None = None  # a path, a folder's name, the end of a path, or a host
+    workspace: str | None = None  # a path, a folder's name, the end of a path, or a host; may hold *
     since: datetime | None = None
     until: datetime | None = None  # the first moment that is too late
-    branch: str | None = None  # may hold *
-    model: str | None = None
+    branch: str | None = None  # may hold *; capitals make no difference
+    model: str | None = None  # the same; without * any part of the name
     has_edits: bool = False
     is_gone: bool | None = None
     tags: tuple[str, ...] = ()  # all of them; each may hold *
@@ -58,11 +59,11 @@ def condition(
         parts.append(at.format("started_at < :until"))
         values["until"] = _spelled(wanted.until)
     if wanted.branch is not None:
-        parts.append("git_branch glob :branch" if "*" in wanted.branch else "git_branch = :branch")
-        values["branch"] = wanted.branch
+        parts.append("git_branch in (select value from json_each(:branches))")
+        values["branches"] = msgspec.json.encode(_branches(db, wanted.branch)).decode()
     if wanted.model is not None:
-        parts.append("exists (select 1 from json_each(models) where value like '%' || :model || '%')")
-        values["model"] = wanted.model
+        parts.append(r"exists (select 1 from json_each(models) where value like :model escape '\')")
+        values["model"] = as_like(wanted.model if "*" in wanted.model else f"*{wanted.model}*")
     if wanted.has_edits:
         parts.append("total_changes > 0")
     if wanted.is_gone is not None:
@@ -73,7 +74,7 @@ def condition(
         parts.append(
             f"(external_id, platform) in (select id, platform from tag where name {like} :tag{place})"  # noqa: S608
         )
-        values[f"tag{place}"] = name
+        values[f"tag{place}"] = as_glob(name) if "*" in name else name
     if wanted.is_starred:
         parts.append("(external_id, platform) in (select id, platform from star)")
     return " and ".join(parts) or "1", values
@@ -91,6 +92,12 @@ def numbers(db: sqlite3.Connection, wanted: Filter) -> tuple[set[int], set[int]]
     found = {number for (number,) in rows}
     every = db.execute("select number from conversations union all select number from subagent")
     return found, {number for (number,) in every} - found
+
+
+def _branches(db: sqlite3.Connection, called: str) -> list[str]:
+    """The branches that are called so; SQLite itself knows the small letters of ASCII alone."""
+    rows = db.execute("select distinct git_branch from conversations where git_branch is not null")
+    return [branch for (branch,) in rows if fits(branch.lower(), called.lower())]
 
 
 def _spelled(at: datetime) -> str:

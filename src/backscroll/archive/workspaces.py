@@ -1,12 +1,13 @@
 """Workspaces as people call them: by path, by the folder's name, by the end of a path, by the host."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
+from backscroll.archive.wildcards import fits
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalised
 from backscroll.model.workspace import WorkspaceSummary
@@ -42,7 +43,7 @@ class Known(Struct, frozen=True):
 
 
 def workspace_hashes(db: sqlite3.Connection, called: str, *, is_strict: bool = True) -> list[str]:
-    """The workspaces that somebody may mean; several when they share a name, a path or a host.
+    """The workspaces that somebody may mean; several when they share a name, path or host, or fit a ``*``.
 
     When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
     """
@@ -57,6 +58,8 @@ def known_workspaces(db: sqlite3.Connection) -> list[Known]:
 def meant(every: Sequence[Known], called: str, *, is_strict: bool = True) -> list[str]:
     """The same as `workspace_hashes`, of workspaces that are known already."""
     wanted = _folded(called)
+    if "*" in wanted:
+        return [one.hash for one in every if any(fits(name, wanted) for name in _names(one))]
     for is_it in (_is_path, _is_name, _is_host):
         if found := [one for one in every if is_it(one, wanted)]:
             return [one.hash for one in found]
@@ -105,6 +108,17 @@ def workspaces_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, s
 def _known(row: tuple[str, str, str | None, str | None]) -> Known:
     hash_, path, name, authority = row
     return Known(hash_, path, name or "", authority or "")
+
+
+def _names(one: Known) -> Iterator[str]:
+    """All that a workspace may be called."""
+    path = _folded(one.path)
+    yield path
+    yield one.name.casefold()
+    for host in _hosts(one) if one.host else ():
+        yield from (host, f"{host}:{path}")
+    while path := path.partition("/")[2]:
+        yield path
 
 
 def _is_path(one: Known, wanted: str) -> bool:

@@ -149,7 +149,8 @@ class Sessions(Opened):
         called = (filters or {}).get("workspace", "*")
         if isinstance(called, str) and "*" not in called:
             self._archive.workspace_hashes(called)  # raises when it is not clear which is meant
-        asked = parse(query) if pattern == "words" else Query()
+        is_narrowed = bool(filters) or since is not None or until is not None
+        asked = parse(query, is_narrowed=is_narrowed) if pattern == "words" else Query()
         conditions = [
             Filter(name, one)
             for name, value in (filters or {}).items()

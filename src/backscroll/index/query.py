@@ -134,8 +134,11 @@ def resolved(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -
     return replace(query, clauses=tuple(clauses))
 
 
-def parse(text: str, *, now: datetime | None = None) -> Query:
-    """Understand a query; never fails. Dates are meant in the zone of ``now``, by default this machine's."""
+def parse(text: str, *, now: datetime | None = None, is_narrowed: bool = False) -> Query:
+    """Understand a query; never fails. Dates are meant in the zone of ``now``, by default this machine's.
+
+    A query of nothing but words to exclude looks for them, unless it is to be narrowed by more conditions.
+    """
     zone = now.tzinfo if now is not None else None
     now = now if now is not None else datetime.now(UTC)
     query = Query()
@@ -157,7 +160,8 @@ def parse(text: str, *, now: datetime | None = None) -> Query:
         else:
             clauses.append(clause)
         is_or = False
-    query = replace(query, clauses=tuple(_settled(clauses)))
+    is_narrowed = is_narrowed or query.since is not None or query.until is not None
+    query = replace(query, clauses=tuple(_settled(clauses, is_narrowed)))
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query
@@ -213,10 +217,10 @@ def _filter(name: str, value: str) -> Filter | None:
     return Filter(name, value)
 
 
-def _settled(clauses: list[Clause]) -> Iterator[Clause]:
+def _settled(clauses: list[Clause], is_narrowed: bool) -> Iterator[Clause]:
     """Filters that exclude each other joined; words that would be all there is to exclude looked for."""
     groups: dict[str, list[Term]] = {}
-    has_positive = any(not clause.is_negated for clause in clauses)
+    has_positive = is_narrowed or any(not clause.is_negated for clause in clauses)
     for clause in clauses:
         names = {term.name if isinstance(term, Filter) else "" for term in clause.any_of}
         name = names.pop()

@@ -48,7 +48,7 @@ def resolve(archive: Archive, query: Query) -> Query:
     from backscroll.index.query import Sessions, Term, resolved
 
     def look_up(asked: Asked) -> Sequence[Term] | None:
-        if asked.name == "workspace" and "*" not in asked.value:
+        if asked.name == "workspace":
             found = archive.workspace_hashes(asked.value, is_strict=False)
             return [Asked("workspace", one) for one in found] or None
         wanted = _OF_SESSIONS.get((asked.name, asked.value))

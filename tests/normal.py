@@ -14,6 +14,7 @@ def normal(told: Told, root: Path) -> dict[str, Any]:
     """Readable and comparable: paths relative to the root, nothing that is unset."""
     tally = msgspec.to_builtins(told.tally)
     tally.pop("mark")
+    tally.pop("whole")
     document = {
         "readings": [
             {

@@ -14,6 +14,10 @@ from backscroll.errors import UsageError
 __all__ = ["Machine", "NamedRoot", "Settings", "archive_home", "named_roots", "settings", "this_machine"]
 
 
+_BELOW_HOME = {"linux": ".local/share", "darwin": "Library/Application Support"}
+_ELSEWHERE = {"XDG_DATA_HOME", "ANDROID_ROOT"}  # variables that name, or hint at, another place
+
+
 class Machine(NamedTuple):
     """A home folder, an environment and an operating system; tests make their own."""
 
@@ -45,7 +49,15 @@ def archive_home(flag: Path | None, machine: Machine) -> Path:
     named = machine.environ.get("BACKSCROLL_HOME", "")
     if named:
         return machine.expanded(named)
-    from platformdirs import user_data_path
+    return _usual_home()
+
+
+def _usual_home() -> Path:
+    """The system's place for such things."""
+    home, below = os.environ.get("HOME", ""), _BELOW_HOME.get(sys.platform)
+    if below is not None and home.startswith("/") and not _ELSEWHERE & os.environ.keys():
+        return Path(home, below, "backscroll")
+    from platformdirs import user_data_path  # loading it takes a tenth of the time of most commands
 
     return user_data_path("backscroll", appauthor=False)
 

@@ -1,6 +1,8 @@
 """The index finds what the archive has, whichever way it got there."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,37 @@ def test_what_a_fork_copied_is_found_once_when_the_session_it_is_from_comes_late
     for late in (None, first):
         if late is not None:
             late.write(kept.root)
+        kept.sync()
+        assert update(kept.archive, index)
+        assert index.search(parse("dike"), limit=10, by="message").total == 1
+    _assert_same_as_new(kept, index)
+
+
+@pytest.mark.parametrize("copy", [resume, fork, partial(fork, remap=False)])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
+    kept: Kept, index: Index, copy: Callable[[Transcript], Transcript], is_late: bool
+) -> None:
+    first = Transcript().user("where is it?").assistant(tools=[calls.bash("find lighthouse")])
+    second = copy(first)
+    second.result(second.tool_ids[-1], "behind the dike").assistant("found it")
+    for session in (second, first) if is_late else (first, second):
+        session.write(kept.root)
+        kept.sync()
+        assert update(kept.archive, index)
+    found = index.search(parse("dike"), limit=10, by="message")
+    assert [kept.archive.numbered([hit.session])[hit.session].id for hit in found.hits] == [second.session_id]
+    assert index.search(parse("role:user where"), limit=10, by="message").total == 1
+    _assert_same_as_new(kept, index)
+
+
+def test_an_answer_that_both_sessions_got_is_found_once(kept: Kept, index: Index) -> None:
+    first = Transcript().user("where is it?").assistant(tools=[calls.bash("find lighthouse")])
+    second = resume(first)
+    for session in (first, second):
+        session.write(kept.root)
+    for session in (second, first):
+        session.result(session.tool_ids[-1], "behind the dike").write(kept.root)
         kept.sync()
         assert update(kept.archive, index)
         assert index.search(parse("dike"), limit=10, by="message").total == 1

@@ -4,11 +4,29 @@ import sqlite3
 from typing import NamedTuple
 
 from backscroll.archive.accounts import other_sessions
-from backscroll.archive.words import Words
+from backscroll.archive.words import FIXED, Words
 
 __all__ = ["mark_copies"]
 
 _FAR = 1 << 62
+# Messages of which it may have changed whose they are.
+_MARKED = (
+    "changed c cross join message m on m.account = c.account and m.position >= c.compared",
+    "shared s cross join message m on m.record = s.record",
+    "recopied r cross join message m on m.account = r.account and m.position >= r.position",
+)
+# What a fork copied from a session that nobody has.
+_IS_ORPHAN = (
+    "m.forked_from is not null and m.copied_from = m.forked_from and not exists"
+    " (select 1 from word w cross join account o on o.id = w.text"
+    " where w.number = m.forked_from and o.messages and not o.is_agent)"
+)
+# A call that was copied before it was answered, and that the other session never had an answer to.
+_HAS_THE_ANSWER = (
+    f"m.copied_from is not null and m.call is not null and m.status <> {FIXED['pending']}"  # noqa: S608
+    f" and (select max(o.status <> {FIXED['pending']}) from message o join kin k on k.number = o.account"
+    " where o.call = m.call and k.session = (select text from word where number = m.copied_from)) = 0"
+)
 
 
 class _Holder(NamedTuple):
@@ -27,7 +45,7 @@ def mark_copies(db: sqlite3.Connection) -> None:
     """Say of every message of the changed accounts that another session held first whose it is.
 
     Copies are stamped anew, so the earliest time decides; then an account whose file calls the line another
-    session's; then the one that began first.
+    session's; then the one that began first. What is told nowhere else is the session's own all the same.
     """
     rows = db.execute(
         "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
@@ -55,22 +73,11 @@ def mark_copies(db: sqlite3.Connection) -> None:
         " where account = ? and record = ?",
         changes,
     )
-    _keep_orphans(db)
-
-
-def _keep_orphans(db: sqlite3.Connection) -> None:
-    """Leave to a fork what it copied from a session that nobody has: it is told nowhere else."""
-    is_orphan = (
-        "m.forked_from is not null and m.copied_from = m.forked_from and not exists"
-        " (select 1 from word w cross join account o on o.id = w.text"
-        " where w.number = m.forked_from and o.messages and not o.is_agent)"
-    )
-    for rows in (
-        "changed c cross join message m on m.account = c.account and m.position >= c.compared",
-        "shared s cross join message m on m.record = s.record",
-    ):
-        found = db.execute(f"select m.account, m.position from {rows} where {is_orphan}").fetchall()  # noqa: S608
-        db.executemany("update message set copied_from = null where account = ? and position = ?", found)
+    for is_untold_elsewhere in (_IS_ORPHAN, _HAS_THE_ANSWER):
+        for marked in _MARKED:
+            query = f"select m.account, m.position from {marked} where {is_untold_elsewhere}"  # noqa: S608
+            found = db.execute(query).fetchall()
+            db.executemany("update message set copied_from = null where account = ? and position = ?", found)
 
 
 def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:

@@ -54,7 +54,7 @@ def join(told: Iterable[tuple[str, Told]]) -> dict[Key, Session]:
     found = list(told)
     sessions = _by_precedence(found)
     owners = _owners(sessions)
-    sessions = {key: _with_copies(key, session, owners) for key, session in sessions.items()}
+    sessions = _with_answers({key: _with_copies(key, one, owners) for key, one in sessions.items()})
     sessions = _with_titles(sessions, found, owners)
     sessions = _with_links(sessions, [link for _, one in found for link in one.links])
     return _with_tokens(sessions)
@@ -156,6 +156,28 @@ def _with_copies(key: Key, session: Session, owners: dict[str, Key]) -> Session:
         copied = owner[1] if owner != key else None
         messages.append(message if copied is None else replace(message, copied_from=copied))
     return replace(session, messages=tuple(messages))
+
+
+def _with_answers(sessions: dict[Key, Session]) -> dict[Key, Session]:
+    """What only a copy of a call was answered with is told nowhere else, and so the copy's own."""
+    answered: dict[tuple[str, str | None, str], bool] = {}
+    for (platform, id_, parent), session in sessions.items():
+        for message in session.messages:
+            if message.tool is not None and message.tool.id is not None:
+                call = platform, parent or id_, message.tool.id
+                answered[call] = answered.get(call, False) or message.tool.status != "pending"
+
+    def own(platform: str, message: Message) -> Message:
+        tool = message.tool
+        if message.copied_from is None or tool is None or tool.id is None or tool.status == "pending":
+            return message
+        is_answered = answered.get((platform, message.copied_from, tool.id), True)
+        return message if is_answered else replace(message, copied_from=None)
+
+    return {
+        key: replace(session, messages=tuple(own(key[0], message) for message in session.messages))
+        for key, session in sessions.items()
+    }
 
 
 def _with_titles(

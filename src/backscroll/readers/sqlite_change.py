@@ -6,15 +6,16 @@ from pathlib import Path
 __all__ = ["change_token"]
 
 
-def change_token(path: Path) -> str:
+def change_token(path: Path | str) -> str:
     """Changes whenever the database may have: sizes and mtimes of the main file, its log and its journal."""
-    path = path.resolve() if path.is_symlink() else path
-    return "/".join(_token(f"{path}{suffix}") for suffix in ("", "-wal", "-journal"))
+    if os.path.islink(path):  # noqa: PTH114 - called for every database on every refresh
+        path = os.path.realpath(path)
+    return f"{_token(f'{path}')}/{_token(f'{path}-wal')}/{_token(f'{path}-journal')}"
 
 
 def _token(path: str) -> str:
     try:
-        found = os.stat(path)  # noqa: PTH116 - called for every database on every refresh
+        found = os.stat(path)  # noqa: PTH116 - as above
     except OSError:
         return "-"
     return f"{found.st_size}-{found.st_mtime_ns}"

@@ -60,12 +60,10 @@ class Cursor:
 
     def signs(self, root: Path) -> list[Unit]:
         """The databases themselves: nothing is written anywhere else."""
-        found = [(path, "index") for path, _ in places.databases(root)]
-        found += [(path, places.TITLES) for path in places.side_databases(root)]
-        return [
-            Unit(self.name, str(root), str(path), fingerprint=change_token(path), kind=kind)
-            for path, kind in found
-        ]
+        base = str(root)
+        found = [(path, "index") for path, _ in places.database_files(root)]
+        found += [(str(path), places.TITLES) for path in places.side_databases(root)]
+        return [Unit(self.name, base, path, "", change_token(path), 0, kind) for path, kind in found]
 
     def watched(self, root: Path) -> list[Path]:
         return places.watched(root)

@@ -11,6 +11,7 @@ __all__ = [
     "TITLES",
     "Storage",
     "agent_home",
+    "database_files",
     "databases",
     "global_database",
     "images",
@@ -27,6 +28,7 @@ __all__ = [
 TITLES = "titles"  # the kind of a database that knows what sessions are called, and holds none
 _BUILDS = ("Cursor", "Cursor Nightly")
 _WINDOWS_HOMES = Path("/mnt/c/Users")
+_is_file, _is_link = os.path.isfile, os.path.islink
 
 
 class Storage(NamedTuple):
@@ -89,24 +91,38 @@ def watched(root: Path) -> list[Path]:
 
 def storages(root: Path) -> Iterator[Storage]:
     """The folders below ``workspaceStorage`` by name; links that lead elsewhere are not followed."""
-    base = root / "User" / "workspaceStorage"
-    try:
-        names = sorted(entry.name for entry in os.scandir(base) if entry.is_dir())
-    except OSError:
-        return
-    for name in names:
-        folder = base / name
+    for entry in _folders(root):
+        folder = Path(entry.path)
         if is_inside(folder, root):
-            yield Storage(name, folder)
+            yield Storage(entry.name, folder)
+
+
+def _folders(root: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root / "User" / "workspaceStorage") as found:
+            return sorted((entry for entry in found if entry.is_dir()), key=lambda entry: entry.name)
+    except OSError:
+        return []
 
 
 def databases(root: Path) -> Iterator[tuple[Path, str]]:
     """The databases that may hold sessions, with the workspace each is of: the global one first, of none."""
-    if is_file(global_database(root)):
-        yield global_database(root), ""
-    for storage in storages(root):
-        if is_file(storage.database) and is_inside(storage.database, root):
-            yield storage.database, storage.id
+    for path, storage in database_files(root):
+        yield Path(path), storage
+
+
+def database_files(root: Path) -> Iterator[tuple[str, str]]:
+    """As `databases`, for those who only look: a Path costs more than the asking."""
+    path = str(global_database(root))
+    if _is_file(path):
+        yield path, ""
+    for entry in _folders(root):
+        path = f"{entry.path}{os.sep}state.vscdb"
+        if _is_file(path) and (
+            not (entry.is_symlink() or _is_link(path))
+            or (is_inside(Path(entry.path), root) and is_inside(Path(path), root))
+        ):
+            yield path, entry.name
 
 
 def is_inside(path: Path, root: Path) -> bool:
@@ -121,7 +137,7 @@ def is_inside(path: Path, root: Path) -> bool:
 
 def is_file(path: Path) -> bool:
     """Whether a file is there; one behind a folder that may not be entered is not."""
-    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where entering is not permitted
+    return _is_file(path)  # Path.is_file raises where entering is not permitted
 
 
 def images(storage: Storage) -> list[Path]:

@@ -153,10 +153,28 @@ def test_any_substring_and_any_expression_is_found(shell: Shell) -> None:
     assert ids(shell.json("search", "--exact", "e1234")) == []
 
 
-def test_an_expression_that_makes_no_sense_is_wrong_usage(shell: Shell) -> None:
-    ran = shell.run("search", "--regex", "(")
+@pytest.mark.parametrize("words", [["--regex", "("], ["--regex", ""], ["--exact", ""]])
+def test_an_expression_that_makes_no_sense_is_wrong_usage(shell: Shell, words: list[str]) -> None:
+    ran = shell.run("search", *words)
     assert ran.code == 2
     assert "Traceback" not in ran.err
+
+
+def test_a_sign_by_itself_is_looked_for_as_it_stands(shell: Shell) -> None:
+    Transcript("30000000-0000-4000-8000-000000000000", seed=3).user("off we go 🚀").write(shell.root)
+    assert ids(shell.json("search", "🚀")) == ["3"]
+    assert ids(shell.json("search", "?")) == ["1"]
+    assert ids(shell.json("search", "☂")) == []
+
+
+def test_a_filter_that_cannot_be_is_said_to_be_none_where_it_may_be_why_nothing_is_found(
+    shell: Shell,
+) -> None:
+    ran = shell.run("search", "green since:yesteday role:Nobody tool:Bash")
+    assert "since: cannot be 'yesteday'; since:yesteday was searched for as words." in ran.err
+    assert "role: cannot be 'Nobody'" in ran.err
+    assert "tool:" not in ran.err
+    assert "cannot be" not in shell.run("search", "green since:2000 -role:tool").err
 
 
 def test_what_was_added_is_found_at_once_and_what_vanished_still(shell: Shell) -> None:

@@ -123,7 +123,7 @@ def test_a_match_contains_what_it_must(expression: str, text: str) -> None:
             assert any(re.search(one, text[start:stop]) for one in spelled), (expression, text, needs)
 
 
-@pytest.mark.parametrize("pattern", [exact("ab"), exact("=> ("), regex(r"\d+"), regex("a.b.c"), regex("")])
+@pytest.mark.parametrize("pattern", [exact("ab"), exact("=> ("), regex(r"\d+"), regex("a.b.c"), regex("x*")])
 def test_a_pattern_without_a_telling_literal_says_so_and_gives_everything(
     texts: Index, pattern: Pattern
 ) -> None:
@@ -140,6 +140,8 @@ def test_an_expression_that_is_none_is_a_wrong_call(expression: str) -> None:
 def test_nothing_cannot_be_looked_for() -> None:
     with pytest.raises(UsageError):
         exact("")
+    with pytest.raises(UsageError):
+        regex("")
 
 
 def test_candidates_come_newest_first_and_can_be_filtered(index: Index) -> None:

@@ -65,12 +65,15 @@ def command(
         raise click.NoSuchOption(unknown[0])
     if exact and regex:
         raise click.UsageError("--exact and --regex are two different things; give one of them")
+    asked = " ".join(words)
+    # A sign by itself is no word, and is looked for as it stands.
+    exact = exact or bool(not regex and asked.strip() and not any(map(str.isalnum, asked)))
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
         with Bar("Looking at every message, newest first") as bar:
             found = history.search_sessions(
-                " ".join(words),
+                asked,
                 limit=limit,
                 offset=offset,
                 by="message" if by == "message" else "session",
@@ -95,7 +98,17 @@ def command(
         click.echo("Nothing was found.")
     if found.is_relaxed and found.data:
         click.echo("No message has all of these words; these have the most.", err=True)
+    if (found.is_relaxed or not found.data) and not (exact or regex):
+        _tell_misspelled(asked)
     out = screen(color)
     out.write(match_lines(found, is_coloured=out.is_coloured, width=out.width or _WIDE))
     if found.is_cut_short:
         click.echo("Time ran out before all was looked at; a longer pattern is found faster.", err=True)
+
+
+def _tell_misspelled(asked: str) -> None:
+    from backscroll.index.query import misspelled
+
+    for item in misspelled(asked):
+        name, _, value = item.partition(":")
+        click.echo(f"{name}: cannot be {value!r}; {item} was searched for as words.", err=True)

@@ -15,7 +15,19 @@ from msgspec.structs import replace
 from backscroll.index.dates import span_of
 from backscroll.model import Role
 
-__all__ = ["FILTERS", "Clause", "Filter", "Phrase", "Query", "Sessions", "Term", "Word", "parse", "resolved"]
+__all__ = [
+    "FILTERS",
+    "Clause",
+    "Filter",
+    "Phrase",
+    "Query",
+    "Sessions",
+    "Term",
+    "Word",
+    "misspelled",
+    "parse",
+    "resolved",
+]
 
 FILTERS = ("role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has",
            "tag")  # fmt: skip
@@ -165,6 +177,18 @@ def parse(text: str, *, now: datetime | None = None, is_narrowed: bool = False) 
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query
+
+
+def misspelled(text: str) -> list[str]:
+    """What in a query begins as a filter does and is none, since it has a value that cannot be."""
+    now = datetime.now(UTC)
+    found: list[str] = []
+    for item in _items(text):
+        name, value = (item["name"] or "").lower(), item["quoted"] or item["bare"] or ""
+        is_date = name in ("since", "until") and span_of(value, now) is not None
+        if name and not is_date and _filter(name, value) is None:
+            found.append(f"{name}:{value}")
+    return found
 
 
 def _items(text: str) -> Iterator[dict[str, str | None]]:

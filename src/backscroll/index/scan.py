@@ -74,6 +74,8 @@ def exact(text: str, *, ignores_case: bool = False) -> Pattern:
 
 def regex(pattern: str, *, ignores_case: bool = False) -> Pattern:
     """A regular expression of RE2, which takes linear time on any text."""
+    if not pattern:
+        raise UsageError("there is nothing to look for")
     compiled(pattern, ignores_case=ignores_case)
     needs = (need for need in required(pattern) if all(map(_is_telling, need)))
     return Pattern(pattern, True, ignores_case, tuple(needs))

@@ -1,5 +1,6 @@
 """Whose transcript a file is, by where it lies: one id may have several, and one of them counts."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -19,31 +20,32 @@ class Layout(NamedTuple):
     outer: str | None = None  # the subagent that started it, where that was not the session itself
 
 
-def layout_of(path: Path) -> Layout | None:
+def layout_of(path: Path | str) -> Layout | None:
     """Of ``<id>.txt``, ``<id>.jsonl``, ``<id>/<id>.jsonl``, ``<parent>/subagents/<child>.jsonl``, or None."""
-    parts = path.parts
-    if _FOLDER not in parts or path.suffix not in (".jsonl", ".txt"):
+    *parts, name = str(path).split(os.sep)  # noqa: PTH206 - a Path costs more than all the rest
+    id_, _, suffix = name.rpartition(".")
+    if not id_ or suffix not in ("jsonl", "txt") or _FOLDER not in parts:
         return None
     at = len(parts) - 1 - parts[::-1].index(_FOLDER)
-    folders = parts[at + 1 : -1]
+    folders = parts[at + 1 :]
     project = parts[at - 1] if at else ""
     if _SUBAGENTS in folders[1:]:
         nearest = len(folders) - 1 - folders[::-1].index(_SUBAGENTS)
         outer = folders[nearest - 1]
-        return Layout(project, path.stem, folders[0], outer if outer != folders[0] else None)
+        return Layout(project, id_, folders[0], outer if outer != folders[0] else None)
     # Beside a session's own transcript its folder may hold text that is none.
-    if path.suffix == ".txt" and folders and folders[-1] != path.stem:
+    if suffix == "txt" and folders and folders[-1] != id_:
         return None
-    return Layout(project, path.stem)
+    return Layout(project, id_)
 
 
-def rivals_of(paths: Iterable[Path]) -> dict[tuple[str | None, str], list[Path]]:
+def rivals_of(paths: Iterable[str]) -> dict[tuple[str | None, str], list[str]]:
     """All transcripts by session, without the text of a session that also has lines."""
-    found: dict[tuple[str | None, str], list[Path]] = {}
+    found: dict[tuple[str | None, str], list[str]] = {}
     for path in paths:
         layout = layout_of(path)
         if layout is not None:
             found.setdefault((layout.parent, layout.id), []).append(path)
     for key, same in found.items():
-        found[key] = [path for path in same if path.suffix == ".jsonl"] or same
+        found[key] = [path for path in same if path.endswith(".jsonl")] or same
     return found

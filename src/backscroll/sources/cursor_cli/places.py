@@ -107,10 +107,10 @@ def _session_units(folder: str, root: Path) -> Iterator[Unit]:
         yield from _prompt_units(folder, root)
 
 
-def _stamp(entry: os.DirEntry[str] | Path | None) -> tuple[str, int]:
+def _stamp(entry: os.DirEntry[str] | str | None) -> tuple[str, int]:
     """What changes with a file, and its size; nothing and 0 for one that is not there."""
     try:
-        found = entry.stat() if entry is not None else None
+        found = os.stat(entry) if entry is not None else None  # noqa: PTH116 - as above
     except OSError:
         found = None
     return (f"{found.st_size}-{found.st_mtime_ns}", found.st_size) if found is not None else ("-", 0)
@@ -119,13 +119,13 @@ def _stamp(entry: os.DirEntry[str] | Path | None) -> tuple[str, int]:
 def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
     path = _join(folder, "prompt_history.json")
     if os.path.isfile(path):  # noqa: PTH113 - as above
-        yield _file_unit(Path(path), root, kind="prompts", session_id=None)
+        yield _file_unit(path, root, kind="prompts", session_id=None)
 
 
-def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[Path]]:
+def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[str]]:
     """The transcripts below a root, by the session that they tell of and the one that started it."""
     return rivals_of(
-        Path(path)
+        path
         for project in _folders(_join(root, "projects"), root)
         for path in _files(_join(project, "agent-transcripts"), root)
     )
@@ -141,9 +141,9 @@ def _transcript_units(root: Path) -> Iterator[Unit]:
         yield from units
 
 
-def _file_unit(path: Path, root: Path, *, kind: str, session_id: str | None) -> Unit:
+def _file_unit(path: str, root: Path, *, kind: str, session_id: str | None) -> Unit:
     token, size = _stamp(path)
-    return Unit(SOURCE, str(root), str(path), "", token, size, kind, session_id)
+    return Unit(SOURCE, str(root), path, "", token, size, kind, session_id)
 
 
 def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:

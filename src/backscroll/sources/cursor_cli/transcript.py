@@ -46,7 +46,7 @@ class Known:
 
     @cached_property
     def _transcripts(self) -> dict[tuple[str | None, str], list[Path]]:
-        return find_transcripts(self._root)
+        return {key: list(map(Path, same)) for key, same in find_transcripts(self._root).items()}
 
     def folders(self) -> list[str]:
         """The folders that other sessions were held in."""

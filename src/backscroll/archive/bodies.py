@@ -61,7 +61,7 @@ def compress(data: bytes) -> bytes:
     return _compressor(_LEVEL).compress(data, _FRAME)
 
 
-def _is_small(data: bytes) -> bool:
+def _is_small(data: bytes | bytearray) -> bool:
     return len(data) < _SMALL and not data.startswith(MAGIC)
 
 
@@ -76,28 +76,32 @@ def pack(messages: Sequence[Message]) -> bytes:
 
 def packed(messages: Sequence[Message]) -> tuple[bytes, bytes]:
     """Messages that lie side by side, in one piece: as a list of them, and that list compressed."""
-    encode = _encoder.encode
-    return _packed([encode(message) for message in messages])
+    plain = bytearray(_header(len(messages)))
+    ends = []
+    for message in messages:
+        _encoder.encode_into(message, plain, -1)
+        ends.append(len(plain))
+    return bytes(plain), _framed(plain, ends)
 
 
 def packed_again(plain: bytes) -> bytes:
     """A piece that is no longer compressed, as it would be if it were packed now."""
-    return _packed([bytes(part) for part in _parts_decoder.decode(plain)])[1]
+    sizes = [len(bytes(part)) for part in _parts_decoder.decode(plain)]
+    ends = accumulate(sizes, initial=len(_header(len(sizes))))
+    return _framed(plain, list(ends)[1:])
 
 
-def _packed(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
-    header = _header(len(parts))
-    plain = b"".join([header, *parts])
+def _framed(plain: bytes | bytearray, ends: Sequence[int]) -> bytes:
+    """A piece whose messages end there, compressed."""
     if _is_small(plain):
-        return plain, plain
-    sizes = list(map(len, parts))
-    ends = list(accumulate(sizes, initial=len(header)))
-    ranges = list(cuts(sizes))
+        return bytes(plain)
+    view = memoryview(plain)
+    compress = _compressor(_QUICK).compress
+    ranges = list(cuts(ends))
     frames = [
-        _compressor(_QUICK).compress(plain[ends[begin] if begin else 0 : ends[end]], _FRAME)
-        for begin, end in ranges
+        compress(view[ends[begin - 1] if begin else 0 : ends[end - 1]], _FRAME) for begin, end in ranges
     ]
-    return plain, join(frames, [end - begin for begin, end in ranges])
+    return join(frames, [end - begin for begin, end in ranges])
 
 
 @lru_cache(maxsize=1 << 8)

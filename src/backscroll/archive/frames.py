@@ -42,16 +42,17 @@ class Frames(NamedTuple):
         return body[self.offsets[number] : self.offsets[number + 1]]
 
 
-def cuts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """From which to before which of the messages that have these sizes a frame goes, for each frame."""
-    begin = size = 0
-    for place, more in enumerate(sizes):
-        if size >= _ENOUGH or (size >= _FEW and size + more > _MOST):
+def cuts(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """From which to before which of the messages that end there a frame goes, for each frame."""
+    begin = start = last = 0
+    for place, end in enumerate(ends):
+        size = last - start
+        if size >= _ENOUGH or (size >= _FEW and end - start > _MOST):
             yield begin, place
-            begin, size = place, 0
-        size += more
-    if begin < len(sizes):
-        yield begin, len(sizes)
+            begin, start = place, last
+        last = end
+    if ends:
+        yield begin, len(ends)
 
 
 def join(frames: Sequence[bytes], counts: Sequence[int]) -> bytes:

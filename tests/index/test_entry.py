@@ -31,3 +31,13 @@ def test_no_word_of_any_text_is_lost_on_the_way(text: str) -> None:
     fields = msgspec.json.decode(document)
     if not fields.get("pairs"):
         assert words_of(fields["done"]) == words_of(text)
+
+
+@given(st.lists(st.tuples(st.sampled_from("xÉß"), st.sampled_from([1, 100, 127, 128, 200, 255, 256, 600]))))
+def test_only_words_too_long_for_the_dictionary_are_left_out(runs: list[tuple[str, int]]) -> None:
+    text = "first " + "-".join(letter * length for letter, length in runs) + " last"
+    done = Spoken(position=0, role="tool", text=text.encode())
+    (document,) = whole(WHOSE, [entry(done)], with_title=False)
+    found = msgspec.json.decode(document)["done"].split()
+    assert found == words_of(text)
+    assert max(map(len, map(str.encode, found))) <= 255

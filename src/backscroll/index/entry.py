@@ -11,9 +11,9 @@ from functools import lru_cache
 import msgspec
 
 from backscroll.index.document import Spoken, Whose
-from backscroll.index.fields import tag, word_analyser
+from backscroll.index.fields import tag
 from backscroll.index.folding import bare
-from backscroll.index.words import Analysed, analyse, beyond_ascii
+from backscroll.index.words import LONGEST_WORD, Analysed, analyse, beyond_ascii
 
 __all__ = ["Entry", "entry", "whole"]
 
@@ -160,7 +160,9 @@ def _file(path: str) -> tuple[bytes, bytes]:
 def _cuttable(text: Analysed) -> bytes:
     """The words of a text between spaces: small, without accents, none overlong."""
     words = bare(text.words, text.beyond)
-    return " ".join(word_analyser().analyze(words.decode())).encode() if text.has_long_run else words
+    if not text.has_long_run:
+        return words
+    return b" ".join([word for word in words.split() if len(word) <= LONGEST_WORD])
 
 
 def _bare_parts(text: Analysed) -> bytes:

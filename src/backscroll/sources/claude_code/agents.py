@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from backscroll.model import Agent, Link
 from backscroll.sources.claude_code.counts import integer
-from backscroll.sources.claude_code.lines import ToolResult, text
+from backscroll.sources.claude_code.lines import Line, Progress, ToolResult, text
 
 __all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
 
@@ -193,12 +193,12 @@ def results_folder(path: Path, parent_id: str | None) -> Path:
     return path.parent / own / "tool-results"
 
 
-def link_in_progress(record: dict[str, Any]) -> Link | None:
+def link_in_progress(value: Line) -> Link | None:
     """Which call a running agent belongs to, as a progress line tells it."""
-    data = record.get("data")
-    if not isinstance(data, dict) or data.get("type") != "agent_progress":
+    data = value.data
+    if not isinstance(data, Progress) or data.type != "agent_progress":
         return None
-    agent, call = text(data.get("agentId")), text(record.get("parentToolUseID"))
+    agent, call = text(data.agent_id), text(value.parent_tool_use_id)
     if agent is None or call is None:
         return None
     return Link(agent_id=agent, tool_call_id=call, evidence="progress line", strength=3)

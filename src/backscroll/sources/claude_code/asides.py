@@ -7,7 +7,7 @@ from backscroll.readers import times
 from backscroll.sources.claude_code import notices
 from backscroll.sources.claude_code.agents import link_in_progress
 from backscroll.sources.claude_code.blocks import odd_result_text
-from backscroll.sources.claude_code.lines import params, text
+from backscroll.sources.claude_code.lines import Attached, params, text
 from backscroll.sources.claude_code.queue import Waiting, links_in, prompt_text
 from backscroll.sources.claude_code.said import Said
 
@@ -44,13 +44,16 @@ def attachment(said: Said) -> None:
     if not said.raw:
         return
     transcript = said.transcript
-    found = said.whole().get("attachment")
-    kind = text(found.get("type")) if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not notices.is_known(kind):
+    shown = said.value.attachment
+    kind = text(shown.type) if isinstance(shown, Attached) else None
+    if not notices.is_known(kind):
         transcript.tally.meet(f"attachment {kind}")
         transcript.note(Problem(said.origin, f"unknown attachment {kind}"))
         return
-    if kind != "queued_command" or not notices.is_typed(found):
+    if kind != "queued_command":
+        return
+    found = said.whole().get("attachment")
+    if not isinstance(found, dict) or not notices.is_typed(found):
         return
     words, came_along = notices.prompt(found.get("prompt"))
     if words.strip() or came_along:
@@ -61,7 +64,7 @@ def attachment(said: Said) -> None:
 def progress(said: Said) -> None:
     """Take the link to a running subagent."""
     said.enter(0)
-    if b"agent_progress" in said.raw and (link := link_in_progress(said.whole())) is not None:
+    if (link := link_in_progress(said.value)) is not None:
         said.transcript.link(link)
 
 

@@ -18,12 +18,14 @@ from backscroll.sources.claude_code.counts import UNCOUNTED, integer
 __all__ = [
     "STARTS",
     "ApiMessage",
+    "Attached",
     "Block",
     "ForkedFrom",
     "ImageData",
     "Line",
     "LineOrigin",
     "Patch",
+    "Progress",
     "ToolResult",
     "Unopened",
     "decoder",
@@ -118,6 +120,19 @@ class ToolResult(Struct, rename="camel", gc=False):
     resolved_model: Any = None
 
 
+class Attached(Struct, gc=False):
+    """What the program showed the model, no more than its kind."""
+
+    type: Any = None
+
+
+class Progress(Struct, rename="camel", gc=False):
+    """A sign of life, no more than whose it is."""
+
+    type: Any = None
+    agent_id: Any = None
+
+
 class LineOrigin(Struct, gc=False):
     kind: Any = None
 
@@ -160,6 +175,9 @@ class Line(Struct, rename="camel", gc=False):
     content: Any = None
     session_kind: Any = None
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
+    attachment: Attached | _Plain = None
+    data: Progress | _Plain = None
+    parent_tool_use_id: Any = msgspec.field(default=None, name="parentToolUseID")
 
 
 class Unopened(Struct, rename="camel", gc=False):

@@ -15,7 +15,7 @@ from backscroll.readers import times
 from backscroll.sources.claude_code.counts import integer
 from backscroll.sources.claude_code.lines import ForkedFrom, Line, text
 
-__all__ = ["OPAQUE", "STATE", "Facts", "absorb"]
+__all__ = ["OPAQUE", "STATE", "Facts", "absorb", "is_opaque"]
 
 # Types known to carry nothing that a reader of conversations could use.
 OPAQUE = frozenset(
@@ -235,10 +235,14 @@ STATE: dict[str, Callable[[Facts, dict[str, Any]], None]] = {
 }
 
 
+def is_opaque(kind: str) -> bool:
+    """Whether a line of this type says nothing, whatever is on it."""
+    return kind in OPAQUE or kind.startswith(_OPAQUE_FAMILIES)
+
+
 def absorb(facts: Facts, kind: str, record: dict[str, Any]) -> bool:
-    """Take a state line into the facts. False when nobody here knows its type."""
+    """Take a state line into the facts. False when it is of no such type."""
     keep = STATE.get(kind)
     if keep is not None:
         keep(facts, record)
-        return True
-    return kind in OPAQUE or kind.startswith(_OPAQUE_FAMILIES)
+    return keep is not None

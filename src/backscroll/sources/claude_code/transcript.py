@@ -161,9 +161,11 @@ class Transcript:
         return "problems"
 
     def _state(self, kind: str, value: Line, line: jsonl.Line[Line], number: int) -> _Verdict:
-        record = whole(line.text_of(number))
         facts = self.kept.facts
         facts.note(value)
+        if state.is_opaque(kind):
+            return "silent"
+        record = whole(line.text_of(number))
         if state.absorb(facts, kind, record):
             return "silent"
         origin = Origin(self.unit.path, f"line {line.number}")

@@ -65,6 +65,23 @@ def test_a_number_is_a_place_in_the_list(shell: Shell) -> None:
     assert shell.json("show", "2")["id"] == listed[1]["id"]
 
 
+def test_a_number_is_a_place_in_the_list_that_the_same_options_give(shell: Shell) -> None:
+    for options in (
+        ["--workspace", "p0"],
+        ["--workspace", "/home/zoe/p*", "--until", "now"],
+        ["--source", "claude-code"],
+    ):
+        for listed in shell.json("list", *options)["data"]:
+            assert shell.json("show", str(listed["index"]), *options)["id"] == listed["id"], options
+    assert shell.run("show", "9", "--workspace", "p0").code == 1
+
+
+def test_an_id_may_be_written_in_capitals(shell: Shell) -> None:
+    session = Transcript("abcdef00-0000-4000-8000-000000000000", seed=9)
+    session.user("Hello").write(shell.root)
+    assert shell.json("show", "ABCDEF00")["id"] == "abcdef00-0000-4000-8000-000000000000"
+
+
 def test_an_unknown_ref_is_said_and_an_ambiguous_one_names_the_candidates(shell: Shell) -> None:
     Transcript("10000000-0000-4000-8000-0000000000ff", seed=9).user("x").write(shell.root)
     unknown = shell.run("show", "zzz")

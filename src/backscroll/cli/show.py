@@ -8,7 +8,7 @@ import click
 
 from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs, complete_roles
-from backscroll.cli.options import bring_up_to_date, reading
+from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.screen import coloured, screen
 
 __all__ = ["command"]
@@ -65,6 +65,7 @@ class Roles(click.ParamType[frozenset[str]]):
 @click.option("--full", is_flag=True, help="Nothing folded and nothing cut; subagents' messages as well.")
 @click.option("--agents", is_flag=True, help="The messages of subagents as well.")
 @click.option("--raw", is_flag=True, help="The original record of each message, as the tool wrote it.")
+@filters
 @coloured
 @reading
 @click.pass_obj
@@ -82,11 +83,13 @@ def command(
     color: Any,
     as_json: bool,
     no_sync: bool,
+    **options: Any,
 ) -> None:
     """Show a session.
 
-    REF is an index of the list, an id, or any unambiguous beginning of one. Turns and messages have numbers:
-    --turn and --message take them. What is longer than the screen goes to a pager; PAGER names another one.
+    REF is an index of the list, an id, or any unambiguous beginning of one. An index of a list that was
+    narrowed needs the same options: show 2 --gone. Turns and messages have numbers: --turn and --message take
+    them. What is longer than the screen goes to a pager; PAGER names another one.
 
     Example:
 
@@ -106,7 +109,7 @@ def command(
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
-        summary = history.find(ref)
+        summary = history.find(ref, as_filter(options))
         if as_json:
             for piece in json_pieces(summary, history.messages_of(summary)):
                 sys.stdout.buffer.write(piece.encode())

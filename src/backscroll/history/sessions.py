@@ -80,7 +80,7 @@ class Sessions(Opened):
         if not colon or source not in sources.NAMES:
             id_ = ref
         parent, slash, name = id_.rpartition("/")
-        found = self._archive.find(name) if name else []
+        found = (self._archive.find(name) or self._archive.find(name.lower())) if name else []
         if slash:
             found = [one for one in found if _is_of(one, parent)]
         if len(found) > 1 and id_ != ref:

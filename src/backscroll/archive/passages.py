@@ -3,14 +3,15 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import groupby, islice
 from typing import NamedTuple
 
 import msgspec
 
-from backscroll.archive.at_hand import AtHand
-from backscroll.archive.reading import messages_of
+from backscroll.archive.at_hand import AtHand, Told
 from backscroll.archive.summaries import numbered
+from backscroll.archive.unpacked import Spot
 from backscroll.model import STORES, Message, SessionSummary
 
 __all__ = ["Passage", "Place", "copies_in", "only_account", "passages"]
@@ -30,21 +31,34 @@ def passages(
 ) -> dict[Place, Passage]:
     """What stands at these places; left out is where nothing stands, or what is packed without some bytes."""
     wanted = sorted(set(places))
-    summaries = numbered(db, {number for number, _ in wanted})
-    accounts = _only_accounts(db, summaries)
+    sessions = at_hand.sessions({number for number, _ in wanted}, partial(_sessions, db))
     found: dict[Place, Message] = {}
-    for number, group in groupby(wanted, key=lambda place: place[0]):
-        if number in summaries and number not in accounts:
-            found |= _told_by_several(db, summaries[number], number, {position for _, position in group})
-    spots = {place: (accounts[place[0]], place[1]) for place in wanted if place[0] in accounts}
+    spots: dict[Place, Spot] = {}
+    for number, group in groupby(
+        (place for place in wanted if place[0] in sessions), key=lambda place: place[0]
+    ):
+        summary, account = sessions[number]
+        if account is None:
+            found |= _told_by_several(db, summary, number, {position for _, position in group})
+        else:
+            spots |= {place: (account, place[1]) for place in group}
     told = at_hand.messages(list(spots.values()), having)
     found |= {place: told[spot] for place, spot in spots.items() if spot in told}
-    return {place: Passage(summaries[place[0]], found[place]) for place in wanted if place in found}
+    return {place: Passage(sessions[place[0]][0], found[place]) for place in wanted if place in found}
+
+
+def _sessions(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Told]:
+    """Sessions by their numbers, with the accounts that alone tell of them."""
+    summaries = numbered(db, numbers)
+    accounts = _only_accounts(db, summaries)
+    return {number: (summary, accounts.get(number)) for number, summary in summaries.items()}
 
 
 def _told_by_several(
     db: sqlite3.Connection, summary: SessionSummary, number: int, positions: set[int]
 ) -> dict[Place, Message]:
+    from backscroll.archive.reading import messages_of  # loaded by nobody who finds none of these
+
     told = enumerate(islice(messages_of(db, summary), max(positions) + 1))
     return {(number, place): message for place, message in told if place in positions}
 

@@ -10,8 +10,6 @@ from backscroll.cli.options import as_conditions, bring_up_to_date, message_filt
 from backscroll.cli.progress import Bar
 from backscroll.cli.screen import coloured, screen
 from backscroll.cli.welcome import welcome_lines
-from backscroll.render.documents import encoded, search_document
-from backscroll.render.text import match_lines
 
 __all__ = ["command"]
 
@@ -89,6 +87,8 @@ def command(
         if history.is_index_behind():
             click.echo("Not every session is in the index yet; backscroll sync completes it.", err=True)
     if as_json:
+        from backscroll.render.documents import encoded, search_document  # as below, only when asked for
+
         sys.stdout.buffer.write(encoded(search_document(found)))
         return
     if is_empty:
@@ -100,6 +100,8 @@ def command(
         click.echo("No message has all of these words; these have the most.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):
         _tell_misspelled(asked)
+    from backscroll.render.text import match_lines
+
     out = screen(color)
     out.write(match_lines(found, is_coloured=out.is_coloured, width=out.width or _WIDE))
     if found.is_cut_short:

@@ -106,9 +106,12 @@ def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
     _assert_same_as_new(kept, index)
 
 
-def test_an_answer_that_both_sessions_got_is_found_once(kept: Kept, index: Index) -> None:
+@pytest.mark.parametrize("copy", [resume, fork, partial(fork, remap=False)])
+def test_an_answer_that_both_sessions_got_is_found_once(
+    kept: Kept, index: Index, copy: Callable[[Transcript], Transcript]
+) -> None:
     first = Transcript().user("where is it?").assistant(tools=[calls.bash("find lighthouse")])
-    second = resume(first)
+    second = copy(first)
     for session in (first, second):
         session.write(kept.root)
     for session in (second, first):

@@ -52,14 +52,17 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
 
 
 def _find_forks(db: sqlite3.Connection) -> set[Session]:
-    """The sessions forked from one that is only met now: what they copied from it is theirs no longer."""
-    arrived = db.execute(
+    """The sessions forked from a changed one that have something of it as theirs.
+
+    It was not there before, or had no answer to a call: `copies` decides anew whose that is.
+    """
+    changed = db.execute(
         "select w.number from changed c cross join account own on own.number = c.account"
-        " cross join word w on w.text = own.id where c.compared = 0 and own.messages and not own.is_agent"
+        " cross join word w on w.text = own.id where own.messages and not own.is_agent"
     ).fetchall()
-    if not arrived:
+    if not changed:
         return set()
-    numbers = f"({', '.join(str(number) for (number,) in arrived)})"
+    numbers = f"({', '.join(str(number) for (number,) in changed)})"
     copied = f"forked_from in {numbers} and forked_from is not null and copied_from is null"
     forks = db.execute(
         "select distinct a.platform, a.session from message m indexed by message_fork"  # noqa: S608

@@ -76,6 +76,11 @@ def test_a_number_is_a_place_in_the_list_that_the_same_options_give(shell: Shell
     assert shell.run("show", "9", "--workspace", "p0").code == 1
 
 
+def test_an_id_that_begins_with_a_zero_is_no_place_in_the_list(shell: Shell) -> None:
+    Transcript("00000001-0000-4000-8000-000000000000", seed=9).user("Hello").write(shell.root)
+    assert shell.json("show", "00000001")["id"] == "00000001-0000-4000-8000-000000000000"
+
+
 def test_an_id_may_be_written_in_capitals(shell: Shell) -> None:
     session = Transcript("abcdef00-0000-4000-8000-000000000000", seed=9)
     session.user("Hello").write(shell.root)

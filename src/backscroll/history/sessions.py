@@ -72,9 +72,10 @@ class Sessions(Opened):
 
         wanted = wanted or Filter()
         ref = ref.strip()
-        if ref.isascii() and ref.isdigit():
+        # Nobody writes a place with a zero in front; an id may begin so.
+        if ref.isascii() and ref.isdigit() and not ref.startswith("0"):
             place = int(ref)
-            if 0 < place <= self._archive.count(wanted):
+            if place <= self._archive.count(wanted):
                 return self._archive.summaries(wanted, limit=1, offset=place - 1)[0]
         source, colon, id_ = ref.partition(":")
         if not colon or source not in sources.NAMES:

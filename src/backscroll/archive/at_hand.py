@@ -6,27 +6,33 @@ Whoever types a search letter by letter, or turns its pages, is shown much the s
 import sqlite3
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
+from itertools import count, islice
 
 import msgspec
 
 from backscroll.archive.bodies import unpack
 from backscroll.archive.unpacked import Spot, Unpacked
 from backscroll.archive.workspaces import Known, known_workspaces
-from backscroll.model import Message
+from backscroll.model import Message, SessionSummary
 
-__all__ = ["AtHand"]
+__all__ = ["AtHand", "Told"]
+
+_SESSIONS = 2000  # that are kept
+
+Told = tuple[SessionSummary, int | None]  # a session, and the account that alone tells of it
 
 
 class AtHand:
-    """Pieces of messages, the order of the list and the workspaces, for one connection."""
+    """Sessions and their messages, the order of the list and the workspaces, for one connection."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._seen: tuple[int, int] | None = None
         self._unpacked = Unpacked(db)
+        self._sessions: dict[int, Told] = {}
         self._starts: dict[int, list[int]] = {}  # where the pieces of an account begin
+        self._amended: dict[int, set[int]] = {}  # where those of its messages are that were amended
         self._indexes: dict[int, int] | None = None
         self._workspaces: list[Known] | None = None
 
@@ -36,18 +42,14 @@ class AtHand:
         So may be those that do not have some bytes as they are packed, which is known without unpacking them.
         """
         self._refresh()
-        amended = self._db.execute(
-            "select a.account, a.position, a.body from json_each(?) j cross join amendment a"
-            " on a.account = json_extract(j.value, '$[0]') and a.position = json_extract(j.value, '$[1]')",
-            [msgspec.json.encode(spots).decode()],
-        )
-        found = {(account, position): unpack(body)[0] for account, position, body in amended.fetchall()}
+        self._learn({account for account, _ in spots})
+        found = self._amendments([spot for spot in spots if spot[1] in self._amended[spot[0]]])
         wanted: defaultdict[Spot, list[int]] = defaultdict(list)
-        starts = self._starts_of({account for account, _ in spots})
         for account, position in spots:
-            before = bisect_right(starts[account], position)
+            starts = self._starts[account]
+            before = bisect_right(starts, position)
             if before and (account, position) not in found:
-                start = starts[account][before - 1]
+                start = starts[before - 1]
                 wanted[account, start].append(position - start)
         for (account, start), part, places in self._unpacked.parts(wanted):
             if not all(some in part.plain for some in having):
@@ -56,6 +58,19 @@ class AtHand:
                 message = part.message(place, having)
                 if message is not None:
                     found[account, start + place] = message
+        return found
+
+    def sessions(self, numbers: set[int], read: Callable[[set[int]], dict[int, Told]]) -> dict[int, Told]:
+        """The sessions that have these numbers, by number; those that are not at hand are read."""
+        self._refresh()
+        unknown = numbers - self._sessions.keys()
+        found = {number: self._sessions[number] for number in numbers - unknown}
+        if unknown:
+            read_now = read(unknown)
+            found |= read_now
+            self._sessions |= read_now
+            for number in list(islice(self._sessions, max(0, len(self._sessions) - _SESSIONS))):
+                del self._sessions[number]
         return found
 
     def indexes(self) -> dict[int, int]:
@@ -83,19 +98,36 @@ class AtHand:
         if seen != self._seen:
             self._seen = seen
             self._unpacked = Unpacked(self._db)
+            self._sessions.clear()
             self._starts.clear()
+            self._amended.clear()
             self._indexes = None
             self._workspaces = None
 
-    def _starts_of(self, accounts: set[int]) -> dict[int, list[int]]:
-        """Where the pieces of accounts begin."""
+    def _learn(self, accounts: set[int]) -> None:
+        """Find out where the pieces of accounts begin, and which of their messages were amended."""
         unknown = accounts - self._starts.keys()
-        self._starts |= {account: [] for account in unknown}
-        rows = self._db.execute(
-            "select account, position from chunk where account in (select value from json_each(?))"
-            " order by account, position",
-            [msgspec.json.encode(unknown).decode()],
-        )
-        for account, start in rows if unknown else ():
-            self._starts[account].append(start)
-        return self._starts
+        if not unknown:
+            return
+        self._starts |= self._positions("chunk", unknown)
+        self._amended |= {number: set(some) for number, some in self._positions("amendment", unknown).items()}
+
+    def _positions(self, table: str, accounts: set[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {account: [] for account in accounts}
+        for account, position in self._db.execute(
+            f"select account, position from {table}"  # noqa: S608 - names are ours
+            " where account in (select value from json_each(?)) order by account, position",
+            [msgspec.json.encode(accounts).decode()],
+        ):
+            found[account].append(position)
+        return found
+
+    def _amendments(self, spots: Sequence[Spot]) -> dict[Spot, Message]:
+        """Messages as they stand since something was said of them later."""
+        return {
+            (account, position): unpack(body)[0]
+            for account, position in spots
+            for (body,) in self._db.execute(
+                "select body from amendment where account = ? and position = ?", [account, position]
+            )
+        }

@@ -81,6 +81,12 @@ def test_an_id_that_begins_with_a_zero_is_no_place_in_the_list(shell: Shell) -> 
     assert shell.json("show", "00000001")["id"] == "00000001-0000-4000-8000-000000000000"
 
 
+@pytest.mark.parametrize("ref", ["1" * 5000, "9" * 19, "²", "१"])
+def test_a_number_that_is_no_place_is_an_unknown_ref(shell: Shell, ref: str) -> None:
+    ran = shell.run("show", ref)
+    assert (ran.code, "Traceback" in ran.err) == (1, False)
+
+
 def test_an_id_may_be_written_in_capitals(shell: Shell) -> None:
     session = Transcript("abcdef00-0000-4000-8000-000000000000", seed=9)
     session.user("Hello").write(shell.root)

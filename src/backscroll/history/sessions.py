@@ -26,6 +26,7 @@ __all__ = ["Sessions"]
 _LARGEST_PAGE = 1000
 _LEARNED = 1000  # messages that are looked through for secrets where there is no index to ask
 _LAST_OFFSET = 2**63 - 1  # what SQLite can count to
+_LONGEST_PLACE = 18  # digits
 
 
 def _check_page(limit: int, offset: int) -> None:
@@ -73,7 +74,7 @@ class Sessions(Opened):
         wanted = wanted or Filter()
         ref = ref.strip()
         # Nobody writes a place with a zero in front; an id may begin so.
-        if ref.isascii() and ref.isdigit() and not ref.startswith("0"):
+        if ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _LONGEST_PLACE:
             place = int(ref)
             if place <= self._archive.count(wanted):
                 return self._archive.summaries(wanted, limit=1, offset=place - 1)[0]

@@ -118,6 +118,20 @@ def test_what_another_process_adds_is_found_and_told_as_it_stands(tmp_path: Path
         assert beacon.session_index == listed[beacon.session_ref] != found[0].session_index
 
 
+def test_a_session_renamed_between_two_searches_is_told_by_its_new_name(tmp_path: Path) -> None:
+    roots = [NamedRoot("claude-code", tmp_path / "claude")]
+    Transcript(seed=1).user("a lantern").assistant("a beacon").write(tmp_path / "claude")
+    with (
+        History(roots=roots, home=tmp_path / "home") as one,
+        History(roots=roots, home=tmp_path / "home") as other,
+    ):
+        one.sync()
+        ref = one.search_sessions("lantern").data[0].session_ref
+        for renaming, title in ((one, "by hand"), (other, "by another")):
+            renaming.rename_session(ref, title)
+            assert [match.title for match in one.search_sessions("lantern").data] == [title]
+
+
 SPELLED = st.recursive(
     st.text('ab(1"\\\n\t\x1b:é ', max_size=6) | st.integers(-99, 99) | st.booleans() | st.none(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("xy", min_size=1), inner, max_size=3),

@@ -220,3 +220,18 @@ def test_a_search_reads_well(shell: Shell) -> None:
     ran = shell.run("search", "clock")
     assert "It depended on the clock." in ran.out
     assert backscroll("--home", shell.home, "search").code == 2
+
+
+@pytest.mark.parametrize("kind", [[], ["--exact"], ["--by", "message"]])
+def test_a_page_past_the_last_says_so(shell: Shell, kind: list[str]) -> None:
+    total = shell.json("search", "flaky", "--by", "message" if kind[1:] else "session")["pagination"]["total"]
+    found = shell.json("search", "flaky", *kind, "--offset", "7")
+    assert (found["data"], found["pagination"]["has_more"]) == ([], False)
+    assert f"there are {total}" in shell.run("search", "flaky", *kind, "--offset", "7").out
+    assert "2 fit" in shell.run("list", "--offset", "7").out
+
+
+def test_what_has_only_some_of_the_words_is_not_counted_beyond_the_last(shell: Shell) -> None:
+    found = shell.json("search", "flaky lighthouse", "--offset", "7")
+    assert found["is_relaxed"]
+    assert found["pagination"]["total_at_least"] == 0

@@ -51,7 +51,8 @@ def command(
     if is_empty:
         out.write(welcome)
     elif not page.data:
-        out.write(["No session fits."])
+        total = page.pagination.total
+        out.write([f"That is past the last one; {total:,} fit." if total else "No session fits."])
     elif out.width is None:
         out.write(plain_lines(page, live))
     else:

@@ -95,7 +95,8 @@ def command(
         click.echo("\n".join(welcome))
         return
     if not found.data:
-        click.echo("Nothing was found.")
+        total = found.total or found.total_at_least
+        click.echo(f"That is past the last find; there are {total:,}." if total else "Nothing was found.")
     if found.is_relaxed and found.data:
         click.echo("No message has all of these words; these have the most.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):

@@ -94,7 +94,7 @@ def find_words(
     matches = list(_matches(archive, finds, context))
     found = index.finish(search)
     counts = {(hit.session, hit.position): hit.match_count for hit in found.hits}
-    met = offset + len(found.hits)
+    met = offset + len(found.hits) if found.hits else 0
     return SearchResult(
         data=tuple(
             replace(match, match_count=counts[find.hit.session, find.hit.position])
@@ -104,7 +104,7 @@ def find_words(
         total_at_least=None if found.total is not None else met,
         limit=limit,
         offset=offset,
-        has_more=met < found.total if found.total is not None else len(found.hits) == limit,
+        has_more=0 < met < found.total if found.total is not None else len(found.hits) == limit,
         took_ms=round((time.perf_counter() - start) * 1000, 3),
         is_relaxed=found.is_relaxed,
     )

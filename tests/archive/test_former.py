@@ -115,6 +115,27 @@ def test_what_vanished_leaves_the_rest_in_its_order(kept: Kept) -> None:
     assert ("third", False) in told
 
 
+def test_what_only_a_copy_still_has_counts_there(kept: Kept) -> None:
+    first = Transcript().user("where is the quay?").assistant("behind the dike").user("and the lamp?")
+    path = first.write(kept.root)
+    second = resume(first).user("is it wet?").assistant("yes")
+    second.write(kept.root)
+    kept.sync()
+    before = {one.id: (one.total_tokens, one.interaction_count) for one in kept.summaries()}
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    kept.sync()
+    after = {one.id: (one.total_tokens, one.interaction_count) for one in kept.summaries()}
+    assert sum(tokens or 0 for tokens, _ in after.values()) == sum(
+        tokens or 0 for tokens, _ in before.values()
+    )
+    assert {id_: prompts for id_, (_, prompts) in before.items()} == {path.stem: 2, second.session_id: 1}
+    assert {id_: prompts for id_, (_, prompts) in after.items()} == {path.stem: 1, second.session_id: 2}
+    assert [message.copied_from for message in kept.messages(second.session_id)] == [path.stem, *[None] * 4]
+    kept.archive.unsettle()
+    kept.archive.derive()
+    assert {one.id: (one.total_tokens, one.interaction_count) for one in kept.summaries()} == after
+
+
 def test_what_a_bubble_said_before_it_was_changed_stays(tmp_path: Path) -> None:
     home, kept, composer = home_with(tmp_path)
     other = "replace(value, 'Rounding now happens once.', 'Never mind.')"

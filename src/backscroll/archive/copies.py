@@ -32,6 +32,7 @@ _HAS_THE_ANSWER = (
 class _Holder(NamedTuple):
     """An account that holds a record, ranked by how likely it held it first."""
 
+    is_past: bool  # its file has it no longer
     is_forked: bool
     at: int
     is_agent: bool
@@ -44,20 +45,23 @@ class _Holder(NamedTuple):
 def mark_copies(db: sqlite3.Connection) -> None:
     """Say of every message of the changed accounts that another session held first whose it is.
 
-    Copies are stamped anew, so the earliest time decides; then an account whose file calls the line another
-    session's; then the one that began first. What is told nowhere else is the session's own all the same.
+    One that still has it comes first. Copies are stamped anew, so the earliest time decides; then an account
+    whose file calls the line another session's; then the one that began first. What is told nowhere else is
+    the session's own all the same.
     """
     rows = db.execute(
-        "select m.record, m.account, max(m.forked_from is not null), min(coalesce(m.at, ?)), a.is_agent,"
-        " a.id, coalesce(min(first.at), ?)"
-        " from shared s cross join message m on m.record = s.record join kin a on a.number = m.account"
+        "select m.record, m.account, a.is_former and not max(m.is_active), max(m.forked_from is not null),"
+        " min(coalesce(m.at, ?)), a.is_agent, a.id, coalesce(min(first.at), ?)"
+        " from shared s cross join message m on m.record = s.record join account a on a.number = m.account"
         " left join message first on first.account = m.account and first.position = 0"
         " group by m.record, m.account order by m.record",
         [_FAR, _FAR],
     ).fetchall()
     holders: dict[int, list[_Holder]] = {}
-    for record, account, is_forked, at, is_agent, id_, began in rows:
-        holder = _Holder(bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account)
+    for record, account, is_past, is_forked, at, is_agent, id_, began in rows:
+        holder = _Holder(
+            bool(is_past), bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account
+        )
         holders.setdefault(record, []).append(holder)
     foreign = other_sessions(db, {one.account for held in holders.values() for one in held})
     words = Words(db)

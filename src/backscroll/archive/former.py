@@ -46,12 +46,25 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
             write_vanished(db, Session(platform, id_))
             continue
         kept += left
-        db.execute("update account set is_settled = 0, is_former = 1 where number = ?", [account])
+        db.execute(
+            "update account set is_settled = 0, is_former = 1, compared = 0 where number = ?", [account]
+        )
         if new is not None:
+            _leave_responses(db, account)
             db.execute("update message set is_active = 0 where account = ?", [account])
-            db.execute("delete from response where account = ?", [account])
             db.execute("delete from edit where account = ?", [account])
     return kept
+
+
+def _leave_responses(db: sqlite3.Connection, account: int) -> None:
+    """Let the responses of a former account count in those that have them, too."""
+    others = (
+        "from response r cross join response o on o.id = r.id and o.account <> r.account where r.account = ?"
+    )
+    rows = db.execute(f"select o.account, o.id {others}", [account]).fetchall()
+    db.executemany("update response set is_copy = null where account = ? and id = ?", rows)
+    db.executemany("update account set is_settled = 0 where number = ?", {(other,) for other, _ in rows})
+    db.execute("delete from response where account = ?", [account])
 
 
 def _keep_unchanged(db: sqlite3.Connection, unit: int) -> None:

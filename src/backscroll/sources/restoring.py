@@ -35,6 +35,10 @@ _SCHEMAS = {
 _FIRST_COLUMNS = {
     "composerHeaders": "composerId TEXT PRIMARY KEY",
     "conversations": "fts_rowid INTEGER PRIMARY KEY",
+    "base_messages": "uuid TEXT PRIMARY KEY",
+    "user_messages": "uuid TEXT PRIMARY KEY",
+    "assistant_messages": "uuid TEXT PRIMARY KEY",
+    "conversation_summaries": "leaf_uuid TEXT PRIMARY KEY",
 }
 _WORDS = "create virtual table conversation_fts using fts5(title, body, branches)"
 

@@ -56,8 +56,12 @@ class ClaudeCode:
         return read(unit, since)
 
     def rows(self, unit: Unit) -> Iterator[Row]:
-        """There are no databases; files are kept whole."""
-        return iter(())
+        """Of the database of 0.2, a session's; files are kept whole."""
+        if not unit.key:
+            return iter(())
+        from backscroll.sources.claude_code import store
+
+        return store.rows(Path(unit.path), unit.key)
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Every line, by type and, where there is one, by subtype."""

@@ -32,7 +32,7 @@ def closing(transcript: "Transcript", *, is_torn: bool = False) -> Closing:
     if faults:
         reasons.append(f"{faults} lines cannot be read" if faults > 1 else "a line cannot be read")
     at = facts.first_at
-    modified = datetime.fromtimestamp(path.stat().st_mtime, UTC) if at is None else None
+    modified = datetime.fromtimestamp(Path(transcript.unit.path).stat().st_mtime, UTC) if at is None else None
     return Closing(
         title=title,
         title_source=title_source,

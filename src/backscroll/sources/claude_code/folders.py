@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from backscroll.model import Unit
 
 __all__ = [
+    "DATABASE",
     "NAME",
     "NOTES",
+    "STORE",
     "SUBAGENTS",
     "Folder",
     "below_project",
     "below_session",
     "desktop_notes",
     "every_folder",
+    "in_root",
     "is_id",
     "noted_in",
-    "prompts",
     "remembered_sessions",
     "single_file",
 ]
@@ -31,8 +33,12 @@ __all__ = [
 NAME = "claude-code"
 
 SUBAGENTS = "subagents"
+STORE = "store"  # the kind of the database that 0.2 kept
+DATABASE = "__store.db"
+_LOG = f"{DATABASE}-wal"
 NOTES = "claude-code-sessions"  # where Claude Desktop notes which sessions it holds
 _SIDECAR = ".meta.json"
+_PROMPTS = "history.jsonl"
 _HEX = "[0-9a-fA-F]"  # twice as fast as to ignore case
 _ID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 is_id = re.compile(_ID).fullmatch
@@ -93,6 +99,11 @@ class Folder:
             kind, session = self._told_by(name)
             if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
                 token = f"{token}-{time}"
+            if kind == STORE:
+                from backscroll.sources.claude_code.store import units
+
+                yield from units(self._root, f"{self.path}{name}", f"{token}-{times.get(_LOG, '')}")
+                continue
             size = int(token.partition("-")[0])
             yield Unit(NAME, self._root, f"{self.path}{name}", "", token, size, kind, session)
 
@@ -105,7 +116,7 @@ class Folder:
         if self._session is not None:
             return ("agent" if name.startswith("agent-") else "journal"), self._session
         if self.path == f"{self._root}{_SEP}":
-            return "prompts", None
+            return ("prompts" if name == _PROMPTS else STORE), None
         if not name.endswith(".jsonl"):
             return "notes", None
         stem = name[:-6]
@@ -120,7 +131,7 @@ def every_folder(root: str) -> Iterator[Folder]:
     for project in _folders_in(base):
         yield from below_project(root, f"{base}{_SEP}{project}")
     yield from desktop_notes(root)
-    yield from prompts(root)
+    yield from in_root(root, _PROMPTS, DATABASE)
 
 
 def below_project(root: str, folder: str) -> Iterator[Folder]:
@@ -167,10 +178,12 @@ def single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
         yield Folder(root, folder, [row], [beside] if beside is not None else [])
 
 
-def prompts(root: str) -> Iterator[Folder]:
-    """The log of prompts."""
-    if (row := _row(root, "history.jsonl")) is not None:
-        yield Folder(root, root, [row], [])
+def in_root(root: str, *names: str) -> Iterator[Folder]:
+    """The root itself, with those of these files that are there: the log of prompts, the database of 0.2."""
+    rows = [row for name in names if (row := _row(root, name)) is not None]
+    if rows:
+        log = _row(root, _LOG) if rows[-1].startswith(f"{DATABASE}/") else None
+        yield Folder(root, root, rows, [log] if log is not None else [])
 
 
 def desktop_notes(root: str) -> Iterator[Folder]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.sources.claude_code.folders import (
+    DATABASE,
     NAME,
     NOTES,
     SUBAGENTS,
@@ -17,9 +18,9 @@ from backscroll.sources.claude_code.folders import (
     below_session,
     desktop_notes,
     every_folder,
+    in_root,
     is_id,
     noted_in,
-    prompts,
     single_file,
 )
 
@@ -81,7 +82,7 @@ def _desktop_roots(machine: Machine) -> list[Path]:
 
 def watched(root: Path) -> list[Path]:
     """What is written to while a session is held."""
-    return [root / "projects", root / "history.jsonl", root / NOTES]
+    return [root / "projects", root / "history.jsonl", root / NOTES, root / DATABASE]
 
 
 def units(root: Path) -> Iterator[Unit]:
@@ -93,11 +94,11 @@ def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
     """The units that changes at these paths bear on; of a folder, all that are in it."""
     base = str(root)
     start = f"{base}{os.sep}"
-    found: dict[str, Unit] = {}
+    found: dict[tuple[str, str], Unit] = {}
     for path in paths:
         if path.startswith(start):
             folders = _at(base, Path(path[len(start) :]).parts)
-            found |= {unit.path: unit for folder in folders for unit in folder.units()}
+            found |= {(unit.path, unit.key): unit for folder in folders for unit in folder.units()}
         elif path == base:
             return list(units(root))
     return list(found.values())
@@ -106,7 +107,9 @@ def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
 def _at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
     match parts:
         case ["history.jsonl"]:
-            yield from prompts(root)
+            yield from in_root(root, "history.jsonl")
+        case ["__store.db" | "__store.db-wal"]:
+            yield from in_root(root, DATABASE)
         case ["claude-code-sessions", *_, name] if name.endswith(".json"):
             yield from noted_in(root, _join(root, *parts[:-1]))
         case ["claude-code-sessions", *_]:

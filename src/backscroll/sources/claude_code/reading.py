@@ -8,7 +8,8 @@ import msgspec
 
 from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
 from backscroll.readers import jsonl
-from backscroll.sources.claude_code import desktop, prompts
+from backscroll.sources.claude_code import desktop, prompts, stored
+from backscroll.sources.claude_code.folders import STORE
 from backscroll.sources.claude_code.lines import STARTS
 from backscroll.sources.claude_code.transcript import Transcript
 
@@ -22,6 +23,8 @@ def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
     """A transcript and the log of prompts from their marks on; the other files anew each time."""
     try:
         match unit.kind:
+            case _ if unit.key or unit.kind == STORE:
+                yield from stored.read(unit)
             case "session" | "agent":
                 yield from Transcript(unit, since).items()
             case "prompts":
@@ -39,6 +42,9 @@ def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Every line, by type and, where there is one, by subtype."""
     if unit.kind == "notes":
         return  # they may hold names and addresses
+    if unit.key or unit.kind == STORE:
+        yield from stored.documents(unit)
+        return
     try:
         for line in jsonl.lines(Path(unit.path), _generic, starts=STARTS):
             for record in line.values:

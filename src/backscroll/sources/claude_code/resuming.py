@@ -15,9 +15,12 @@ _HOME = "CLAUDE_CONFIG_DIR"
 
 def resumption(session: Resumable, machine: Machine) -> Command | Refusal:
     """``claude --resume``. Versions before autumn 2026 find a session only in its own project's folder."""
-    stores = [store for store in session.stores if store.kind == "lines"]
+    stores = [store for store in session.stores if store.kind == "lines" and store.path.endswith(".jsonl")]
     if not stores:
-        return Refusal("only its prompts are left")
+        kinds = {store.kind for store in session.stores}
+        if "lines" in kinds:
+            return Refusal("it is in the database of Claude Code 0.2, which later versions do not read")
+        return Refusal("only its prompts are left" if "prompts" in kinds else "its transcript is gone")
     store = next((one for one in stores if not one.is_gone), stores[0])
     project = project_folder(Path(store.path))
     name = project.name if project is not None else ""

@@ -82,16 +82,7 @@ class Transcript:
         """Everything from the mark on, the tally last."""
         out, counts = self._out, self._counts
         line: jsonl.Line[Line] | None = None
-        for line in jsonl.lines(
-            self.path,
-            decoder,
-            offset=self.offset,
-            line=self.line,
-            end=self.unit.size or sys.maxsize,
-            starts=STARTS,
-            is_record=is_record,
-            whole=self._whole(),
-        ):
+        for line in self._lines():
             values = line.values
             if line.fault is None and len(values) == 1:  # as nearly all are
                 counts[self._record(values[0], line, 0)] += 1
@@ -105,6 +96,18 @@ class Transcript:
             self.tally.count(kind, verdict, number)
         self.tally.mark = self._mark(line)
         yield self.tally
+
+    def _lines(self) -> Iterator[jsonl.Line[Line]]:
+        return jsonl.lines(
+            self.path,
+            decoder,
+            offset=self.offset,
+            line=self.line,
+            end=self.unit.size or sys.maxsize,
+            starts=STARTS,
+            is_record=is_record,
+            whole=self._whole(),
+        )
 
     def _whole(self) -> bytes:
         """The whole file, where this is its first reading and it is small enough to be held."""

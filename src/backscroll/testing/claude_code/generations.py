@@ -8,6 +8,7 @@ from random import Random
 from backscroll.testing.claude_code import blocks, calls
 from backscroll.testing.claude_code.calls import Call
 from backscroll.testing.claude_code.copies import fork, point_back, repeat, resume, stray
+from backscroll.testing.claude_code.database import write_store
 from backscroll.testing.claude_code.events import task_notification
 from backscroll.testing.claude_code.stores import (
     Prompt,
@@ -46,6 +47,10 @@ def spring_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
     two = _session(seed, "0.2.122", datetime(2025, 4, 3, 9, tzinfo=UTC))
     two.user([blocks.text("This screenshot is wrong"), blocks.image(PIXEL)]).assistant("I see a clock.")
     two.compact("The clock is one hour off.").user("Go on").assistant("Going on.")
+    three = _session(seed, "0.2.122", datetime(2025, 4, 4, 9, tzinfo=UTC))
+    three.user("Where is the quay?").run(calls.bash("grep -n quay ferry.toml", "quay = 4"), text="I look.")
+    three.assistant("Behind the dike.").summary("The quay behind the dike", three.last)
+    write_store(root, three)
     write_settings(root, cleanup_days=30)
     return _written(root, one, two)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive import Archive, Barrier
+from backscroll.archive.connection import connect
+from backscroll.archive.merging import merging
 from backscroll.ingest import shards
 from backscroll.ingest.shards import Batch, read_batches
 from backscroll.ingest.sync import sync
@@ -100,3 +102,14 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
     sync(archive, [(source, root)])
     assert len(_told(archive)) == 3
     archive.close()
+
+
+def test_pages_are_kept_as_before_when_all_is_taken_in(tmp_path: Path) -> None:
+    db = connect(tmp_path / "archive.db")
+    (before,) = db.execute("pragma cache_size").fetchone()
+    with pytest.raises(KeyboardInterrupt), merging(db):
+        (meanwhile,) = db.execute("pragma cache_size").fetchone()
+        assert -meanwhile < -before
+        raise KeyboardInterrupt
+    assert db.execute("pragma cache_size").fetchone() == (before,)
+    db.close()

@@ -8,11 +8,12 @@ fewer times a page of such an index is written.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["merge"]
+__all__ = ["merge", "merging"]
 
 _CACHE = 8 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
 _BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
@@ -33,13 +34,23 @@ class _Shard(NamedTuple):
     pieces: int
 
 
+@contextmanager
+def merging(db: sqlite3.Connection) -> Iterator[None]:
+    """While much is taken in: leave memory to those who read it."""
+    (before,) = db.execute("pragma main.cache_size").fetchone()
+    db.execute(f"pragma main.cache_size = -{_CACHE}")
+    try:
+        yield
+    finally:
+        db.execute(f"pragma main.cache_size = {before}")
+
+
 def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
     """Take up to eight shards in, all or none. Returns by how much the numbers of each one's accounts grow.
 
     Raises `sqlite3.IntegrityError` when in the meantime a unit of theirs was read, or a session of theirs
     forgotten, by somebody else.
     """
-    db.execute(f"pragma main.cache_size = -{_CACHE}")
     attached: list[str] = []
     try:
         for place, path in enumerate(shards):

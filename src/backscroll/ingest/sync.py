@@ -155,7 +155,7 @@ def _read_side_by_side(
     left = sum(batch.size for batch in work)
     done = 0
     held: list[Shard] = []  # read, and not yet in the archive
-    with nullcontext() if index is None else Indexing(archive, index()) as indexing:
+    with archive.merging(), nullcontext() if index is None else Indexing(archive, index()) as indexing:
         for shard in read_batches(work, archive.barrier):
             done += shard.batch.size
             left -= shard.batch.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,6 +126,12 @@ class Intake(Opened):
             rows=rows,
             words=self._words,
         )
+
+    def merging(self) -> AbstractContextManager[None]:
+        """Be about to take in much; see `merging.merging`."""
+        from backscroll.archive.merging import merging
+
+        return merging(self._db)
 
     def merge(self, shards: Sequence[Path]) -> list[int]:
         """Take in what other processes read. Returns by how much the numbers of each one's accounts grow."""

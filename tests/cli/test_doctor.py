@@ -1,7 +1,10 @@
 """``backscroll doctor`` as a person and as a program sees it."""
 
 import json
+import os
 from pathlib import Path
+
+import pytest
 
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, calls
@@ -92,3 +95,14 @@ def test_a_root_that_makes_no_sense_is_wrong_usage() -> None:
 def test_an_unknown_command_is_wrong_usage() -> None:
     ran = backscroll("docter")
     assert (ran.code, ran.out) == (2, "")
+
+
+@pytest.mark.parametrize("command", ["doctor", "sync"])
+def test_what_a_tool_will_delete_is_told_to_programs_by_name(tmp_path: Path, command: str) -> None:
+    session = Transcript().user("a")
+    path = session.write(tmp_path / "claude")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    home, root = f"--home={tmp_path / 'home'}", f"--root=claude-code={tmp_path / 'claude'}"
+    (told,) = json.loads(backscroll(home, root, command, "--json").out)["retention"]
+    assert (told["days"], told["is_default"], told["expiring"]) == (30, True, [session.session_id])
+    assert told.keys() == {"days", "is_default", "settings", "expiring", "diff", "trouble"}

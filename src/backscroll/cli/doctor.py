@@ -110,7 +110,7 @@ def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[s
         "archive": kept.path,
         "archive_trouble": kept.trouble,
         "ledger": ledger_document(kept.ledger) if kept.ledger is not None else None,
-        "retention": retentions,
+        "retention": [one._asdict() for one in retentions],
         "places": found.places,
         "problems": [
             {"path": p.origin.path, "place": p.origin.place, "reason": p.reason} for p in found.problems

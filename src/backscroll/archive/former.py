@@ -41,9 +41,11 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
         left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
         if not left and told is not None:
             keep_title(db, account, told[0])
+            gone, now = _session_of(db, account), _session_of(db, told[0])
             release_accounts(db, [account])
             db.execute("delete from account where number = ?", [account])
-            write_vanished(db, Session(platform, id_))
+            if gone != now:
+                write_vanished(db, gone)
             continue
         kept += left
         db.execute(
@@ -54,6 +56,11 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
             db.execute("update message set is_active = 0 where account = ?", [account])
             db.execute("delete from edit where account = ?", [account])
     return kept
+
+
+def _session_of(db: sqlite3.Connection, account: int) -> Session:
+    """The session that an account tells of, or of a subagent of."""
+    return Session(*db.execute("select platform, session from kin where number = ?", [account]).fetchone())
 
 
 def _leave_responses(db: sqlite3.Connection, account: int) -> None:

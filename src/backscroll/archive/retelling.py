@@ -90,7 +90,7 @@ def retell(
         with transaction(db):
             before = _sizes(db, number) if may_lack else {}
             told = db.execute(
-                "select distinct platform, id from account where unit = ? and not is_agent", [number]
+                "select distinct platform, session from kin where unit = ?", [number]
             ).fetchall()
             accounts = db.execute("select number from account where unit = ? and not is_former", [number])
             release_accounts(db, [account for (account,) in accounts.fetchall()])

@@ -7,6 +7,7 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, calls, resume
 from tests.cli.running import Shell
+from tests.cli.terminal import in_terminal
 
 SUMMARY = {
     "ref", "id", "index", "source", "platform", "title", "workspace_path", "workspace_name", "message_count",
@@ -129,6 +130,32 @@ def test_hostile_text_is_inert(shell: Shell) -> None:
         assert "\x1b" not in ran.out
         assert "\u202e" not in ran.out
         assert "red evil end" in ran.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["doctor"],
+        ["doctor", "--json"],
+        ["doctor", "--shape"],
+        ["doctor", "--shape", "--json"],
+        ["list"],
+        ["open", "ab"],
+        ["show", "ab"],
+        ["stats", "--by", "workspace"],
+        ["sync"],
+    ],
+)
+def test_names_of_any_kind_reach_no_terminal_as_commands(tmp_path: Path, arguments: list[str]) -> None:
+    shell = Shell(tmp_path)
+    evil = "a\x1b[7m\x1b]0;b\x07\u202ec"
+    session = Transcript("abcdef00-0000-4000-8000-000000000000", cwd=f"/home/zoe/{evil}", branch=evil)
+    path = session.user(evil).write(shell.root)
+    with path.open("a") as file:
+        file.write(json.dumps({"type": evil, "uuid": "1", evil: evil}) + "\n")
+    path.with_name("abcdef01-0000-4000-8000-00000000000\x07.jsonl").write_text('{"type": "other"}\n')
+    told = in_terminal(*shell.options, *arguments, NO_COLOR="1")
+    assert not [one for one in ("\x1b[7m", "\x1b]", "\x07", "\u202e") if one in told]
 
 
 def test_without_sync_only_the_archive_is_looked_at(shell: Shell) -> None:

@@ -123,6 +123,17 @@ def test_a_title_is_inert(shell: Holding) -> None:
         assert "  red title  new session, +1 message" in watch.line()
 
 
+@pytest.mark.parametrize("command", [["watch"], ["tail", ONE]])
+def test_what_programs_are_told_is_inert_in_a_terminal_too(shell: Holding, command: list[str]) -> None:
+    with shell.start(*command, "--json") as running:
+        first = running.said() if command == ["watch"] else running.line()
+        shell.session.user("\u202eevil\x1b[31m").ai_title("\u202eevil")
+        shell.append()
+        while "evil" not in (line := running.line()):
+            assert first
+        assert "\\u202eevil" in line
+
+
 def test_a_watch_that_is_killed_leaves_a_whole_archive(shell: Holding) -> None:
     for number in range(4):
         with shell.start("watch") as watch:

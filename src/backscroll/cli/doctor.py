@@ -17,7 +17,9 @@ from backscroll.history import History
 from backscroll.ingest.survey import Place, Survey
 from backscroll.model import Retention
 from backscroll.model.ledger import Ledger
+from backscroll.render.documents import encoded
 from backscroll.render.expiry import expiry_lines
+from backscroll.render.inert import inert
 from backscroll.render.ledger import ledger_document, ledger_line
 
 __all__ = ["command"]
@@ -60,10 +62,11 @@ def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
     retentions = history.retentions(now)
     if as_json:
         document = _document(found, kept, retentions)
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        sys.stdout.buffer.write(encoded(document))
     else:
         lines = [*_report(found, this_machine().home, most), *_kept_lines(kept, now)]
-        click.echo("\n".join([*lines, *(line for one in retentions for line in expiry_lines(one))]))
+        lines += [line for one in retentions for line in expiry_lines(one)]
+        click.echo(inert("\n".join(lines)))
     if not found.is_understood or kept.trouble is not None:
         sys.exit(3)
 
@@ -95,13 +98,13 @@ def _print_shape(history: History, *, as_json: bool) -> None:
             }
             for source, kinds in outlines.items()
         }
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+        sys.stdout.buffer.write(encoded(document))
         return
     for source, kinds in outlines.items():
         for kind, outline in sorted(kinds.items()):
-            click.echo(f"{source} · {kind} · {outline.documents:,}")
+            click.echo(f"{source} · {inert(kind)} · {outline.documents:,}")
             for line in outline.lines():
-                click.echo(f"  {line}")
+                click.echo(f"  {inert(line)}")
 
 
 def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[str, object]:

@@ -38,7 +38,9 @@ def sentences() -> Iterator[None]:
 
 
 def _end(sentence: str, code: int) -> None:
-    sys.stderr.write(f"{sentence}\n")
+    from backscroll.render.inert import inert  # a path, a title or a word may be anything
+
+    sys.stderr.write(f"{inert(sentence)}\n")
     sys.exit(code)
 
 

@@ -11,7 +11,7 @@ from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import bring_up_to_date
 from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall
-from backscroll.render.documents import message_document
+from backscroll.render.documents import encoded_line, message_document
 from backscroll.render.inert import inert
 
 __all__ = ["command"]
@@ -48,7 +48,7 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
             for said in history.follow(ref, last=lines, everything=as_json):
                 if as_json:
                     document = message_document(said.message, said.position)
-                    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+                    sys.stdout.buffer.write(encoded_line(document))
                 else:
                     for line in _told(said):
                         click.echo(line)

@@ -4,12 +4,11 @@ import sys
 from typing import Any
 
 import click
-import msgspec
 
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
 from backscroll.ingest.watch import Change
-from backscroll.render.documents import summary_document
+from backscroll.render.documents import encoded_line, summary_document
 from backscroll.render.inert import inert
 
 __all__ = ["command"]
@@ -37,7 +36,7 @@ def command(setup: Setup, as_json: bool) -> None:
             click.echo("Watching. Ctrl-C ends it.", err=True)
             for change in history.watch():
                 if as_json:
-                    sys.stdout.buffer.write(msgspec.json.encode(_document(change)) + b"\n")
+                    sys.stdout.buffer.write(encoded_line(_document(change)))
                 else:
                     click.echo(_line(change))
                 sys.stdout.flush()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "encoded",
+    "encoded_line",
     "json_lines",
     "json_pieces",
     "message_document",
@@ -146,10 +147,11 @@ def json_pieces(summary: SessionSummary, messages: Iterable[Message]) -> Iterato
 
 def json_lines(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
     """The summary in the first line, then a line per message."""
-    yield _line(summary_document(summary))
+    yield encoded_line(summary_document(summary)).decode()
     for position, message in enumerate(messages):
-        yield _line(message_document(message, position))
+        yield encoded_line(message_document(message, position)).decode()
 
 
-def _line(document: dict[str, Any]) -> str:
-    return escaped_json(msgspec.json.encode(document)).decode() + "\n"
+def encoded_line(document: dict[str, Any]) -> bytes:
+    """A JSON document in a line."""
+    return escaped_json(msgspec.json.encode(document)) + b"\n"

@@ -12,6 +12,9 @@ import pytest
 from backscroll.archive import Archive, Barrier
 from backscroll.archive.connection import BUSY_SECONDS
 from backscroll.archive.folders import folder_of
+from backscroll.config import NamedRoot
+from backscroll.errors import UsageError
+from backscroll.history import History
 from backscroll.ingest.sync import Synced, sync
 from backscroll.sources import named
 from backscroll.sources.claude_code.folders import Folder
@@ -197,6 +200,46 @@ def test_a_name_that_was_forgotten_is_not_noted_with_its_folder(kept: Kept) -> N
     for _ in range(2):
         assert looks(kept) == {}
         kept.sync()
+
+
+def test_a_name_that_is_no_text_is_a_problem_and_stops_nothing(kept: Kept) -> None:
+    path = path_of(kept, ONE)
+    lines = path.read_bytes()
+    folder = os.fsencode(path.parent.parent) + b"/-home-caf\xe9"
+    try:
+        os.mkdir(folder)  # noqa: PTH102 - no Path is made of bytes
+    except OSError:
+        pytest.skip("this system has only names that are text")
+    unreadable = [folder + b"/%b.jsonl" % TWO.encode(), os.fsencode(path.parent) + b"/caf\xe9.jsonl"]
+    for name in unreadable:
+        with open(name, "wb") as file:  # noqa: PTH123 - as above
+            file.write(lines)
+    report = kept.sync()
+    assert (report.new, report.problems) == (2, 2)
+    assert happened(kept.sync()) == {}
+    other = "-home-caf/5e551011-0000-4000-8000-0000000000cc.jsonl"
+    os.rename(folder, path.parent.parent / "-home-caf")  # noqa: PTH104 - as above
+    (path.parent.parent / "-home-caf" / f"{TWO}.jsonl").rename(path.parent.parent / other)
+    report = kept.sync()
+    assert (report.new, report.vanished, report.problems) == (1, 1, 0)
+
+
+def test_a_root_whose_name_is_no_text_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    root = tmp_path / os.fsdecode(b"caf\xe9")
+    with (
+        History(roots=[NamedRoot("claude-code", root)], home=tmp_path) as history,
+        pytest.raises(UsageError, match="UTF-8; name a link"),
+    ):
+        history.sync()
+
+
+def test_a_session_in_a_folder_with_a_line_break_in_its_name_comes_and_goes(kept: Kept) -> None:
+    path = path_of(kept, ONE)
+    folder = path.parent.with_name("-home\nzoe")
+    path.parent.rename(folder)
+    assert happened(kept.sync()) == {"new": 3, "vanished": 3}
+    folder.rename(path.parent)
+    assert happened(kept.sync()) == {"came_back": 3, "vanished": 3}
 
 
 def test_what_cannot_be_noted_at_once_is_noted_later(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ __all__ = ["current_units"]
 
 _FEW = 500  # folders that are asked for one by one
 _CURRENT = (
-    "select iif(key = '', path, path || char(10) || key), iif(is_retried, '?', fingerprint) from unit"
+    "select iif(key = '', path, path || char(0) || key), iif(is_retried, '?', fingerprint) from unit"
     " where source = ? and root = ? and not is_gone"
 )
 _PASSED_OVER = (
-    "select iif(key = '', path, path || char(10) || key), '?' from excluded join unit on number = unit"
+    "select iif(key = '', path, path || char(0) || key), '?' from excluded join unit on number = unit"
     " where source = ? and root = ? and not is_gone and patterns <> ?"
 )
 
@@ -24,7 +24,7 @@ def current_units(
 ) -> dict[str, str]:
     """The fingerprint of every unit below a root that was there the last time, by path; or only in folders.
 
-    After the path of one that has a key stand a line break and the key. The fingerprint of one that is to be
+    After the path of one that has a key stand a NUL and the key. The fingerprint of one that is to be
     read again is a question mark, which no source makes.
     """
     if folders is None:
@@ -35,7 +35,7 @@ def current_units(
             found |= _current(db, source, root, patterns, folder)
         return found
     wanted, every = set(folders), _current(db, source, root, patterns)
-    return {name: token for name, token in every.items() if folder_of(name.partition("\n")[0]) in wanted}
+    return {name: token for name, token in every.items() if folder_of(name.partition("\0")[0]) in wanted}
 
 
 def _current(

@@ -13,7 +13,9 @@ from backscroll.config import Machine, NamedRoot, Settings, archive_home, settin
 from backscroll.errors import (
     ArchiveError,
     BackscrollError,
+    UsageError,
 )
+from backscroll.readers.names import is_text, plain
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
@@ -117,4 +119,7 @@ class Opened:
             source = sources.named(name)
             named = [root.path for root in self._named if root.source == name]
             for path in named or source.roots(self._machine):
+                if not is_text(str(path)):
+                    reason = "its name is not UTF-8; name a link to it that has another"
+                    raise UsageError(f"{plain(str(path))} cannot be kept track of: {reason}")
                 yield source, path

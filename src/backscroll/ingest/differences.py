@@ -88,7 +88,7 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
 def _say_nothing_new(signs: Iterable[Unit], current: dict[str, str]) -> bool:
     """Whether the units that change with every other are those that are known, and nothing is owed."""
     told = {unit.path: unit.fingerprint for unit in signs}
-    return told == {name: token for name, token in current.items() if "\n" not in name} and (
+    return told == {name: token for name, token in current.items() if "\0" not in name} and (
         "?" not in current.values()
     )
 
@@ -103,13 +103,13 @@ def _among(
     for unit in listed:
         number += 1
         token = unit.fingerprint
-        if current.pop(f"{unit.path}\n{unit.key}" if unit.key else unit.path, None) != token or not token:
+        if current.pop(f"{unit.path}\0{unit.key}" if unit.key else unit.path, None) != token or not token:
             unlike.append(unit)
             if not token:
                 unread.add(unit.path)
     if not unlike and not current:
         return Differences(number)
-    left = {name.partition("\n")[0] for name in current} - unread
+    left = {name.partition("\0")[0] for name in current} - unread
     known = archive.known_units(source.name, root, left | {unit.path for unit in unlike})
     changed: list[tuple[Unit, Known | None]] = []
     unsettled = left.copy()
@@ -120,7 +120,7 @@ def _among(
             changed.append((unit, before))
         if is_read or before is None:
             unsettled.add(unit.path)
-    names = (name.partition("\n") for name in current)
+    names = (name.partition("\0") for name in current)
     vanished = [known[path, key].number for path, _, key in names if path in left]
     return Differences(number, changed, vanished, unsettled)
 

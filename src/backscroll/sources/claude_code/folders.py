@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from backscroll import __version__
+from backscroll.readers.names import is_text, plain
 
 if TYPE_CHECKING:
     from backscroll.model import Unit
@@ -55,7 +56,7 @@ class Folder:
     A row is a string because most folders are as they were, and then nobody wants to know more of it.
     """
 
-    __slots__ = ("_beside", "_outermost", "_root", "_rows", "_session", "path")
+    __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "path")
 
     def __init__(
         self,
@@ -67,7 +68,8 @@ class Folder:
         session: str | None = None,
         outermost: str | None = None,
     ) -> None:
-        self.path = f"{path}{_SEP}"
+        self.path = f"{plain(path)}{_SEP}"
+        self._is_text = is_text(path)
         self._root = root
         rows.sort()
         beside.sort()
@@ -85,7 +87,7 @@ class Folder:
     def look(self) -> bytes:
         """Changes with any file in it, and with the version that tells which files count."""
         rows = [*self._rows, *self._beside] if self._beside else self._rows
-        return _VERSION + "\n".join(rows).encode("utf-8", "surrogateescape")
+        return _VERSION + "\n".join(rows).encode("utf-8", "surrogatepass")
 
     def units(self) -> Iterator[Unit]:
         """A unit for each of the files, in order of their names."""
@@ -97,6 +99,8 @@ class Folder:
         for row in self._rows:
             name, _, token = row.partition("/")
             kind, session = self._told_by(name)
+            if not self._is_text or not is_text(name):
+                name, kind, session = plain(name), "unnamed", None
             if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
                 token = f"{token}-{time}"
             if kind == STORE:
@@ -161,7 +165,7 @@ def remembered_sessions(root: str, looks: Mapping[str, bytes | None], before: in
     depth = root.count(_SEP) + 3  # the root, projects, the project, and the end of its name
     for path, look in looks.items():
         if path.count(_SEP) == depth:
-            rows = "\n".join(_listed(path)[0]) if look is None else look.decode("utf-8", "surrogateescape")
+            rows = "\n".join(_listed(path)[0]) if look is None else look.decode("utf-8", "surrogatepass")
             yield from _written_before(before, rows)
 
 

@@ -31,6 +31,8 @@ def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
                 yield from prompts.read(unit, since)
             case "notes":
                 yield from desktop.read(unit)
+            case "unnamed":
+                yield from _refuse(unit)
             case _:
                 yield from _count(unit)
     except OSError as error:
@@ -61,6 +63,14 @@ def _kind(record: dict[str, Any], unit_kind: str) -> str:
         inner = record.get(holder)
         parts.append(inner.get("type") if isinstance(inner, dict) else None)
     return "/".join(part for part in parts if isinstance(part, str)) or "(no type)"
+
+
+def _refuse(unit: Unit) -> Iterator[Item]:
+    """A file that cannot be kept track of."""
+    yield Problem(Origin(unit.path, "file"), "its name is not UTF-8: rename it, and it is read")
+    tally = Tally()
+    tally.count("file without a name", "problems")
+    yield tally
 
 
 def _count(unit: Unit) -> Iterator[Item]:

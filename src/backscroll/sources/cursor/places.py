@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backscroll.config import Machine
+from backscroll.readers.names import is_text
 
 __all__ = [
     "TITLES",
@@ -100,7 +101,8 @@ def storages(root: Path) -> Iterator[Storage]:
 def _folders(root: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root / "User" / "workspaceStorage") as found:
-            return sorted((entry for entry in found if entry.is_dir()), key=lambda entry: entry.name)
+            named = (entry for entry in found if entry.is_dir() and is_text(entry.name))
+            return sorted(named, key=lambda entry: entry.name)
     except OSError:
         return []
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from backscroll.config import Machine
 from backscroll.model import Unit
+from backscroll.readers.names import is_text
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor_cli.layout import rivals_of
 
@@ -175,7 +176,7 @@ def _is(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted((one for one in entries if is_text(one.name)), key=lambda entry: entry.name)
     except OSError:
         return []
 

@@ -49,21 +49,24 @@ class Spending:
         if rows:
             db.executemany(
                 "insert into response"
-                " values (?, ?, ?, ?, ?, nullif(?, 0), null, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?)",
+                " values (?, ?, ?, ?, ?, nullif(?, 0), null, ?, ?, ?, ?, nullif(?, -1), ?, nullif(?, 0),"
+                " nullif(?, -1))",
                 rows,
             )
 
 
 def _columns(words: Words, usage: TokenUsage) -> tuple[Any, ...]:
+    """What a response's row has of it, with -1 for what is nearly always unknown: see `Words`."""
+    hour, cost = usage.cache_creation_1h_input_tokens, usage.cost_usd
     return (
         usage.input_tokens,
         usage.output_tokens,
         usage.cache_creation_input_tokens,
         usage.cache_read_input_tokens,
-        usage.cache_creation_1h_input_tokens,
+        -1 if hour is None else hour,
         int(usage.is_at_least),
         words[usage.speed],
-        usage.cost_usd,
+        -1 if cost is None else cost,
     )
 
 
@@ -86,7 +89,7 @@ def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, 
         # Other accounts that tell of the response are to know of it, so it is compared with them again.
         db.execute(
             "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
-            " speed, cost) = (?, ?, ?, ?, ?, ?, nullif(?, 0), ?), is_copy = null"
+            " speed, cost) = (?, ?, ?, ?, nullif(?, -1), ?, nullif(?, 0), nullif(?, -1)), is_copy = null"
             " where account = ? and id = ?",
             [*_columns(words, merged), account, id_],
         )

@@ -1,12 +1,17 @@
 """How many messages and sessions a query finds."""
 
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
 import tantivy
 from msgspec import Struct
 
-__all__ = ["By", "Counts", "by_session", "count"]
+from backscroll.index.fields import NOTE, schema
+
+__all__ = ["By", "Counts", "by_session", "count", "counted", "reckoned_with"]
 
 By = Literal["session", "message"]
 
@@ -36,3 +41,33 @@ def count(searcher: tantivy.Searcher, wanted: tantivy.Query) -> int:
     """How many messages a query finds."""
     found = searcher.search(tantivy.Query.const_score_query(wanted, 0.0), 1, count=True)
     return getattr(found, "count", None) or 0
+
+
+def counted(sessions: Iterable[int]) -> Counts:
+    """The counts of messages that are all known, by the session of each."""
+    numbers = sorted(Counter(sessions).items())
+    return Counts(len(numbers), [{"key": session, "doc_count": number} for session, number in numbers])
+
+
+class _Explanation(Struct):
+    value: float
+    description: str
+    details: list["_Explanation"] = []
+
+
+def reckoned_with(searcher: tantivy.Searcher) -> int | None:
+    """The number of documents by which the engine says how rare a word is: forgotten ones count, too.
+
+    None when it does not tell.
+    """
+    noted = tantivy.Query.term_query(schema(), "tags", NOTE)
+    hits = searcher.search(noted, 1, count=False).hits
+    told = [
+        msgspec.json.decode(noted.explain(searcher, address).to_json(), type=_Explanation)
+        for _, address in hits
+    ]
+    for one in told:
+        if one.description.startswith("N,"):
+            return int(one.value)
+        told += one.details
+    return None

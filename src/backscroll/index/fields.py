@@ -16,7 +16,7 @@ __all__ = ["NOTE", "TEXT_FIELDS", "VERSION", "open_index", "schema", "tag", "wor
 
 VERSION = 3  # to be raised with every change to the fields, the analysis or the tags
 
-TEXT_FIELDS = ("said", "done")
+TEXT_FIELDS = ("said", "done")  # of which each message has one: ways.py relies on it
 _LONGEST_TAG = 200
 _SPACE = re.compile(r"\s+")
 _OPEN_SPACE = "\u2423"  # stands for white space within a tag

@@ -9,17 +9,27 @@ from tantivy import Occur
 
 from backscroll.index.endings import forms
 from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, words_of
+from backscroll.index.plain import Plain, plain_of, plain_tag, plain_word
 from backscroll.index.query import Clause, Filter, Phrase, Query, Sessions, Term, Word
 from backscroll.index.words import bigrams, clean, cut_cjk
 from backscroll.model import workspace_hash
 
-__all__ = ["Matching", "Piece", "adjacent", "all_of", "any_of", "escaped", "in_sessions"]
+__all__ = [
+    "PARTS",
+    "WEIGHTS",
+    "Matching",
+    "Piece",
+    "adjacent",
+    "all_of",
+    "any_of",
+    "escaped",
+    "in_sessions",
+]
 
-_WEIGHTS = {"said": 2.0, "done": 1.0}
-_PART_WEIGHT = 0.5
+PARTS = "parts"
+WEIGHTS = {"said": 2.0, "done": 1.0, PARTS: 0.5}  # of the fields
 _FORM_WEIGHT = 0.7
 _FEW = 128  # sessions
-_ALIASES = {("has", "thinking"): "role:thinking"}
 # What means something in a pattern by itself. Other characters must stay bare: \< is where a word begins.
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
 
@@ -36,21 +46,32 @@ class Matching:
 
     def __init__(self, query: Query) -> None:
         self.query = query
-        self._filters = [tantivy.Query.const_score_query(one, 0.0) for one in _conditions(query)]
+        self.conditions = [tantivy.Query.const_score_query(one, 0.0) for one in _conditions(query)]
         self._excluded = [_either(clause.any_of) for clause in query.clauses if clause.is_negated]
         self._plain = [clause for clause in query.words if not clause.is_stop_word] or list(query.words)
         self._required = [_either(clause.any_of) for clause in self._plain]
         self._welcome = [_welcome(clause.any_of) for clause in query.words if clause not in self._plain]
-        self.is_empty = not (self._required or self._filters or self._excluded)
+        self.is_empty = not (self._required or self.conditions or self._excluded)
         # A prefix weighs the same wherever it is found: the newest is then the best.
         self.is_ranked = any(_is_weighed(term) for clause in self._plain for term in clause.any_of)
 
     def strict(self) -> tantivy.Query:
         """Every word, whatever else the question is made of counting in favour."""
-        parts = [(Occur.Must, one) for one in (*self._required, *self._filters)]
+        parts = [(Occur.Must, one) for one in (*self._required, *self.conditions)]
         if self._required:
             parts += [(Occur.Should, one) for one in self._welcome]
         return self._without_excluded(parts)
+
+    def plain(self) -> Plain | None:
+        """What is asked for, when it is single words in messages of some tags and times; else None."""
+        filters = [clause for clause in self.query.clauses if clause.is_filter and not clause.is_negated]
+        is_timed = self.query.since is not None or self.query.until is not None
+        return plain_of(self._plain, filters, is_timed=is_timed)
+
+    def only(self, wanted: tantivy.Query) -> tantivy.Query:
+        """What another query for the same words and conditions finds, without what is excluded."""
+        welcome = [(Occur.Should, one) for one in self._welcome]
+        return self._without_excluded([(Occur.Must, wanted), *welcome])
 
     def varied(self) -> tantivy.Query | None:
         """Every word in whichever form; None when none has another."""
@@ -58,7 +79,7 @@ class Matching:
         if not varied:
             return None
         plain = [_either(clause.any_of) for clause in self._plain if not _has_forms(clause)]
-        return self._without_excluded([(Occur.Must, one) for one in (*plain, *varied, *self._filters)])
+        return self._without_excluded([(Occur.Must, one) for one in (*plain, *varied, *self.conditions)])
 
     def pieces(self) -> list[Piece]:
         """What is looked for when no message has all words: each by itself; none when there is but one."""
@@ -68,11 +89,11 @@ class Matching:
     def any_of(self, pieces: Sequence[Piece]) -> tantivy.Query:
         """At least one of the pieces."""
         wanted = any_of([piece.query for piece in pieces])
-        return self._without_excluded([(Occur.Must, one) for one in (wanted, *self._filters)])
+        return self._without_excluded([(Occur.Must, one) for one in (wanted, *self.conditions)])
 
     def among(self, wanted: tantivy.Query, there: tantivy.Query) -> tantivy.Query:
         """What a query finds in some sessions; how well does not matter."""
-        return all_of([there, wanted, *self._filters])
+        return all_of([there, wanted, *self.conditions])
 
     def _without_excluded(self, parts: list[tuple[Occur, tantivy.Query]]) -> tantivy.Query:
         if len(parts) == 1 and not self._excluded and self._required:
@@ -128,10 +149,8 @@ def _has_forms(clause: Clause) -> bool:
 
 def _forms(term: Term) -> tuple[str, ...]:
     """The forms of a single plain word; of anything else there are none."""
-    if not isinstance(term, Word) or term.is_prefix or cut_cjk(term.text)[1]:
-        return ()
-    tokens = words_of(term.text)
-    return forms(tokens[0]) if len(tokens) == 1 else ()
+    word = plain_word(term)
+    return forms(word) if word is not None else ()
 
 
 def _varied(term: Term) -> tantivy.Query:
@@ -139,7 +158,7 @@ def _varied(term: Term) -> tantivy.Query:
     others = _forms(term)[1:]
     if not others:
         return _query(term)
-    found = [tantivy.Query.boost_query(_term(f, other), _WEIGHTS[f] * _FORM_WEIGHT)
+    found = [tantivy.Query.boost_query(_term(f, other), WEIGHTS[f] * _FORM_WEIGHT)
              for f in TEXT_FIELDS for other in others]  # fmt: skip
     return tantivy.Query.disjunction_max_query([_query(term), *found])
 
@@ -210,11 +229,11 @@ def _side_by_side(tokens: list[str], *, is_prefix: bool, with_parts: bool) -> ta
     found: list[tantivy.Query] = []
     for field in TEXT_FIELDS:
         one = adjacent(field, tokens, is_prefix=is_prefix)
-        weight = _WEIGHTS[field]
+        weight = WEIGHTS[field]
         found.append(one if weight == 1.0 else tantivy.Query.boost_query(one, weight))
     if with_parts and len(tokens) == 1:
-        part = _prefix("parts", tokens[0]) if is_prefix else _term("parts", tokens[0])
-        found.append(tantivy.Query.boost_query(part, _PART_WEIGHT))
+        part = _prefix(PARTS, tokens[0]) if is_prefix else _term(PARTS, tokens[0])
+        found.append(tantivy.Query.boost_query(part, WEIGHTS[PARTS]))
     return any_of(found)
 
 
@@ -252,9 +271,8 @@ def _filter(one: Filter) -> tantivy.Query:
         if not tokens:
             return tantivy.Query.empty_query()
         return adjacent("files", tokens, is_prefix=one.value.endswith("*"))
-    alias = _ALIASES.get((one.name, one.value))
-    if alias is not None:
-        return _term("tags", alias)
+    if (plain := plain_tag(one)) is not None:
+        return _term("tags", plain)
     if one.name == "model" and "*" not in one.value:  # "opus" names a whole family
         return _tagged(one.name, f"*{one.value}*")
     if one.name == "workspace" and "/" in one.value:

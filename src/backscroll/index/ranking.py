@@ -1,16 +1,18 @@
 """What the engine found, in the order in which people see it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import tantivy
 from msgspec import Struct
 
-__all__ = ["DAY", "Hit", "Row", "grouped", "page", "ranked"]
+__all__ = ["DAY", "Hit", "Row", "Scored", "best_of", "grouped", "page", "ranked"]
 
 DAY = 86_400_000  # milliseconds
 _RECENT_BONUS = 0.25
 _HALF_LIFE_DAYS = 90.0
 
+Scored = tuple[float, tantivy.DocAddress]
 Row = tuple[float, int, int, int | None]  # score, session, position, time
 
 
@@ -21,6 +23,21 @@ class Hit(Struct, frozen=True, gc=False):
     position: int
     score: float
     match_count: int = 1
+
+
+def best_of(found: Sequence[list[Scored]], number: int) -> list[Scored]:
+    """So many of the best of several lists, as the engine would order them; the higher score counts."""
+    first, *others = found
+    least = first[-1][0] if len(first) == number else 0.0
+    better = {_place(hit): hit for hits in others for hit in hits if hit[0] >= least}
+    if not better:
+        return first
+    rest = [hit for hit in first if _place(hit) not in better]
+    return sorted([*better.values(), *rest], key=lambda hit: (-hit[0], _place(hit)))[:number]
+
+
+def _place(hit: Scored) -> tuple[int, int]:
+    return hit[1].segment_ord, hit[1].doc
 
 
 def ranked(rows: list[Row], today: int) -> list[Hit]:

@@ -15,11 +15,12 @@ import tantivy
 from msgspec import Struct
 
 from backscroll.index.beside import Beside
-from backscroll.index.counting import By, Counts, by_session, count
+from backscroll.index.counting import By, Counts, by_session, count, counted, reckoned_with
 from backscroll.index.fields import NOTE, schema
 from backscroll.index.matching import Matching, Piece, in_sessions
 from backscroll.index.query import Query
-from backscroll.index.ranking import DAY, Hit, Row, grouped, page, ranked
+from backscroll.index.ranking import DAY, Hit, Row, Scored, best_of, grouped, page, ranked
+from backscroll.index.ways import Ways, ways_of
 
 __all__ = ["By", "Hits", "Search", "Snapshot", "TooManyWordsError"]
 
@@ -118,7 +119,13 @@ class Snapshot:
     def _beginning(self, matching: Matching, by: By | None) -> _Beginning:
         """How a query begins: every word as it is typed or, where nothing has these, in whichever form."""
         wanted = matching.strict()
-        rows, counts = self._first(wanted, matching.is_ranked, by)
+        plain = matching.plain()
+        ways = ways_of(self.searcher, plain) if plain is not None else None
+        rows, counts = (
+            self._first(wanted, matching.is_ranked, by)
+            if ways is None or by == "message"
+            else self._first_by_ways(matching, wanted, ways, is_counted=by is not None)
+        )
         if rows or (varied := matching.varied()) is None:
             return _Beginning(wanted, rows, counts)
         return _Beginning(varied, *self._first(varied, matching.is_ranked, by), is_varied=True)
@@ -133,6 +140,33 @@ class Snapshot:
             return rows, Counts(total)
         counts = Beside(lambda: self._counts(wanted))
         return self._block(wanted, 0, size, is_ranked)[0], counts
+
+    def _first_by_ways(
+        self, matching: Matching, wanted: tantivy.Query, ways: Ways, *, is_counted: bool
+    ) -> tuple[list[Row], Counts | Beside[Counts]]:
+        """The same for words that are asked for in the fields that have them."""
+        if ways.most < _BEST_BLOCK:
+            rows, _ = self._block(wanted, 0, _BEST_BLOCK, True) if ways.most else ([], None)
+            return rows, counted(row[1] for row in rows) if is_counted else Counts(None)
+        every = matching.only(ways.every(matching.conditions)) if ways.is_faster else wanted
+        counts = Beside(lambda: self._counts(every)) if is_counted else Counts(None)
+        return self._best(matching, ways) or self._block(wanted, 0, _BEST_BLOCK, True)[0], counts
+
+    def _best(self, matching: Matching, ways: Ways) -> list[Row]:
+        """The first block, when it is found without weighing everything; else nothing."""
+        if self._documents is None:
+            return []
+        best = ways.best(matching.conditions, number=_BEST_BLOCK, documents=self._documents)
+        if best is None:
+            return []
+        hits = best_of(
+            [
+                self.searcher.search(matching.only(query), _BEST_BLOCK, count=False).hits
+                for query in best.queries
+            ],
+            _BEST_BLOCK,
+        )
+        return self._rows(hits) if len(hits) == _BEST_BLOCK and hits[-1][0] > best.bound else []
 
     def _counts(self, wanted: tantivy.Query) -> Counts:
         buckets = by_session(self.searcher, wanted)
@@ -200,6 +234,10 @@ class Snapshot:
         return count(self.searcher, wanted)
 
     @cached_property
+    def _documents(self) -> int | None:
+        return reckoned_with(self.searcher)
+
+    @cached_property
     def note(self) -> str | None:
         """What is stored with the one document that is no message."""
         hits = self.searcher.search(tantivy.Query.term_query(schema(), "tags", NOTE), 1, count=False).hits
@@ -212,10 +250,13 @@ class Snapshot:
         order = None if is_ranked else "at"
         found = self.searcher.search(wanted, size, offset=offset, count=is_counted, order_by_field=order)
         hits = found.hits  # made anew each time it is asked for
-        scores = [key if is_ranked else 0.0 for key, _ in hits]
+        rows = self._rows(hits if is_ranked else [(0.0, address) for _, address in hits])
+        return rows, getattr(found, "count", None)
+
+    def _rows(self, hits: list[Scored]) -> list[Row]:
         addresses = [address for _, address in hits]
         columns = [self.searcher.fast_field_values(name, addresses) for name in ("session", "position", "at")]
-        return list(zip(scores, *columns, strict=True)), getattr(found, "count", None)
+        return list(zip([score for score, _ in hits], *columns, strict=True))
 
     def _blocks(
         self, wanted: tantivy.Query, first: list[Row], *, is_ranked: bool, today: int
@@ -226,7 +267,14 @@ class Snapshot:
             if len(block) < size:
                 return
             offset, size = offset + size, size * _GROWTH
-            block, _ = self._block(wanted, offset, size, is_ranked)
+            if is_ranked and block is first:
+                # The last digits of scores may differ when words were asked for in another way.
+                known = {row[1:3] for row in first}
+                block = [
+                    row for row in self._block(wanted, 0, offset + size, True)[0] if row[1:3] not in known
+                ]
+            else:
+                block, _ = self._block(wanted, offset, size, is_ranked)
 
 
 def _first_size(is_ranked: bool) -> int:

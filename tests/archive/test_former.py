@@ -73,6 +73,27 @@ def test_a_record_that_says_more_takes_the_place_of_what_it_said(kept: Kept) -> 
     assert said(kept.messages(path.stem)) == [("where is the quay?", True), ("It is behind the dike.", True)]
 
 
+@pytest.mark.parametrize("appends", [1, 3])
+def test_a_record_that_was_changed_in_its_place_before_the_file_grew_is_noticed(
+    kept: Kept, appends: int
+) -> None:
+    session = Transcript().user("where is the quay? " + "x " * 3000).assistant("behind the dike")
+    path = session.user("and the lamp? " + "y " * 3000).write(kept.root)
+    for number in range(appends):
+        path.write_bytes(session.assistant(f"wait {number}").lines())
+        kept.sync()
+    changed = session.assistant("on the pier").lines().replace(b"behind the dike", b"removed removed")
+    with path.open("r+b") as file:
+        file.write(changed)
+    kept.sync()
+    told = said(kept.messages(path.stem))
+    assert ("removed removed", True) in told
+    assert ("behind the dike", False) in told
+    assert kept.archive.is_same(kept.archive.originals()[0], path)
+    with closing(sqlite3.connect(kept.archive.path)) as db:
+        assert db.execute("select count(distinct state) from raw").fetchone() == (2,)
+
+
 def test_a_session_that_was_moved_and_changed_tells_what_it_says_now_and_what_it_said(kept: Kept) -> None:
     path = Transcript().user("where is the quay?").assistant("behind the dike").write(kept.root)
     kept.sync()

@@ -13,12 +13,13 @@ from backscroll.archive.bases import messages_in, release_accounts
 from backscroll.archive.bodies import decompress, unpack
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive import Session
+from backscroll.archive.raw import SEGMENT
 from backscroll.archive.rows import write_vanished
 from backscroll.archive.told import lean_on_told
 from backscroll.archive.writing import UnitWriter
 from backscroll.model import Closing, Item
 
-__all__ = ["Original", "is_same", "kept_units", "originals", "retell"]
+__all__ = ["Original", "is_same", "is_same_lately", "kept_units", "originals", "retell"]
 
 
 class Original(Struct, frozen=True):
@@ -75,6 +76,23 @@ def is_same(db: sqlite3.Connection, number: int, file: Path) -> bool:
             )
     except OSError:
         return False
+
+
+def is_same_lately(db: sqlite3.Connection, number: int, file: Path, end: int) -> bool:
+    """Whether a file is, for some way back from an end, byte for byte what was kept of it last."""
+    rows = db.execute(
+        "select offset, size, sha256 from raw where unit = :unit and state ="
+        " (select max(state) from raw where unit = :unit) and offset + size <= :end order by offset desc",
+        {"unit": number, "end": end},
+    )
+    with file.open("rb") as opened:
+        for offset, size, digest in rows:
+            opened.seek(offset)
+            if sha256(opened.read(size)).digest() != digest:
+                return False
+            if end - offset >= SEGMENT:
+                break
+    return True
 
 
 def retell(

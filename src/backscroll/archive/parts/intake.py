@@ -84,10 +84,13 @@ class Intake(Opened):
 
     def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:
         """Whether a file still holds, up to the mark, what was read from it."""
-        from backscroll.archive import units
+        from backscroll.archive import retelling, units
 
+        path = Path(unit.path)
         try:
-            return units.still_begins(known, Path(unit.path), mark.offset)
+            return units.still_begins(known, path, mark.offset) and (
+                retelling.is_same_lately(self._db, known.number, path, mark.offset)
+            )
         except OSError:
             return False
 

@@ -42,14 +42,17 @@ class _Folds(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        if not char.isalnum() and char not in MARKS and not words.cut_cjk(char)[1]:
+        if words.cut_cjk(char)[1]:
+            # The mark on が is no accent: か is another letter. Letters of half the width are the same ones.
+            wide = unicodedata.normalize("NFKC", char)
+            self[code] = wide if len(wide) == 1 else char
+            return self[code]
+        if not char.isalnum() and char not in MARKS:
             # Nobody looks for a dash, and without it a text may be of ASCII alone: it is gone through sooner.
             self[code] = " "
             return " "
         parts = unicodedata.normalize("NFD", char)
-        letter = parts[0]
-        if not all(map(unicodedata.combining, parts[1:])):
-            letter = char  # Korean syllables fall apart into letters, which are no accents
+        letter = parts[0] if all(map(unicodedata.combining, parts[1:])) else char
         low = letter.lower()[0]
         self[code] = _STROKES.get(low, low)
         return self[code]

@@ -133,7 +133,7 @@ def _terms(query: Query) -> Iterable[Word | Phrase]:
 def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterator[_Piece]:
     is_apart = is_varied and isinstance(term, Word)
     plain, runs = cut_cjk(clean(term.text))
-    for run in runs:
+    for run in (unicodedata.normalize("NFKC", each) for each in runs):
         pairs = [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
         for part in pairs if is_apart else [run]:
             yield _Piece(re.escape(part), False, False)

@@ -51,6 +51,9 @@ _KINDS = bytes(
     else ord(" ")
     for byte in range(256)
 )  # fmt: skip
+_ANY_KIND = bytes(byte if byte == ord(" ") else ord("a") for byte in range(256))
+_STEP = 5
+_LONG_RUN = b"a" * (_SURELY_SHORT // _STEP)  # of a longer one, by steps
 # Where words meet inside an identifier, up to its end: a capital after a letter, with a small letter on
 # either side of it, or three digits after a letter. What a pattern begins with is found the fastest, so that
 # is what is rare, and what comes before it is asked for afterwards.
@@ -173,6 +176,9 @@ def _are_words(pieces: list[str]) -> bool:
 
 
 def _has_long_run(kinds: bytes) -> bool:
+    # In steps it is gone through sooner, and hardly any text has so many characters of words in a row then.
+    if _LONG_RUN not in kinds[::_STEP].translate(_ANY_KIND):
+        return False
     space, end = -1, len(kinds) - _SURELY_SHORT - 1
     try:
         while space < end:

@@ -1,5 +1,6 @@
 """Reading on all cores: each process fills a small archive of its own, and one takes them in."""
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ _PARTS = 8  # of what is left, that one batch is at most
 _MOST_UNITS = 400
 _ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
 _WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
+_CONTAINERS = 10_000  # new ones before circles are looked for: what is read has none
 _KINDNESS = 5  # by which readers step back: for the one who takes in what they have read, and for people
 _LINES_OR_TEXT = (".jsonl", ".txt")
 _FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
@@ -161,6 +163,7 @@ def _serve() -> None:
     from multiprocessing import parent_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(_CONTAINERS)
     give_back_freed_memory(MUCH)
     if hasattr(os, "nice"):
         os.nice(_KINDNESS)

@@ -250,13 +250,13 @@ class Snapshot:
         order = None if is_ranked else "at"
         found = self.searcher.search(wanted, size, offset=offset, count=is_counted, order_by_field=order)
         hits = found.hits  # made anew each time it is asked for
-        rows = self._rows(hits if is_ranked else [(0.0, address) for _, address in hits])
-        return rows, getattr(found, "count", None)
+        return self._rows(hits, is_ranked), getattr(found, "count", None)
 
-    def _rows(self, hits: list[Scored]) -> list[Row]:
+    def _rows(self, hits: list[Scored], is_ranked: bool = True) -> list[Row]:
+        scores = [key if is_ranked else 0.0 for key, _ in hits]
         addresses = [address for _, address in hits]
         columns = [self.searcher.fast_field_values(name, addresses) for name in ("session", "position", "at")]
-        return list(zip([score for score, _ in hits], *columns, strict=True))
+        return list(zip(scores, *columns, strict=True))
 
     def _blocks(
         self, wanted: tantivy.Query, first: list[Row], *, is_ranked: bool, today: int

@@ -136,6 +136,18 @@ def test_what_vanished_leaves_the_rest_in_its_order(kept: Kept) -> None:
     assert ("third", False) in told
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_response_counts_in_the_same_session_whichever_was_read_first(kept: Kept, is_first: bool) -> None:
+    first = Transcript().user("list them").assistant(tools=[calls.bash("ls")])
+    second = resume(first, restamp=False)
+    second.result(second.tool_ids[-1], "a b")
+    for session in (first, second) if is_first else (second, first):
+        session.write(kept.root)
+        kept.sync()
+    counted = {one.id for one in kept.summaries() if one.total_tokens}
+    assert counted == {min(first.session_id, second.session_id)}
+
+
 def test_what_only_a_copy_still_has_counts_there(kept: Kept) -> None:
     first = Transcript().user("where is the quay?").assistant("behind the dike").user("and the lamp?")
     path = first.write(kept.root)

@@ -113,9 +113,10 @@ def find_makers(db: sqlite3.Connection) -> None:
     )
     db.execute(
         "update response set is_copy = account <> (select o.account from response o"
+        "  join account a on a.number = o.account"
         "  left join message m indexed by message_record on m.record = o.record and m.account = o.account"
         "  where o.id = response.id"
-        "  order by m.copied_from is not null, coalesce(o.at, ?), o.is_agent, o.account limit 1)"
+        "  order by m.copied_from is not null, coalesce(o.at, ?), o.is_agent, a.id, o.account limit 1)"
         " where id in (select id from repeated)",
         [_FAR],
     )

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ __all__ = ["Span", "Spans", "spans_of"]
 
 _MOST = 2000  # places of one word in one text that are looked at
 _NEVER_COMBINE = "\u02ff"  # the last of the characters before all accents
+_SHARP = frozenset("ßẞ")
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = r"[\W_]+"
 
@@ -82,10 +84,10 @@ def spans_of(text: str, query: Query, *, is_varied: bool = False) -> Spans:
     """
     odd = beyond_ascii(text)
     small = folded(text, odd)
-    has_marks = not MARKS.isdisjoint(odd)
+    spelling = _Spelling(has_marks=not MARKS.isdisjoint(odd), has_sharp=not _SHARP.isdisjoint(odd))
     return Spans(
         _Places(text, small, piece, number)
-        for number, pieces in enumerate(_looked_for(query, has_marks, is_varied))
+        for number, pieces in enumerate(_looked_for(query, spelling, is_varied))
         for piece in pieces
     )
 
@@ -115,10 +117,27 @@ class _Piece(Struct, frozen=True):
         return lambda text, place: found.span() if (found := search(text, place)) is not None else None
 
 
+class _Spelling(NamedTuple):
+    """What a text has that is found by other characters than it is written with."""
+
+    has_marks: bool  # accents as characters of their own, after the letter
+    has_sharp: bool  # ß, for which ss may be typed
+
+    def pattern(self, word: str) -> str:
+        """A word as it may be written there."""
+        between = "[\u0300-\u036f]*" if self.has_marks else ""
+        spelled = between.join(map(re.escape, word))
+        if "ß" in word:
+            spelled = spelled.replace("ß", "(?:ß|ss)")
+        elif self.has_sharp:
+            spelled = spelled.replace(f"s{between}s", "(?:ß|ss)")
+        return spelled
+
+
 @lru_cache(maxsize=8)
-def _looked_for(query: Query, has_marks: bool, is_varied: bool) -> list[list[_Piece]]:
+def _looked_for(query: Query, spelling: _Spelling, is_varied: bool) -> list[list[_Piece]]:
     """What to look for in one text after the other, term by term."""
-    return [list(_pieces(term, has_marks=has_marks, is_varied=is_varied)) for term in _terms(query)]
+    return [list(_pieces(term, spelling, is_varied=is_varied)) for term in _terms(query)]
 
 
 def _terms(query: Query) -> Iterable[Word | Phrase]:
@@ -130,7 +149,7 @@ def _terms(query: Query) -> Iterable[Word | Phrase]:
                 yield Phrase(term.value.rstrip("*"), is_prefix=term.value.endswith("*"))
 
 
-def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterator[_Piece]:
+def _pieces(term: Word | Phrase, spelling: _Spelling, *, is_varied: bool) -> Iterator[_Piece]:
     is_apart = is_varied and isinstance(term, Word)
     plain, runs = cut_cjk(clean(term.text))
     for run in (unicodedata.normalize("NFKC", each) for each in runs):
@@ -140,16 +159,12 @@ def _pieces(term: Word | Phrase, *, has_marks: bool, is_varied: bool) -> Iterato
     tokens = _WORD.findall(fold(plain))
     if not tokens:
         return
-    # A text may hold an accent as a character of its own, after the letter.
-    between = "[\u0300-\u036f]*" if has_marks else ""
     if is_apart and not term.is_prefix:
         for token in tokens:
             longest_first = sorted(forms(token), key=len, reverse=True)
-            spelled = "|".join(between.join(map(re.escape, form)) for form in longest_first)
-            yield _Piece(spelled, True, False)
+            yield _Piece("|".join(map(spelling.pattern, longest_first)), True, False)
         return
-    joined = _BETWEEN.join(between.join(map(re.escape, token)) for token in tokens)
-    yield _Piece(joined, True, term.is_prefix)
+    yield _Piece(_BETWEEN.join(map(spelling.pattern, tokens)), True, term.is_prefix)
 
 
 class _Places(Iterator[Span]):

@@ -96,6 +96,7 @@ def numbers(db: sqlite3.Connection, wanted: Filter) -> tuple[set[int], set[int]]
 
 def _branches(db: sqlite3.Connection, called: str) -> list[str]:
     """The branches that are called so; SQLite itself knows the small letters of ASCII alone."""
+    called.encode()  # refuses what is no text, as SQLite does wherever it is asked
     rows = db.execute("select distinct git_branch from conversations where git_branch is not null")
     return [branch for (branch,) in rows if fits(branch.lower(), called.lower())]
 

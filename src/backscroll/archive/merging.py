@@ -16,6 +16,9 @@ from typing import NamedTuple
 __all__ = ["merge", "merging"]
 
 _CACHE = 8 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
+# KB: while rows are put in, indexes by numbers in no order have most of their pages at hand; else each row
+# has one of them read, and another written to make room for it.
+_MERGE_CACHE = 24 * 1024
 _BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
 _SHARD_CACHE = 256  # KB: what is in a shard is read once, in order
 _WORDS = {
@@ -37,12 +40,8 @@ class _Shard(NamedTuple):
 @contextmanager
 def merging(db: sqlite3.Connection) -> Iterator[None]:
     """While much is taken in: leave memory to those who read it."""
-    (before,) = db.execute("pragma main.cache_size").fetchone()
-    db.execute(f"pragma main.cache_size = -{_CACHE}")
-    try:
+    with _holding(db, _CACHE):
         yield
-    finally:
-        db.execute(f"pragma main.cache_size = {before}")
 
 
 def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
@@ -51,27 +50,45 @@ def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
     Raises `sqlite3.IntegrityError` when in the meantime a unit of theirs was read, or a session of theirs
     forgotten, by somebody else.
     """
-    attached: list[str] = []
-    try:
-        for place, path in enumerate(shards):
-            db.execute(f"attach database ? as shard{place}", [str(path)])
-            attached.append(f"shard{place}")
-            db.execute(f"pragma shard{place}.cache_size = -{_SHARD_CACHE}")
-        db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
+    with _holding(db, _MERGE_CACHE), _attached(db, shards) as names:
         db.execute("begin immediate")
         try:
-            found = _measure(db, attached)
+            found = _measure(db, names)
             _copy(db, found)
         except BaseException:
             if db.in_transaction:
                 db.execute("rollback")
             raise
         db.execute("commit")
+    return [shard.accounts for shard in found]
+
+
+@contextmanager
+def _holding(db: sqlite3.Connection, size: int) -> Iterator[None]:
+    """Have so many KB of pages in memory meanwhile."""
+    (before,) = db.execute("pragma main.cache_size").fetchone()
+    db.execute(f"pragma main.cache_size = -{size}")
+    try:
+        yield
+    finally:
+        db.execute(f"pragma main.cache_size = {before}")
+
+
+@contextmanager
+def _attached(db: sqlite3.Connection, shards: Sequence[Path]) -> Iterator[list[str]]:
+    """Have shards at hand beside the archive, by names."""
+    names: list[str] = []
+    try:
+        for place, path in enumerate(shards):
+            db.execute(f"attach database ? as shard{place}", [str(path)])
+            names.append(f"shard{place}")
+            db.execute(f"pragma shard{place}.cache_size = -{_SHARD_CACHE}")
+        db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
+        yield names
     finally:
         db.execute("pragma foreign_keys = on")
-        for name in attached:
+        for name in names:
             db.execute(f"detach database {name}")
-    return [shard.accounts for shard in found]
 
 
 def _measure(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:

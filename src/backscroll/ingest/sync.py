@@ -183,9 +183,11 @@ def _read_side_by_side(
 def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]:
     """Merge what was read into the archive; the batches of which that is done."""
     from backscroll.archive import IntegrityError
+    from backscroll.ingest.allocation import give_back_now
 
     try:
         offsets = archive.merge([shard.archive for shard in shards])
+        give_back_now()  # the pages that were at hand for it
     except IntegrityError:
         # Somebody else read one of these in the meantime; they are looked at again, the others taken alone.
         if len(shards) > 1:

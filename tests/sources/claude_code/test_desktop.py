@@ -58,6 +58,21 @@ def test_the_desktops_own_folder_is_a_root_when_it_has_notes(tmp_path: Path, sys
     assert root in ClaudeCode().roots(Machine(tmp_path, {}, system))
 
 
+def test_a_session_of_the_agent_mode_is_called_as_its_note_says(tmp_path: Path) -> None:
+    desktop = tmp_path / "Library" / "Application Support" / "Claude"
+    session = Transcript(cwd="/sessions/sweet-cool-newton").user("where is the quay?").assistant("behind it")
+    fields = {"place": "local-agent-mode-sessions", "userSelectedFolders": ["/home/zoe/ferry"]}
+    note = write_desktop(desktop, session, title="The quay", **fields)
+    session.write(note.with_suffix("") / ".claude")
+    (note.with_suffix("") / "local_other.json").write_text("no note, but a file of the session")
+    roots = ClaudeCode().roots(Machine(tmp_path, {}, "darwin"))
+    assert [root for root in roots if root.is_dir()] == [desktop, note.with_suffix("") / ".claude"]
+    with History(roots=[NamedRoot("claude-code", root) for root in roots], home=tmp_path / "home") as history:
+        summary = one(history)
+        assert (summary.title, summary.message_count) == ("The quay", 2)
+        assert history.survey().is_understood
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_title_given_in_the_desktop_is_the_sessions(desk: Desk, *, turned: bool) -> None:
     desk.session.ai_title("Quay").write(desk.claude)

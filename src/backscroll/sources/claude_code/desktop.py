@@ -30,6 +30,7 @@ class _Note(Struct, rename="camel"):
     origin_cwd: Any = None
     worktree_path: Any = None
     worktree_name: Any = None
+    user_selected_folders: Any = None  # of the agent mode, which works elsewhere itself
     created_at: Any = None
     last_activity_at: Any = None
     model: Any = None
@@ -76,7 +77,9 @@ def _loaded(path: Path) -> _Note | None:
 
 def _closing(note: _Note) -> Closing:
     begun, ended = times.from_value(note.created_at), times.from_value(note.last_activity_at)
-    folder = text(note.cwd) or text(note.worktree_path) or text(note.origin_cwd)
+    chosen = note.user_selected_folders if isinstance(note.user_selected_folders, list) else []
+    named = map(text, (*chosen, note.cwd, note.worktree_path, note.origin_cwd))
+    folder = next(filter(None, named), None)
     title = (text(note.title) or "").strip() or None
     reason = (
         "Claude Desktop says that its transcript is gone" if note.transcript_unavailable is True else None

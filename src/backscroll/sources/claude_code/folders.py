@@ -37,7 +37,9 @@ SUBAGENTS = "subagents"
 STORE = "store"  # the kind of the database that 0.2 kept
 DATABASE = "__store.db"
 _LOG = f"{DATABASE}-wal"
-NOTES = "claude-code-sessions"  # where Claude Desktop notes which sessions it holds
+# Where Claude Desktop notes which sessions it holds: of people, and of its agent mode.
+NOTES = ("claude-code-sessions", "local-agent-mode-sessions")
+_NOTE = "local_"
 _SIDECAR = ".meta.json"
 _PROMPTS = "history.jsonl"
 _HEX = "[0-9a-fA-F]"  # twice as fast as to ignore case
@@ -47,6 +49,7 @@ _SEP = os.sep
 _VERSION = f"{__version__}\n".encode()
 _KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
 _OPENS_FOLDERS = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
+_is_folder, _is_link = os.path.isdir, os.path.islink
 _stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # a Path costs more than the asking
 
 
@@ -191,22 +194,19 @@ def in_root(root: str, *names: str) -> Iterator[Folder]:
 
 
 def desktop_notes(root: str) -> Iterator[Folder]:
-    """The folders, at any depth, with what Claude Desktop notes of sessions."""
-    base = f"{root}{_SEP}{NOTES}"
-    if os.path.islink(base):  # noqa: PTH114 - as above
-        return
-    waiting = [base]
+    """The folders, at any depth, with what Claude Desktop notes of sessions; not those of its sessions."""
+    waiting = [path for name in NOTES if _is_folder(path := f"{root}{_SEP}{name}") and not _is_link(path)]
     while waiting:
         path = waiting.pop()
         yield from noted_in(root, path)
-        waiting += [f"{path}{_SEP}{name}" for name in reversed(_folders_in(path))]
+        waiting += [f"{path}{_SEP}{name}" for name in _folders_in(path) if not name.startswith(_NOTE)]
 
 
 def noted_in(root: str, folder: str) -> Iterator[Folder]:
     """One of these folders, without those below."""
     try:
         with _scandir(folder) as found:
-            names = [one.name for one in found if one.name.startswith("local_")]
+            names = [one.name for one in found if one.name.startswith(_NOTE)]
     except OSError:
         return
     rows = [row for name in sorted(names) if name.endswith(".json") and (row := _row(folder, name))]

@@ -78,12 +78,12 @@ def _desktop_roots(machine: Machine) -> list[Path]:
     else:
         return []
     found = sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
-    return [base, *found] if (base / NOTES).is_dir() else found
+    return [base, *found] if any((base / name).is_dir() for name in NOTES) else found
 
 
 def watched(root: Path) -> list[Path]:
     """What is written to while a session is held."""
-    return [root / "projects", root / "history.jsonl", root / NOTES, root / DATABASE]
+    return [root / name for name in ("projects", "history.jsonl", *NOTES, DATABASE)]
 
 
 def units(root: Path) -> Iterator[Unit]:
@@ -111,9 +111,9 @@ def _at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
             yield from in_root(root, "history.jsonl")
         case ["__store.db" | "__store.db-wal"]:
             yield from in_root(root, DATABASE)
-        case ["claude-code-sessions", *_, name] if name.endswith(".json"):
+        case [notes, *_, name] if notes in NOTES and name.endswith(".json"):
             yield from noted_in(root, _join(root, *parts[:-1]))
-        case ["claude-code-sessions", *_]:
+        case [notes, *_] if notes in NOTES:
             yield from desktop_notes(root)
         case ["projects"]:
             yield from every_folder(root)

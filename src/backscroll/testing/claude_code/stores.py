@@ -155,7 +155,14 @@ def write_stub(root: Path, session: Transcript, *, cwd: str) -> Path:
     return _put(elsewhere.path(root), b"", session.now)
 
 
-def write_desktop(folder: Path, session: Transcript, *, title: str | None, **fields: Any) -> Path:
+def write_desktop(
+    folder: Path,
+    session: Transcript,
+    *,
+    title: str | None,
+    place: str = "claude-code-sessions",
+    **fields: Any,
+) -> Path:
     """What the desktop application notes of a session: no transcript, only where it is.
 
     ``fields`` are laid over the note as they are.
@@ -172,8 +179,8 @@ def write_desktop(folder: Path, session: Transcript, *, title: str | None, **fie
         "title": title,
         "isArchived": False,
     }
-    place = folder / "claude-code-sessions" / "account" / "organisation"
-    return _put(place / f"local_{session.session_id}.json", encode(entry | fields), session.now)
+    beside = folder / place / "account" / "organisation"
+    return _put(beside / f"local_{session.session_id}.json", encode(entry | fields), session.now)
 
 
 def _prompt(prompt: Prompt) -> dict[str, Any]:

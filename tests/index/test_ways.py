@@ -14,13 +14,14 @@ PARTS = ["FerryGate", "lampWood", "ferryTimeLamp", "gate_wood", "woodWood"]
 
 
 def _messages(*, compounds: float) -> list[Document]:
-    """A fifth of them said, with words often repeated, and some of these as parts of compounds."""
+    """A fifth of them said, with words often repeated, some of them as parts of compounds."""
     rng = random.Random(5)
     made = []
     for place in range(1200):
         is_said = rng.random() < 0.2
         text = rng.choices(WORDS, k=rng.randrange(1, 6)) + ["oar"] * rng.randrange(0, 30)
         text += [rng.choice(PARTS)] * (rng.random() < compounds)
+        text += ["the"] * (rng.random() < 0.5) + ["stern"] * (not is_said and rng.random() < 0.3)
         if rng.random() < 0.3:
             text = ["oar", *text[1:]]
         made.append(
@@ -38,7 +39,8 @@ def _messages(*, compounds: float) -> list[Document]:
 QUERIES = [
     "ferry", "ferry gate", "gate gate", "ferry gate lamp", "gate lamp wood ferry", "oar ferry", "-lamp wood",
     "ferry role:user", "ferry gate role:tool", "gate since:2026-01", "ferry gate until:2026-01", "the ferry",
-    "gate ferry source:claude-code", "time ferry", "nowhere ferry", "lamp OR gate", '"ferry gate"', "fer*",
+    "gate ferry source:claude-code", "the time of ferry", "the stern and the gate", "nowhere ferry",
+    "lamp OR gate", '"ferry gate"', "fer*",
 ]  # fmt: skip
 
 

@@ -118,9 +118,9 @@ class Snapshot:
 
     def _beginning(self, matching: Matching, by: By | None) -> _Beginning:
         """How a query begins: every word as it is typed or, where nothing has these, in whichever form."""
-        wanted = matching.strict()
         plain = matching.plain()
         ways = ways_of(self.searcher, plain) if plain is not None else None
+        wanted = matching.strict(is_said=ways is None or ways.are_said)
         rows, counts = (
             self._first(wanted, matching.is_ranked, by)
             if ways is None or by == "message"

@@ -73,6 +73,11 @@ class Ways:
         )
 
     @property
+    def are_said(self) -> bool:
+        """Whether there may be messages among them that somebody said; else all were done."""
+        return all(("said", word) in self._known or (PARTS, word) in self._known for word in self._words)
+
+    @property
     def is_faster(self) -> bool:
         """Whether going through the ways is less work than putting together the lists of all words."""
         if self._is_timed:

@@ -78,8 +78,11 @@ def test_times_are_those_of_the_rows_to_the_second(tmp_path: Path) -> None:
 def test_a_message_says_which_row_it_was_read_from(tmp_path: Path) -> None:
     session = talk()
     path = write_store(tmp_path, session)
+    rows = {row.key: row.value for unit in ClaudeCode().units(tmp_path) for row in ClaudeCode().rows(unit)}
     for message in session_in(tmp_path, session).messages:
-        assert (message.origin.path, message.origin.place) == (str(path), message.id.partition(".")[0])
+        assert message.origin.path == str(path)
+        assert message.content.encode() in (rows[message.origin.place] or b"")
+        assert message.origin.place.endswith(message.id.partition(".")[0])
 
 
 def test_a_message_in_both_the_database_and_a_transcript_is_one(tmp_path: Path) -> None:
@@ -152,6 +155,8 @@ def test_a_session_of_the_database_is_kept_when_it_goes_and_can_be_written_back(
         before = history.get_session(one.session_id)
         path.unlink()
         history.sync()
+        assert history.get_session(one.session_id).messages == before.messages
+        history.rebuild_archive()
         assert history.get_session(one.session_id).messages == before.messages
         history.extract(one.session_id, tmp_path / "back")
     assert set(told(tmp_path / "back")) == {one.session_id, ""}

@@ -73,14 +73,15 @@ def units(root: str, path: str, token: str) -> Iterator[Unit]:
     yield Unit(NAME, root, path, "", token, 1, STORE)
 
 
-def records(path: Path, session: str) -> Iterator[_Columns]:
+def records(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
     """The messages of a session as lines of a transcript have them, in the order they were written.
 
-    Raises `BackscrollError` or `sqlite3.Error`.
+    With each the row that its words lie in. Raises `BackscrollError` or `sqlite3.Error`.
     """
     with Database(path) as database:
         for base, words in _fetched(database, session):
-            yield _line(base, words[0][1] if words else {})
+            table, columns = words[0] if words else (MESSAGES, {})
+            yield _key(table, base["uuid"]), _line(base, columns)
 
 
 def summaries(path: Path, session: str) -> list[tuple[str, str]]:
@@ -213,7 +214,12 @@ def _text(value: object) -> str:
 
 
 def _row(table: str, key: str, columns: _Columns) -> Row:
-    return Row(table=table, key=key, value=msgspec.json.encode(columns))
+    return Row(table=table, key=_key(table, key), value=msgspec.json.encode(columns))
+
+
+def _key(table: str, key: str) -> str:
+    """A row's name: one uuid is the key of rows in several tables."""
+    return f"{table} {key}"
 
 
 def _line(base: _Columns, words: _Columns) -> _Columns:

@@ -32,7 +32,7 @@ def read(unit: Unit) -> Iterator[Item]:
 def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Every message by type, as a line of a transcript has it."""
     try:
-        for record in store.records(Path(unit.path), unit.key) if unit.key else ():
+        for _, record in store.records(Path(unit.path), unit.key) if unit.key else ():
             yield f"{record.get('type')} (row)", record
     except (BackscrollError, sqlite3.Error):
         return
@@ -44,7 +44,7 @@ class _Stored(Transcript):
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
         self.path = Path(unit.path).with_name(f"{unit.key}.jsonl")  # as it would be called
-        self._ids: list[str] = []  # of the rows, in their order
+        self._places: list[str] = []  # of the messages' words, in their order
 
     def items(self) -> Iterator[Item]:
         for item in super().items():
@@ -59,8 +59,8 @@ class _Stored(Transcript):
 
     def _lines(self) -> Iterator[jsonl.Line[Line]]:
         path = Path(self.unit.path)
-        for number, record in enumerate(store.records(path, self.unit.key), start=1):
-            self._ids.append(str(record.get("uuid")))
+        for number, (place, record) in enumerate(store.records(path, self.unit.key), start=1):
+            self._places.append(place)
             raw = msgspec.json.encode(record)
             try:
                 yield jsonl.Line(number, 0, len(raw), raw, (decoder.decode(raw),))
@@ -70,14 +70,14 @@ class _Stored(Transcript):
                 yield line
         for leaf, title in store.summaries(path, self.unit.key):
             self.tally.count(store.SUMMARIES, "silent")
-            self.emit(Naming(leaf, title, Origin(self.unit.path, leaf)))
+            self.emit(Naming(leaf, title, Origin(self.unit.path, f"{store.SUMMARIES} {leaf}")))
 
     def _placed(self, origin: Origin) -> Origin:
-        """Where a row lies: its uuid, which is the key of its table."""
+        """Where a message's words lie."""
         number = origin.place.removeprefix("line ")
         if number == origin.place or not number.isdigit():
             return origin
-        return Origin(origin.path, self._ids[int(number) - 1])
+        return Origin(origin.path, self._places[int(number) - 1])
 
 
 def _rest(unit: Unit) -> Iterator[Item]:

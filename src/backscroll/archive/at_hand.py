@@ -52,12 +52,8 @@ class AtHand:
                 start = starts[before - 1]
                 wanted[account, start].append(position - start)
         for (account, start), part, places in self._unpacked.parts(wanted):
-            if not all(some in part.plain for some in having):
-                continue
-            for place in places:
-                message = part.message(place, having)
-                if message is not None:
-                    found[account, start + place] = message
+            for place, message in part.messages(places, having):
+                found[account, start + place] = message
         return found
 
     def sessions(self, numbers: set[int], read: Callable[[set[int]], dict[int, Told]]) -> dict[int, Told]:

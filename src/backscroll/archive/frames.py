@@ -17,9 +17,9 @@ from zlib import crc32
 __all__ = ["MAGIC", "Frames", "cuts", "frames_in", "join"]
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed frame begins with
-_ENOUGH = 16 * 1024  # bytes of a frame: half as many take a fiftieth more room, twice as many half longer
+_ENOUGH = 24 * 1024  # bytes of a frame: fewer take more room, and longer when all of them are unpacked
 _MOST = 32 * 1024  # what is larger is not unpacked at one go, unless it is one message
-_FEW = 4 * 1024  # bytes that are better together with a large message than alone
+_FEW = 8 * 1024  # bytes that are better together with a large message than alone
 _TABLE = "<%dI"  # of each frame how many messages it has, then of each how many bytes
 _PASSED_OVER = Struct("<4sI")  # what the table's frame begins with, and how much of it follows
 _PASS_OVER = b"\x5b\x2a\x4d\x18"

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -17,7 +17,6 @@ __all__ = ["Part", "Spot", "Unpacked"]
 _MOST = 16 * 1024 * 1024  # bytes of pieces
 _BASES = 4 * 1024 * 1024  # bytes of what some of them lean on
 _TOGETHER = 1024 * 1024  # compressed bytes that are unpacked at once
-_UNCUT = Frames((0, 0), (0, 0))
 
 Spot = tuple[int, int]  # an account's number, and a position in it
 
@@ -26,19 +25,21 @@ class Part:
     """Messages of a piece that lie together in a frame, from a place in it on; taken apart when asked for."""
 
     def __init__(self, plain: bytes, first: int) -> None:
-        self.plain = plain
+        self._plain = plain
         self._first = first
 
     @cached_property
     def _piece(self) -> Piece:
-        return Piece(self.plain)
+        return Piece(self._plain)
 
-    def message(self, place: int, having: Sequence[bytes] = ()) -> Message | None:
-        """The message at a place of the piece; None when there is none, or it lacks some bytes as packed."""
-        place -= self._first
-        if place >= len(self._piece) or (having and not self._piece.has(place, *having)):
-            return None
-        return self._piece.message(place)
+    def messages(self, places: Sequence[int], having: Sequence[bytes] = ()) -> Iterator[tuple[int, Message]]:
+        """Those at these places of the piece that are there, and have some bytes as they are packed."""
+        if not all(some in self._plain for some in having):
+            return
+        first, piece = self._first, self._piece
+        for place in places:
+            if place - first < len(piece) and (not having or piece.has(place - first, *having)):
+                yield place, piece.message(place - first)
 
 
 class Unpacked:
@@ -50,7 +51,7 @@ class Unpacked:
         self._pieces: dict[Spot, _Held] = {}  # by the spot they begin at
         self._size = 0
 
-    def parts(self, wanted: Mapping[Spot, Sequence[int]]) -> Iterator[tuple[Spot, Part, list[int]]]:
+    def parts(self, wanted: Mapping[Spot, Sequence[int]]) -> Iterator[tuple[Spot, Part, Sequence[int]]]:
         """The parts that hold the messages at these places, by the spots that their pieces begin at.
 
         Each comes with its piece's spot and those of the places that are in it. Without a piece that somebody
@@ -61,42 +62,47 @@ class Unpacked:
             held = self._pieces.pop(first, None)
             if held is not None:
                 self._pieces[first] = held  # the one used last
-            if held is None or held.lacks(places):
-                lacking.append(first)
-                continue
-            for number, some in held.sorted(places).items():
-                yield first, held.parts[number], some
-        for first, held in self._read(lacking, wanted) if lacking else ():
-            for number, some in held.sorted(wanted[first]).items():
+                frames = held.by_frame(places)
+                if frames.keys() <= held.parts.keys():
+                    for number, some in frames.items():
+                        yield first, held.parts[number], some
+                    continue
+            lacking.append(first)
+        for first, held, frames in self._read(lacking, wanted) if lacking else ():
+            for number, some in frames.items():
                 yield first, held.parts[number], some
 
-    def _read(
-        self, firsts: Sequence[Spot], wanted: Mapping[Spot, Sequence[int]]
-    ) -> "Iterator[tuple[Spot, _Held]]":
+    def _read(self, firsts: Sequence[Spot], wanted: Mapping[Spot, Sequence[int]]) -> "Iterator[_Read]":
         """Pieces from the archive with what is wanted of them unpacked, many at once unless that is much."""
         rows = self._db.execute(
             "select c.account, c.position, c.body from json_each(?) j cross join chunk c"
             " on c.account = json_extract(j.value, '$[0]') and c.position = json_extract(j.value, '$[1]')",
             [msgspec.json.encode(firsts).decode()],
         )
-        some: dict[Spot, _Held] = {}
-        packed: list[tuple[Spot, int, bytes]] = []
+        read: list[_Read] = []
+        bodies: list[bytes] = []
+        size = 0
         for account, start, body in rows:
-            first = account, start
-            held = some[first] = self._pieces.get(first) or _Held(frames_in(body))
-            packed += [(first, number, held.packed(body, number)) for number in held.lacks(wanted[first])]
-            if sum(len(one) for *_, one in packed) > _TOGETHER:
-                yield from self._unpack(some, packed)
-                some, packed = {}, []
-        yield from self._unpack(some, packed)
+            held = self._pieces.get((account, start)) or _held(body, wanted[account, start])
+            frames = held.by_frame(wanted[account, start])
+            read.append(((account, start), held, frames))
+            more = [held.frame(body, number) for number in frames if number not in held.parts]
+            bodies += more
+            size += sum(map(len, more))
+            if size > _TOGETHER:
+                self._unpack(read, bodies)
+                yield from read
+                read, bodies, size = [], [], 0
+        self._unpack(read, bodies)
+        yield from read
 
-    def _unpack(
-        self, some: "dict[Spot, _Held]", packed: Sequence[tuple[Spot, int, bytes]]
-    ) -> "Iterable[tuple[Spot, _Held]]":
-        every = self._plain.every([one for *_, one in packed])
-        for (first, number, _), plain in zip(packed, every, strict=True):
-            self._hold(first, some[first], number, plain)
-        return some.items()
+    def _unpack(self, read: "Sequence[_Read]", bodies: Sequence[bytes]) -> None:
+        """Unpack those frames that pieces lack, in their order."""
+        rest = iter(self._plain.every(bodies))
+        for first, held, frames in read:
+            for number in frames:
+                if number not in held.parts:
+                    self._hold(first, held, number, next(rest))
 
     def _hold(self, first: Spot, held: "_Held", number: int, plain: bytes) -> None:
         """Keep a part at hand, and let go of the pieces that were not used for longest."""
@@ -114,22 +120,19 @@ class _Held:
 
     def __init__(self, frames: Frames | None) -> None:
         self._frames = frames
-        self._number = (frames or _UNCUT).number
         self.parts: dict[int, Part] = {}  # by the number of the frame
         self.size = 0
 
-    def lacks(self, places: Sequence[int]) -> list[int]:
-        """The frames that hold messages at some of these places and are not unpacked."""
-        return sorted({self._number(place) for place in places} - self.parts.keys())
-
-    def sorted(self, places: Sequence[int]) -> dict[int, list[int]]:
-        """Places by the frames that they are in."""
+    def by_frame(self, places: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """Places of messages by the frames that they are in."""
+        if self._frames is None:
+            return {0: places}
         found: defaultdict[int, list[int]] = defaultdict(list)
         for place in places:
-            found[self._number(place)].append(place)
+            found[self._frames.number(place)].append(place)
         return found
 
-    def packed(self, body: bytes, number: int) -> bytes:
+    def frame(self, body: bytes, number: int) -> bytes:
         """A frame of the piece's body."""
         return body if self._frames is None else self._frames.frame(body, number)
 
@@ -140,3 +143,14 @@ class _Held:
         else:
             self.parts[number] = Part(listed(plain, self._frames, number), self._frames.places[number])
         self.size += len(plain)
+
+
+def _held(body: bytes, places: Sequence[int]) -> _Held:
+    """A piece of which the messages at some places are wanted; whole when they are in most of its frames."""
+    frames = frames_in(body)
+    if frames is not None and 2 * len({frames.number(place) for place in places}) > len(frames.places) - 1:
+        return _Held(None)
+    return _Held(frames)
+
+
+_Read = tuple[Spot, _Held, Mapping[int, Sequence[int]]]  # a piece, and by its frames what is wanted of it

@@ -169,23 +169,26 @@ def test_what_only_a_copy_still_has_counts_there(kept: Kept) -> None:
     assert {one.id: (one.total_tokens, one.interaction_count) for one in kept.summaries()} == after
 
 
-@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("known", [None, "session", "subagent"])
 def test_a_subagent_that_turns_out_to_be_another_sessions_is_told_only_there(
-    kept: Kept, is_known: bool
+    kept: Kept, known: str | None
 ) -> None:
     session = Transcript(version="2.0.40").user("go").delegate("Look", "Seen.")
-    other = Transcript(seed=2, version="2.0.40").user("hello")
-    for one in (session, other) if is_known else (session,):
-        one.write(kept.root)
-    (path,) = kept.root.rglob("agent-*.jsonl")
+    path = session.write(kept.root).with_name(f"agent-{session.agents[0].agent_id}.jsonl")
+    other = Transcript(seed=2, version="2.0.40").user("hello").delegate("Look again", "Nothing.")
+    if known is not None:
+        (other if known == "session" else other.agents[0]).write(kept.root)
+    known_parents = {f"claude-code:{other.session_id}"} if known else set()
     right = path.read_text("utf-8")
     path.write_text(right.replace(session.session_id, other.session_id), "utf-8")
     kept.sync()
     assert f"claude-code:{other.session_id}" in {one.parent_ref for one in kept.summaries()}
     path.write_text(right, "utf-8")
     kept.sync()
-    assert {one.parent_ref for one in kept.summaries()} == {None, f"claude-code:{session.session_id}"}
-    assert (other.session_id in {one.id for one in kept.summaries()}) is is_known
+    parents = {one.parent_ref for one in kept.summaries()}
+    assert parents == {None, f"claude-code:{session.session_id}", *known_parents}
+    assert sum(one.id == session.agents[0].agent_id for one in kept.summaries()) == 1
+    assert (other.session_id in {one.id for one in kept.summaries()}) is (known is not None)
 
 
 def test_what_a_bubble_said_before_it_was_changed_stays(tmp_path: Path) -> None:

@@ -112,6 +112,18 @@ def test_a_session_whose_file_was_emptied_is_still_gone_when_all_is_made_anew(tm
     assert [one.is_gone for one in kept.summaries()] == [True]
 
 
+def test_a_session_of_which_only_subagents_are_left_is_made_anew(tmp_path: Path) -> None:
+    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    session = Transcript(ONE, version="2.0.40").user("go").delegate("Look", "Seen.")
+    session.agents[0].write(kept.root)
+    kept.sync()
+    before = kept.told()
+    kept.archive.close()
+    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    assert _rebuild(kept).units == 1
+    assert kept.told() == before
+
+
 def test_rows_that_were_changed_unnoticed_do_not_take_the_place_of_what_was_read(tmp_path: Path) -> None:
     home, kept, composer = home_with(tmp_path)
     before = kept.told()

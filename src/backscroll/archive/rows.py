@@ -61,11 +61,13 @@ def write_sessions(db: sqlite3.Connection, sessions: Collection[Session], now: d
 
 def write_vanished(db: sqlite3.Connection, session: Session) -> None:
     """After an account went, take away the rows of what turned out to be no session, or no subagent of it."""
-    own = "select 1 from conversations where external_id = ? and platform = ?"
-    if db.execute(own, [session.id, session.platform]).fetchone() and not accounts_of(db, session):
-        write_sessions(db, [session], datetime.now(UTC))
     key = [session.id, session.platform]
-    db.execute("update account set is_settled = 0 where id = ? and platform = ? and not is_agent", key)
+    left = [one.number for one in accounts_of(db, session)]
+    left += [one.number for group in agents_of(db, session).values() for one in group]
+    db.executemany("update account set is_settled = 0 where number = ?", [(number,) for number in left])
+    own = "select 1 from conversations where external_id = ? and platform = ?"
+    if not left and db.execute(own, key).fetchone():
+        write_sessions(db, [session], datetime.now(UTC))
 
 
 def _write(db: sqlite3.Connection, texts: Texts, quarters: Quarters, session: Session, now: datetime) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
 
 ONE = "10000000-0000-4000-8000-000000000000"
-_TURNS = 240  # so many that the file does not fit into what is read of it at once
+_TURNS = 480  # so many that the file does not fit into what is read of it at once
 _LONG = "the ferry leaves at seven " * 200
 _TAKE_OVER = """\
 import sqlite3, sys
@@ -135,6 +136,26 @@ def test_a_transcript_that_changes_while_it_is_read(
         report = history.sync()
         assert report is not None
         assert report.changed == 0
+
+
+def test_a_small_transcript_is_read_from_the_disk_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = conversation(3).write(tmp_path / "claude")
+    os.utime(path, (1.7e9, 1.7e9))  # of one that was just written to, the beginning is compared
+    opened: list[Path] = []
+    original = Path.open
+
+    def note(self: Path, *args: Any, **kwargs: Any) -> Any:
+        opened.append(self)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", note)
+    with open_history(tmp_path / "home", "claude-code", tmp_path / "claude") as history:
+        history.sync()
+        assert opened.count(path) == 1
+        (kept,) = history.extract(ONE, tmp_path / "kept").files
+        assert kept.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("change", CHANGES)

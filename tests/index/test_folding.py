@@ -32,8 +32,24 @@ def test_every_character_folds_as_the_engine_folds_it() -> None:
     for code in LETTERS:
         char = chr(code)
         engine = [word.lower() for word in ENGINE.analyze(char)]
-        if all(word.isalnum() for word in engine):
+        if all(word.isascii() and word.isalnum() for word in engine):
             assert LOWER.analyze(fold_accents(char)) == engine, hex(code)
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("οδυσσευς", ["Οδυσσεύς", "ΟΔΥΣΣΕΥΣ", "ΟΔΥΣΣΕΎΣ", "οδυσσεύσ", "Ὀδυσσεύς"]),
+        ("μαιος", ["Μάιος", "ΜΆΙΟΣ", "μαΐος"]),
+        ("istanbul", ["İstanbul", "ISTANBUL"]),
+        ("еще", ["ещё", "ЕЩЁ", "Еще"]),
+        ("йод", ["Йод", "ЙОД"]),
+    ],
+)
+def test_letters_that_are_typed_otherwise_are_the_same(typed: str, written: list[str]) -> None:
+    for word in written:
+        assert words_of(word) == words_of(typed) == _bare(word), word
+    assert words_of("йод") != words_of("иод")
 
 
 def test_what_the_engine_would_make_several_words_of_is_left_alone() -> None:

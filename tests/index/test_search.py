@@ -198,6 +198,40 @@ def test_facts_filter(index: Index) -> None:
         assert set(found(index, words)) == sessions, words
 
 
+@pytest.mark.parametrize(
+    ("called", "sessions"),
+    [
+        ("資料", {1, 2}),
+        ("資料/", {2}),
+        ("資", {1, 2}),
+        ("資料一覧.xlsx", {1}),
+        ("一覧.xlsx", {1}),
+        ("一覧", {1}),
+        ("資料/メモ.py", {2}),
+        ("メモ.p*", {2}),
+        ("home/資料一", {1}),
+        ("料資", set()),
+        ("資料.xlsx", set()),
+        ("覧", {1}),
+        ("カタ", {3}),
+        ("ｶﾀ", {3}),
+    ],
+)
+def test_a_file_is_found_by_a_part_of_a_name_without_spaces(
+    index: Index, called: str, sessions: set[int]
+) -> None:
+    paths = ["/home/資料一覧.xlsx", "/home/資料/メモ.py", "/home/ｶﾀﾛｸﾞ.txt"]
+    index.write([message("x 資料", n, paths=(path,)) for n, path in enumerate(paths, start=1)])
+    index.write([message("資料 without a file", 9)])
+    assert set(found(index, f"file:{called}")) == sessions
+
+
+@pytest.mark.parametrize("words", ["ภาษา", "ไทย", "ไม่มี", "ນ້ຳ", "ពាក្យ", "စကား"])
+def test_what_is_written_without_spaces_is_found_by_any_part(index: Index, words: str) -> None:
+    index.write([message("ภาษาไทยไม่มีช่องว่าง ແມ່ນ້ຳຂອງ មិនមានពាក្យ မြန်မာစကားပြော", 1), message("x", 2)])
+    assert found(index, words) == [1]
+
+
 def test_a_filter_is_not_undone_by_another_from_outside(index: Index) -> None:
     index.write([message("x", 1, role="tool"), message("x", 2)])
     query = parse("role:tool").narrowed(Filter("role", "user"))

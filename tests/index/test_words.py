@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.words import _stands_alone, analyse, bigrams, clean, cut_cjk, split
+from backscroll.index.words import _stands_alone, analyse, bigrams, clean, cut_apart, cut_cjk, split
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,13 @@ def test_compound_identifiers_are_found_by_their_parts(identifier: str, parts: s
 
 def test_a_part_is_told_once() -> None:
     assert analyse("getName setName getName").parts == "Name get set"
+
+
+@given(st.text(alphabet="ab 中文字/._é") | st.text())
+def test_a_text_cut_apart_is_all_there(text: str) -> None:
+    pieces = cut_apart(text)
+    assert "".join(pieces) == text
+    assert pieces[1::2] == cut_cjk(text)[1]
 
 
 def test_chinese_japanese_and_korean_are_cut_out_and_paired() -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from backscroll.index.document import Spoken, Whose
-from backscroll.index.fields import tag
+from backscroll.index.fields import path_words, tag
 from backscroll.index.folding import bare
 from backscroll.index.words import LONGEST_WORD, Analysed, analyse, beyond_ascii
 
@@ -154,7 +154,7 @@ def _with_files(message: Spoken) -> tuple[str | bytes, list[bytes]]:
 @lru_cache(maxsize=1 << 12)
 def _file(path: str) -> tuple[bytes, bytes]:
     """A path, and the words of it. Few are told of again and again."""
-    return path.encode("utf-8", "replace"), _cuttable(analyse(path))
+    return path.encode("utf-8", "replace"), " ".join(path_words(path)).encode()
 
 
 def _cuttable(text: Analysed) -> bytes:

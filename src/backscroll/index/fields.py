@@ -5,16 +5,27 @@ put out lie in fields of their own, so that the first can weigh more.
 """
 
 import re
+import unicodedata
 from functools import cache, lru_cache
 
 import tantivy
 
 from backscroll.index.folding import fold_accents
-from backscroll.index.words import LONGEST_WORD, clean
+from backscroll.index.words import LONGEST_WORD, bigrams, clean, cut_apart, has_pair
 
-__all__ = ["NOTE", "TEXT_FIELDS", "VERSION", "open_index", "schema", "tag", "word_analyser", "words_of"]
+__all__ = [
+    "NOTE",
+    "TEXT_FIELDS",
+    "VERSION",
+    "open_index",
+    "path_words",
+    "schema",
+    "tag",
+    "word_analyser",
+    "words_of",
+]
 
-VERSION = 3  # to be raised with every change to the fields, the analysis or the tags
+VERSION = 4  # to be raised with every change to the fields, the analysis or the tags
 
 TEXT_FIELDS = ("said", "done")  # of which each message has one: ways.py relies on it
 _LONGEST_TAG = 200
@@ -54,6 +65,17 @@ def word_analyser() -> tantivy.TextAnalyzer:
 def words_of(text: str) -> list[str]:
     """The words of a text as the dictionary has them."""
     return word_analyser().analyze(fold_accents(clean(text)))
+
+
+def path_words(path: str, *, is_part: bool = False) -> list[str]:
+    """The words of a path, or of a part of one, as the dictionary of files has them.
+
+    Of what is written without spaces there are pairs of characters, and the last one: a part may end before.
+    """
+    found: list[str] = []
+    for place, piece in enumerate(cut_apart(clean(path))):
+        found += bigrams(unicodedata.normalize("NFKC", piece)) if place % 2 else words_of(piece)
+    return found[:-1] if is_part and has_pair(path[-2:]) else found
 
 
 def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:

@@ -7,6 +7,7 @@ itself makes of them.
 """
 
 import re
+import unicodedata
 from functools import cache
 
 import tantivy
@@ -16,8 +17,10 @@ __all__ = ["bare", "fold_accents"]
 # Where the engine's table has letters and digits; a test asks it about every character there is.
 _FOLDABLE = (
     "[\u00aa\u00b2\u00b3\u00b9\u00ba\u00c0-\u02af\u1d00-\u1dbf\u1e00-\u1eff\u2070-\u209c\u212b\u2183\u2184\u2460-\u24ff"
-    "\u2776-\u2793\u2c60-\u2c7f\ua722-\ua7ff\ufb00-\ufb06\uff10-\uff5a]"
+    "\u2776-\u2793\u2c60-\u2c7f\ua722-\ua7ff\ufb00-\ufb06\uff10-\uff5a\u0370-\u03ff\u1f00-\u1fff\u0401\u0451]"
 )
+# Letters that people type otherwise, and the engine knows nothing of.
+_TYPED = {"İ": "i", "ς": "σ", "Ё": "е", "ё": "е"}
 # What a word cannot have is a space, and what it has is small; beyond ASCII that is for others to say.
 _WORDS = bytes(
     byte + 32 if 65 <= byte <= 90
@@ -59,7 +62,7 @@ def bare(text: bytes, beyond: bytes) -> bytes:
 
 def _folded(found: re.Match[str]) -> str:
     spelled = _SPELLINGS[found[0]]
-    return spelled.decode() if spelled and spelled.isascii() else found[0]
+    return spelled.decode() if spelled else found[0]
 
 
 class _Spellings(dict[str, bytes | None]):
@@ -69,6 +72,9 @@ class _Spellings(dict[str, bytes | None]):
     """
 
     def __missing__(self, char: str) -> bytes | None:
+        if typed := _TYPED.get(char) or _greek(char):
+            self[char] = typed.encode()
+            return self[char]
         folded = "".join(_engine(is_folding=True).analyze(char)).lower()
         # Some fold to more than letters, "⑴" to "(1)"; these would fall apart, and stay as they are.
         if not folded or (folded.isascii() and folded.isalnum()):
@@ -81,6 +87,13 @@ class _Spellings(dict[str, bytes | None]):
 
 
 _SPELLINGS = _Spellings()
+
+
+def _greek(char: str) -> str | None:
+    """A Greek letter without the accents it has; None for any other character."""
+    parts = unicodedata.normalize("NFD", char)
+    is_greek = "\u0370" <= parts[0] <= "\u03ff" and all(map(unicodedata.combining, parts[1:]))
+    return parts[0].lower() if is_greek and len(parts) > 1 else None
 
 
 @cache

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tantivy import Occur
 
 from backscroll.index.endings import forms
-from backscroll.index.fields import NOTE, TEXT_FIELDS, schema, tag, words_of
+from backscroll.index.fields import NOTE, TEXT_FIELDS, path_words, schema, tag, words_of
 from backscroll.index.plain import Plain, plain_of, plain_tag, plain_word
 from backscroll.index.query import Clause, Filter, Phrase, Query, Sessions, Term, Word
 from backscroll.index.words import bigrams, clean, cut_cjk
@@ -267,10 +267,13 @@ def _prefix(field: str, beginning: str) -> tantivy.Query:
 
 def _filter(one: Filter) -> tantivy.Query:
     if one.name == "file":
-        tokens = words_of(one.value)
+        part = one.value.rstrip("*")
+        tokens = path_words(part, is_part=True)
         if not tokens:
             return tantivy.Query.empty_query()
-        return adjacent("files", tokens, is_prefix=one.value.endswith("*"))
+        # A single character of those that go in pairs is the beginning of one.
+        is_prefix = part != one.value or bool(cut_cjk(part[-1])[1])
+        return adjacent("files", tokens, is_prefix=is_prefix)
     if (plain := plain_tag(one)) is not None:
         return _term("tags", plain)
     if one.name == "model" and "*" not in one.value:  # "opus" names a whole family

@@ -11,7 +11,7 @@ MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters 
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
 # Letters with a stroke through them, which no decomposition takes off.
-_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t"}
+_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t", "ς": "σ"}
 
 
 def fold(text: str) -> str:

@@ -3,8 +3,8 @@
 The index cuts text where a letter or digit meets anything else, so
 ``snake_case_name`` and ``path/to/file.py`` fall apart by themselves and are
 found whole as phrases. What that cannot do is done here: the words inside
-``parseHTTPRequest``, and Chinese, Japanese and Korean, which are written without
-spaces and are found by pairs of characters.
+``parseHTTPRequest``, and Chinese, Japanese, Korean, Thai and others, which are
+written without spaces and are found by pairs of characters.
 """
 
 import re
@@ -21,6 +21,7 @@ __all__ = [
     "beyond_ascii",
     "bigrams",
     "clean",
+    "cut_apart",
     "cut_cjk",
     "has_pair",
     "split",
@@ -28,9 +29,9 @@ __all__ = [
 
 LONGEST_WORD = 255  # bytes; a longer run of letters is data, and is not in the dictionary
 
-_CJK = (
-    "[\u1100-\u11ff\u3005-\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
-    "\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+_CJK = (  # and Thai, Lao, Burmese and Khmer, which have no spaces between words either
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
 )
 _LONGEST_COMPOUND = 64
 _SURELY_SHORT = 200  # a letter may grow by a few bytes when its case changes
@@ -126,6 +127,11 @@ def cut_cjk(text: str) -> tuple[str, list[str]]:
     """A text without its runs of Chinese, Japanese and Korean, and those runs."""
     runs = _cjk_runs(text)
     return (re.sub(_CJK, " ", text), runs) if runs else (text, runs)
+
+
+def cut_apart(text: str) -> list[str]:
+    """The pieces of a text in order: every second one is a run of Chinese, Japanese or Korean."""
+    return [text] if text.isascii() else re.split(f"({_CJK})", text)
 
 
 def has_pair(text: str) -> bool:

@@ -29,6 +29,7 @@ _WORDS = bytes(
     for byte in range(256)
 )  # fmt: skip
 _PLAIN_WORDS = _WORDS[:128] + b" " * 128
+_NOTHING = frozenset({b""})  # the spelling of signs that no word has
 
 
 def fold_accents(text: str) -> str:
@@ -46,7 +47,10 @@ def bare(text: bytes, beyond: bytes) -> bytes:
         return text.translate(_WORDS)
     chars = beyond.decode()
     # Often nearly all are the same: the arrow that follows a line's number where a file is shown.
-    spelled = {char.encode(): _SPELLINGS[char] for char in {chars[0], *chars.replace(chars[0], "")}}
+    different = {chars[0], *chars.replace(chars[0], "")}
+    if set(map(_SPELLINGS.__getitem__, different)) == _NOTHING:
+        return text.translate(_PLAIN_WORDS)
+    spelled = {char.encode(): _SPELLINGS[char] for char in different}
     for char, letters in spelled.items():
         if letters:
             text = text.replace(char, letters)

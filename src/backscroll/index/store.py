@@ -43,6 +43,8 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._naming = folder / _NAME  # these two are looked at with every search
+        self._committed = folder  # the file that is replaced with every commit
         self._generation = ""
         self._engine: tantivy.Index | None = None
         self._named_by: _Stamp | None = None  # the file that named it
@@ -273,7 +275,7 @@ class Index:
         return ""
 
     def _opened(self) -> "tantivy.Index":
-        named = _stamp(self.folder / _NAME)
+        named = _stamp(self._naming)
         if self._engine is not None and named is not None and named == self._named_by:
             return self._engine
         name = self._named()
@@ -285,6 +287,7 @@ class Index:
             self.close()
             self._engine = open_index(str(self.folder / name))
             self._generation = name
+            self._committed = self.folder / name / "meta.json"
         self._named_by = named
         return self._engine
 
@@ -293,7 +296,7 @@ class Index:
         from backscroll.index.search import Snapshot
 
         engine = self._opened()
-        seen = _stamp(self.folder / self._generation / "meta.json")
+        seen = _stamp(self._committed)
         if self._snapshot is None or seen != self._seen:
             engine.reload()
             self._snapshot, self._seen = Snapshot(engine.searcher()), seen

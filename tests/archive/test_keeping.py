@@ -1,6 +1,7 @@
 """What goes into the archive comes out of it."""
 
 import json
+import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from backscroll.ingest.join import join
 from backscroll.model import fold
-from backscroll.testing import cursor, database
+from backscroll.testing import cursor, cursor_cli, database
 from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
 from tests.archive.keeping import Kept
 from tests.histories import HISTORIES, History
@@ -19,6 +20,16 @@ from tests.histories import HISTORIES, History
 def kept(tmp_path: Path) -> Kept:
     (tmp_path / "root").mkdir()
     return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+
+
+def test_what_could_not_be_read_is_no_problem_once_it_is_gone(tmp_path: Path) -> None:
+    home = cursor_cli.Home(tmp_path / "root")
+    chats = [home.chat([cursor.user("hello"), cursor.assistant("yes")]) for _ in range(2)]
+    chats[1].store.write_bytes(b"no database " * 1000)
+    kept = Kept("cursor-cli", tmp_path / "root", tmp_path / "home")
+    assert [kept.sync().problems for _ in range(2)] == [1, 1]
+    shutil.rmtree(chats[1].folder)
+    assert [kept.sync().problems for _ in range(2)] == [0, 0]
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=repr)

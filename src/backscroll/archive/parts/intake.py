@@ -185,10 +185,10 @@ class Intake(Opened):
         return sessions
 
     def problems_since(self, at: datetime) -> int:
-        """How many problems were met in what was read since, or could not be read at all."""
+        """How many problems were met in what was read since, or is there and could not be read at all."""
         row = self._db.execute(
             "select count(*) from problem p join unit u on u.number = p.unit"
-            " where u.read_at >= ? or u.is_retried",
+            " where u.read_at >= ? or u.is_retried and not u.is_gone",
             [at.isoformat()],
         ).fetchone()
         return int(row[0])

@@ -61,7 +61,7 @@ def compress(data: bytes) -> bytes:
     return _compressor(_LEVEL).compress(data, _FRAME)
 
 
-def _is_small(data: bytes | bytearray) -> bool:
+def _is_small(data: bytes) -> bool:
     return len(data) < _SMALL and not data.startswith(MAGIC)
 
 
@@ -76,12 +76,14 @@ def pack(messages: Sequence[Message]) -> bytes:
 
 def packed(messages: Sequence[Message]) -> tuple[bytes, bytes]:
     """Messages that lie side by side, in one piece: as a list of them, and that list compressed."""
-    plain = bytearray(_header(len(messages)))
+    buffer = bytearray(_header(len(messages)))
     ends = []
     for message in messages:
-        _encoder.encode_into(message, plain, -1)
-        ends.append(len(plain))
-    return bytes(plain), _framed(plain, ends)
+        _encoder.encode_into(message, buffer, -1)
+        ends.append(len(buffer))
+    plain = bytes(buffer)
+    del buffer  # before more is needed: a message may be very long
+    return plain, _framed(plain, ends)
 
 
 def packed_again(plain: bytes) -> bytes:
@@ -91,10 +93,10 @@ def packed_again(plain: bytes) -> bytes:
     return _framed(plain, list(ends)[1:])
 
 
-def _framed(plain: bytes | bytearray, ends: Sequence[int]) -> bytes:
+def _framed(plain: bytes, ends: Sequence[int]) -> bytes:
     """A piece whose messages end there, compressed."""
     if _is_small(plain):
-        return bytes(plain)
+        return plain
     view = memoryview(plain)
     compress = _compressor(_QUICK).compress
     ranges = list(cuts(ends))

@@ -125,9 +125,11 @@ def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Sessio
     return {row[-1]: summary for row, summary in zip(found, summaries, strict=True)}
 
 
-def titles(db: sqlite3.Connection) -> list[tuple[int, str]]:
-    """The tools' own titles of all sessions and subagents, with their numbers."""
+def titles(db: sqlite3.Connection, numbers: Iterable[int]) -> list[tuple[int, str]]:
+    """The tools' own titles of those sessions and subagents of these numbers that have one."""
+    wanted = "title is not null and number in (select value from json_each(:numbers))"
     return db.execute(
-        "select number, title from conversations where title is not null"
-        " union all select number, title from subagent where title is not null"
+        f"select number, title from conversations where {wanted}"  # noqa: S608
+        f" union all select number, title from subagent where {wanted}",
+        {"numbers": msgspec.json.encode(list(numbers)).decode()},
     ).fetchall()

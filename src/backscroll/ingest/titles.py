@@ -17,21 +17,32 @@ def title_of(summary: SessionSummary) -> str:
 
 
 class Titles:
-    """Those of all sessions that hold a pattern."""
+    """Those that hold a pattern, of the sessions that are asked about; each is looked at once."""
 
     def __init__(self, archive: Archive, pattern: Pattern) -> None:
         self._archive = archive
-        self._numbers = {number for number, title in archive.titles() if pattern.spans(title, limit=1)}
+        self._pattern = pattern
+        self._seen: set[int] = set()
+        self._holding: set[int] = set()
 
     def at(self, places: Iterable[Place]) -> dict[Place, tuple[Passage, str]]:
         """Those that are found at some of these places, with the messages that stand there."""
-        some = [(number, place) for number, place in places if number in self._numbers and place != NOTES]
+        wanted = [place for place in places if place[1] != NOTES]
+        self._look({number for number, _ in wanted} - self._seen)
+        some = [place for place in wanted if place[0] in self._holding]
         found = self._archive.passages(some) if some else {}
         return {
             place: (passage, title_of(passage.summary))
             for place, passage in found.items()
             if self._is_first(passage.summary, place[1])
         }
+
+    def _look(self, numbers: set[int]) -> None:
+        """Know which of these sessions have such a title."""
+        if numbers:
+            told = self._archive.titles(numbers)
+            self._holding |= {number for number, title in told if self._pattern.spans(title, limit=1)}
+            self._seen |= numbers
 
     def _is_first(self, summary: SessionSummary, position: int) -> bool:
         """Whether all that stands before was copied from another session."""

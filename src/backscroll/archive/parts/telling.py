@@ -87,11 +87,11 @@ class Telling(Opened):
 
         return summaries.numbered(self._db, numbers)
 
-    def titles(self) -> list[tuple[int, str]]:
-        """The tools' own titles of sessions and subagents, with their numbers."""
+    def titles(self, numbers: Iterable[int]) -> list[tuple[int, str]]:
+        """The tools' own titles of those sessions and subagents of these numbers that have one."""
         from backscroll.archive import summaries
 
-        return summaries.titles(self._db)
+        return summaries.titles(self._db, numbers)
 
     def passages(self, places: Iterable[Place], having: tuple[bytes, ...] = ()) -> dict[Place, Passage]:
         """The messages that stand at these places, with the sessions they are in.

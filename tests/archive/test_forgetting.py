@@ -253,7 +253,7 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
     units = tuple(named("claude-code").units(place.claude))
     archive = Archive(tmp_path / "whole.db")
     barrier = Barrier(frozenset({("claude_code", ONE)}))
-    for shard in read_batches([Batch("claude-code", units)], barrier):
+    for shard in read_batches([Batch("claude-code", units)], barrier, tmp_path):
         archive.merge([shard.archive])
         assert SECRET.encode() not in shard.entries.read_bytes()
     archive.derive()

@@ -2,7 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from backscroll.archive.merging import merging
 from backscroll.ingest import shards
 from backscroll.ingest.shards import Batch, read_batches
 from backscroll.ingest.sync import sync
+from backscroll.model import Unit
 from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript, resume
 
@@ -51,7 +54,9 @@ def _taken_in(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]
     archive = Archive(path)
     found: list[Path] = []
     batches = _batches(root)
-    for shard in read_batches(batches, Barrier()):
+    folder = path.with_suffix(".shards")
+    folder.mkdir()
+    for shard in read_batches(batches, Barrier(), folder):
         found.append(shard.archive)
         if len(found) == len(batches):
             how(archive, found)
@@ -90,16 +95,56 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
     source = named("claude-code")
     meanwhile = next(source.units(root))
 
-    def read(work: list[Batch], barrier: Barrier) -> Iterator[shards.Shard]:
+    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[shards.Shard]:
         other = Archive(tmp_path / "whole.db")
         assert other.put(meanwhile, source.platform, source.read(meanwhile), event="new", keeps_file=True)
         other.close()
-        yield from read_batches(work, barrier)
+        yield from read_batches(work, barrier, folder)
 
     monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
     monkeypatch.setattr(shards, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
     sync(archive, [(source, root)])
+    assert len(_told(archive)) == 3
+    archive.close()
+
+
+def test_what_was_read_is_taken_in_when_the_rest_is_interrupted(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[shards.Shard]:
+        yield from islice(read_batches(work, barrier, folder), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
+    monkeypatch.setattr(shards, "read_batches", read)
+    archive = Archive(tmp_path / "whole.db")
+    with pytest.raises(KeyboardInterrupt):
+        sync(archive, [(named("claude-code"), root)])
+    assert len(_told(archive)) == 2
+    archive.close()
+
+
+def test_what_was_read_is_not_read_again_when_those_who_read_die(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = named("claude-code")
+    found: list[str] = []
+    put = Archive.put
+
+    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[shards.Shard]:
+        yield from islice(read_batches(work, barrier, folder), 2)
+
+    def note(archive: Archive, unit: Unit, *rest: Any, **how: Any) -> bool:
+        found.append(unit.path)
+        return put(archive, unit, *rest, **how)
+
+    monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
+    monkeypatch.setattr(shards, "read_batches", read)
+    monkeypatch.setattr(Archive, "put", note)
+    archive = Archive(tmp_path / "whole.db")
+    assert sync(archive, [(source, root)]).new == 3
+    assert len(found) == 1
     assert len(_told(archive)) == 3
     archive.close()
 

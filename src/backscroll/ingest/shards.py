@@ -91,21 +91,16 @@ class Shard(Struct, frozen=True):
     frames: dict[int, list[tuple[int, int]]]
 
 
-def read_batches(work: list[Batch], barrier: Barrier) -> Iterator[Shard]:
-    """Read batches side by side; whoever takes one in removes its archive, and all is gone after the last."""
+def read_batches(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[Shard]:
+    """Read batches side by side, into files in a folder; whoever takes one in removes its archive."""
     if not work:
         return
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
     from multiprocessing import get_context
 
-    from backscroll.readers.scratch import Scratch
-
     give_back_freed_memory()
     cores = os.cpu_count() or 1
-    with (
-        Scratch() as folder,
-        ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_serve) as pool,
-    ):
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_serve) as pool:
         empty = folder / "empty.db"
         waiting = list(enumerate(work))[::-1]
         running: dict[Future[Shard], int] = {}  # with about how much each reads

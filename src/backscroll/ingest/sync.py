@@ -150,34 +150,44 @@ def _read_side_by_side(
     from backscroll.ingest.entries import Ready
     from backscroll.ingest.indexing import Indexing
     from backscroll.ingest.shards import read_batches
+    from backscroll.readers.scratch import Scratch
 
     ready = Ready()
     left = sum(batch.size for batch in work)
     done = 0
     held: list[Shard] = []  # read, and not yet in the archive
-    with archive.merging(), nullcontext() if index is None else Indexing(archive, index()) as indexing:
-        for shard in read_batches(work, archive.barrier):
-            done += shard.batch.size
-            left -= shard.batch.size
-            yield shard.batch.size, []
-            held.append(shard)
-            size = sum(one.entries.stat().st_size for one in held)
-            is_round = ready.size + size > _round(ready.ever + size, left / max(1, done))
-            if not is_round and left and len(held) < _TOGETHER:
-                continue
-            taken = _take_in(archive, held, ready)
-            held = []
-            if indexing is not None and is_round:
-                told.update(archive.derive())
-                try:
-                    indexing.catch_up(ready)
-                    if not left:
-                        indexing.commit()
-                except (OSError, IndexDamagedError):
-                    indexing = None  # reading goes on; whoever updates the index afterwards is told
-                ready = Ready(ready.ever)
-                give_back_now()
-            yield 0, taken
+    with (
+        Scratch() as folder,
+        archive.merging(),
+        nullcontext() if index is None else Indexing(archive, index()) as indexing,
+    ):
+        try:
+            for shard in read_batches(work, archive.barrier, folder):
+                done += shard.batch.size
+                left -= shard.batch.size
+                held.append(shard)
+                yield shard.batch.size, []
+                size = sum(one.entries.stat().st_size for one in held)
+                is_round = ready.size + size > _round(ready.ever + size, left / max(1, done))
+                if not is_round and left and len(held) < _TOGETHER:
+                    continue
+                together, held = held, []
+                taken = _take_in(archive, together, ready)
+                if indexing is not None and is_round:
+                    told.update(archive.derive())
+                    try:
+                        indexing.catch_up(ready)
+                        if not left:
+                            indexing.commit()
+                    except (OSError, IndexDamagedError):
+                        indexing = None  # reading goes on; whoever updates the index afterwards is told
+                    ready = Ready(ready.ever)
+                    give_back_now()
+                yield 0, taken
+        finally:
+            # It was interrupted, or those who read have died: what they have read is whole.
+            rest = _take_in(archive, held, ready) if held else []
+        yield 0, rest
 
 
 def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]:

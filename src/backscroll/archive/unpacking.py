@@ -14,7 +14,7 @@ else:
 
 __all__ = ["Unpacking"]
 
-_WORTH_IT = 128 * 1024  # compressed bytes; for fewer a thread takes longer to begin than it saves
+_WORTH_IT = 256 * 1024  # compressed bytes; for fewer a thread takes longer to begin than it saves
 
 
 class Unpacking:

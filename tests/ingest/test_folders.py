@@ -4,8 +4,10 @@ import os
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.ingest.sync import Synced, sync
 from backscroll.sources import named
+from backscroll.sources.claude_code import folders
 from backscroll.sources.claude_code.folders import Folder
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.stores import write_prompts
@@ -200,6 +203,36 @@ def test_a_name_that_was_forgotten_is_not_noted_with_its_folder(kept: Kept) -> N
     for _ in range(2):
         assert looks(kept) == {}
         kept.sync()
+
+
+@pytest.mark.parametrize("closed", ["projects", "project", "subagents"])
+def test_what_is_in_a_folder_that_cannot_be_listed_has_not_vanished(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    agent = next(kept.root.rglob("agent-*.jsonl"))
+    places = {"projects": kept.root / "projects", "project": path_of(kept, ONE).parent}
+    folder = str(places.get(closed, agent.parent))
+
+    def refusing(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(path: str | int, *flags: int) -> Any:
+            if path == folder:
+                raise PermissionError(13, "Permission denied", path)
+            return ask(path, *flags)
+
+        return asked
+
+    with monkeypatch.context() as patch:
+        for place, name in ((folders, "_open"), (folders, "_scandir"), (os, "scandir")):
+            patch.setattr(place, name, refusing(getattr(place, name)))
+        for _ in range(2):
+            report = kept.sync()
+            assert (report.vanished, report.problems) == (0, 1)
+        paths = {str(agent), folder}
+        assert sync(kept.archive, [(named("claude-code"), kept.root)], paths=paths).vanished == 0
+        assert not any(one.is_gone for one in kept.summaries())
+    report = kept.sync()
+    assert (report.changed, report.problems) == (0, 0)
+    assert happened(kept.sync()) == {}
 
 
 def test_a_name_that_is_no_text_is_a_problem_and_stops_nothing(kept: Kept) -> None:

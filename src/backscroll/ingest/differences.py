@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -65,15 +66,21 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
     looks = archive.known_looks(source.name, root)
     number = 0
     unlike: list[Folder] = []
+    closed: list[Folder] = []
     for folder in folders:
         number += folder.number
-        if looks.pop(folder.path, None) != folder.look:
+        if folder.is_closed:
+            closed.append(folder)
+            looks = {path: look for path, look in looks.items() if not path.startswith(folder.path)}
+        elif looks.pop(folder.path, None) != folder.look:
             unlike.append(folder)
-    if not unlike and not looks:
+    if not unlike and not looks and not closed:
         return Differences(number)
     there = [folder.path for folder in unlike]
     current = archive.current_units(source.name, root, [*there, *looks])
-    found = _among(archive, source, root, chain.from_iterable(one.units() for one in unlike), current)
+    found = _among(
+        archive, source, root, chain.from_iterable(one.units() for one in (*unlike, *closed)), current
+    )
     found.units = number
     owed = {folder_of(path) for path in found.unsettled}
     archive.settle_folders(
@@ -134,4 +141,7 @@ def _compared(archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, s
         before = known.pop((unit.path, unit.key), None)
         if archive.needs_reading(unit, before):
             changed.append((unit, before))
+        if not unit.fingerprint:  # what is in it could not be listed
+            within = f"{unit.path}{os.sep}"
+            known = {place: one for place, one in known.items() if not place[0].startswith(within)}
     return Differences(number, changed, [one.number for one in known.values() if not one.is_gone])

@@ -20,6 +20,10 @@ class Folder(Protocol):
         """Where it is, with the separator at the end."""
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it could not be listed: then nothing is known of what is in it and below."""
+
+    @property
     def number(self) -> int:
         """How many units there are in it."""
 

@@ -48,6 +48,7 @@ is_id = re.compile(_ID).fullmatch
 _SEP = os.sep
 _VERSION = f"{__version__}\n".encode()
 _KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
+_GONE = (FileNotFoundError, NotADirectoryError)
 _OPENS_FOLDERS = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
 _is_folder, _is_link = os.path.isdir, os.path.islink
 _stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # a Path costs more than the asking
@@ -59,7 +60,7 @@ class Folder:
     A row is a string because most folders are as they were, and then nobody wants to know more of it.
     """
 
-    __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "path")
+    __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "is_closed", "path")
 
     def __init__(
         self,
@@ -70,7 +71,9 @@ class Folder:
         *,
         session: str | None = None,
         outermost: str | None = None,
+        is_closed: bool = False,
     ) -> None:
+        self.is_closed = is_closed  # it is there, and could not be listed
         self.path = f"{plain(path)}{_SEP}"
         self._is_text = is_text(path)
         self._root = root
@@ -98,6 +101,8 @@ class Folder:
 
         if self._outermost is not None and os.path.islink(self._outermost):  # noqa: PTH114 - as above
             return
+        if self.is_closed:
+            yield Unit(NAME, self._root, self.path[:-1], kind="closed")
         times = {name: _time(token) for name, _, token in (row.partition("/") for row in self._beside)}
         for row in self._rows:
             name, _, token = row.partition("/")
@@ -135,7 +140,10 @@ class Folder:
 def every_folder(root: str) -> Iterator[Folder]:
     """Every folder with a transcript in it, and the one with the log of prompts. Links are not followed."""
     base = f"{root}{_SEP}projects"
-    for project in _folders_in(base):
+    projects = _folders_in(base)
+    if projects is None:
+        yield Folder(root, base, [], [], is_closed=True)
+    for project in projects or ():
         yield from below_project(root, f"{base}{_SEP}{project}")
     yield from desktop_notes(root)
     yield from in_root(root, _PROMPTS, DATABASE)
@@ -143,7 +151,11 @@ def every_folder(root: str) -> Iterator[Folder]:
 
 def below_project(root: str, folder: str) -> Iterator[Folder]:
     """A project's folder, and those of its sessions' subagents."""
-    rows, beside, inner = _listed(folder)
+    listed = _listed(folder)
+    if listed is None:
+        yield Folder(root, folder, [], [], is_closed=True)
+        return
+    rows, beside, inner = listed
     if rows:
         yield Folder(root, folder, rows, beside)
     for name in sorted(filter(is_id, inner)):
@@ -155,7 +167,11 @@ def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
     waiting = [(folder, session_id)]
     while waiting:
         path, session = waiting.pop()
-        rows, beside, inner = _listed(path)
+        listed = _listed(path)
+        if listed is None:
+            yield Folder(root, path, [], [], is_closed=True)
+            continue
+        rows, beside, inner = listed
         if rows:
             yield Folder(root, path, rows, beside, session=session, outermost=folder)
         for name in inner:
@@ -168,8 +184,10 @@ def remembered_sessions(root: str, looks: Mapping[str, bytes | None], before: in
     depth = root.count(_SEP) + 3  # the root, projects, the project, and the end of its name
     for path, look in looks.items():
         if path.count(_SEP) == depth:
-            rows = "\n".join(_listed(path)[0]) if look is None else look.decode("utf-8", "surrogatepass")
-            yield from _written_before(before, rows)
+            if look is not None:
+                yield from _written_before(before, look.decode("utf-8", "surrogatepass"))
+            elif (listed := _listed(path)) is not None:
+                yield from _written_before(before, "\n".join(listed[0]))
 
 
 def _written_before(time: int, rows: str) -> list[str]:
@@ -199,7 +217,7 @@ def desktop_notes(root: str) -> Iterator[Folder]:
     while waiting:
         path = waiting.pop()
         yield from noted_in(root, path)
-        waiting += [f"{path}{_SEP}{name}" for name in _folders_in(path) if not name.startswith(_NOTE)]
+        waiting += [f"{path}{_SEP}{name}" for name in _folders_in(path) or () if not name.startswith(_NOTE)]
 
 
 def noted_in(root: str, folder: str) -> Iterator[Folder]:
@@ -214,10 +232,11 @@ def noted_in(root: str, folder: str) -> Iterator[Folder]:
         yield Folder(root, folder, rows, [])
 
 
-def _listed(folder: str) -> tuple[list[str], list[str], list[str]]:
+def _listed(folder: str) -> tuple[list[str], list[str], list[str]] | None:
     """Rows of transcripts, rows of what is told about them, and the names of folders that are no links.
 
-    What is no regular file does not count, a link to one does; a file that vanished is silence.
+    What is no regular file does not count, a link to one does; a file that vanished is silence, and so is the
+    folder itself. None when it is there and may not, or cannot, be listed.
     """
     rows: list[str] = []
     beside: list[str] = []
@@ -226,8 +245,10 @@ def _listed(folder: str) -> tuple[list[str], list[str], list[str]]:
         # A name in an open folder is found sooner than a path; where folders cannot be opened, by its path.
         opened = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _OPENS_FOLDERS else None
         start = "" if opened is not None else f"{folder}{_SEP}"
-    except OSError:
+    except _GONE:
         return rows, beside, inner
+    except OSError:
+        return None
     try:
         with _scandir(folder if opened is None else opened) as found:
             for entry in found:
@@ -247,8 +268,10 @@ def _listed(folder: str) -> tuple[list[str], list[str], list[str]]:
                     continue
                 if status.st_mode & _KIND == _REGULAR:
                     kept.append(f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
-    except OSError:
+    except _GONE:
         return [], [], []
+    except OSError:
+        return None
     finally:
         if opened is not None:
             _close(opened)
@@ -265,12 +288,15 @@ def _row(folder: str, name: str) -> str | None:
     return f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
-def _folders_in(folder: str) -> list[str]:
+def _folders_in(folder: str) -> list[str] | None:
+    """Names of folders that are no links; None as above."""
     try:
         with _scandir(folder) as found:
             return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
-    except OSError:
+    except _GONE:
         return []
+    except OSError:
+        return None
 
 
 def _parent(folder: str) -> str | None:

@@ -1,5 +1,6 @@
 """What the files of Claude Code say, each by its kind."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
                 yield from desktop.read(unit)
             case "unnamed":
                 yield from _refuse(unit)
+            case "closed":
+                os.scandir(unit.path).close()
+                yield Tally()
             case _:
                 yield from _count(unit)
     except OSError as error:

@@ -137,6 +137,19 @@ def test_an_expression_that_is_none_is_a_wrong_call(expression: str) -> None:
         regex(expression)
 
 
+@pytest.mark.parametrize(
+    ("expression", "places"),
+    [("^b.", [(3, 5)]), ("c$", [(1, 2), (4, 5)]), (r"\Ab", []), (r"c\z", []), ("(?-m)c$", []), ("^$", [])],
+)
+def test_an_expression_may_say_where_a_line_begins_and_ends(
+    expression: str, places: list[tuple[int, int]]
+) -> None:
+    text = "ac\nbc\nd"
+    pattern = regex(expression)
+    assert pattern.spans(text) == places
+    assert pattern.may_be_in_one_of(["x", text, "y"]) or not places
+
+
 def test_nothing_cannot_be_looked_for() -> None:
     with pytest.raises(UsageError):
         exact("")

@@ -27,7 +27,10 @@ class Expression:
 
 @lru_cache(maxsize=32)
 def compiled(pattern: str, *, is_literal: bool = False, ignores_case: bool = False) -> Expression:
-    """The expression, ready for use; one that cannot be understood is a wrong call."""
+    """The expression, ready for use; one that cannot be understood is a wrong call.
+
+    ``^`` and ``$`` are the ends of a line.
+    """
     import re2  # type: ignore[import-untyped]  # it has no types
 
     options = re2.Options()
@@ -35,7 +38,9 @@ def compiled(pattern: str, *, is_literal: bool = False, ignores_case: bool = Fal
     options.literal = is_literal
     options.case_sensitive = not ignores_case
     try:
-        return Expression(re2.compile(_encodable(pattern), options))
+        engine = re2.compile(_encodable(pattern), options)
+        # Only then asked for by lines, so that what is said of a wrong one is said of it as it is written.
+        return Expression(engine if is_literal else re2.compile(f"(?m){_encodable(pattern)}", options))
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(f"{pattern!r} is not a regular expression: {reason}") from error

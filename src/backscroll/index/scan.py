@@ -20,7 +20,7 @@ __all__ = ["Pattern", "exact", "regex"]
 
 _LEAST = 3
 _WORD = re.compile(r"[^\W_]{2}")
-_ENDS = re.compile(r"[\^$]|\\[Az]")  # where an expression says that a text begins or ends
+_ENDS = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")  # asks for the ends of a text, not of a line
 
 
 class Pattern(Struct, frozen=True):

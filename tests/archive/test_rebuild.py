@@ -124,6 +124,18 @@ def test_a_session_of_which_only_subagents_are_left_is_made_anew(tmp_path: Path)
     assert kept.told() == before
 
 
+def test_a_title_that_a_rewrite_took_away_is_still_there_when_all_is_made_anew(tmp_path: Path) -> None:
+    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    session = Transcript(ONE).user("first").assistant("one").ai_title("The quay")
+    path = session.write(kept.root)
+    kept.sync()
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    kept.sync()
+    assert kept.summaries()[0].title == "The quay"
+    _rebuild(kept)
+    assert kept.summaries()[0].title == "The quay"
+
+
 def test_rows_that_were_changed_unnoticed_do_not_take_the_place_of_what_was_read(tmp_path: Path) -> None:
     home, kept, composer = home_with(tmp_path)
     before = kept.told()

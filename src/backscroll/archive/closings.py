@@ -37,9 +37,9 @@ def is_titled(closing: Closing) -> bool:
     return closing.title is not None and closing.title_source != "first message"
 
 
-def keep_title(db: sqlite3.Connection, former: int, new: int) -> None:
-    """Let a title stay that was known, where the account that takes the place of another has none."""
-    before, now = (_closing(db, number) for number in (former, new))
+def keep_title(db: sqlite3.Connection, body: bytes, new: int) -> None:
+    """Let a title stay that a kept closing has, where the account that takes its place has none."""
+    before, now = _unpacked(body), _closing(db, new)
     if before is None or now is None or is_titled(now) or not is_titled(before):
         return
     kept = replace(now, title=before.title, title_source=before.title_source)
@@ -49,4 +49,8 @@ def keep_title(db: sqlite3.Connection, former: int, new: int) -> None:
 
 def _closing(db: sqlite3.Connection, account: int) -> Closing | None:
     (body,) = db.execute("select closing from account where number = ?", [account]).fetchone()
+    return _unpacked(body)
+
+
+def _unpacked(body: bytes) -> Closing | None:
     return msgspec.msgpack.decode(decompress(body), type=Closing) if body else None

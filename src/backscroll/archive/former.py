@@ -25,9 +25,10 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
     if not is_appended:
         _keep_unchanged(db, unit)
     former = db.execute(
-        "select number, platform, id, parent_id, store from account where unit = ? and is_former", [unit]
+        "select number, platform, id, parent_id, store, closing from account where unit = ? and is_former",
+        [unit],
     ).fetchall()
-    for account, platform, id_, parent, store in former:
+    for account, platform, id_, parent, store, closing in former:
         # A session may turn out to be a subagent once it is known who started it.
         told = db.execute(
             "select number, store = ? and messages > 0 from account indexed by account_id"
@@ -40,7 +41,7 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
             _forget_retold(db, account, new[0])
         left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
         if not left and told is not None:
-            keep_title(db, account, told[0])
+            keep_title(db, closing, told[0])
             gone, now = _session_of(db, account), _session_of(db, told[0])
             release_accounts(db, [account])
             db.execute("delete from account where number = ?", [account])

@@ -11,6 +11,7 @@ from msgspec import Struct
 from backscroll.archive import units
 from backscroll.archive.bases import messages_in, release_accounts
 from backscroll.archive.bodies import decompress, unpack
+from backscroll.archive.closings import keep_title
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive import Session
 from backscroll.archive.raw import SEGMENT
@@ -110,8 +111,11 @@ def retell(
             told = db.execute(
                 "select distinct platform, session from kin where unit = ?", [number]
             ).fetchall()
-            accounts = db.execute("select number from account where unit = ? and not is_former", [number])
-            release_accounts(db, [account for (account,) in accounts.fetchall()])
+            accounts = db.execute(
+                "select number, id, parent_id, store, closing from account where unit = ? and not is_former",
+                [number],
+            ).fetchall()
+            release_accounts(db, [account for account, *_ in accounts])
             db.execute("delete from account where unit = ? and not is_former", [number])
             for table in ("link", "problem"):
                 db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
@@ -122,6 +126,8 @@ def retell(
             writer.write(items)
             if not writer.was_read or (may_lack and _is_poorer(_sizes(db, number), before)):
                 raise _PoorerError
+            for _, *same, closing in accounts:
+                _keep_title(db, [number, *same], closing)
             lean_on_told(db, number)
             units.record_again(db, number, writer.tally, file)
             for platform, id_ in told:
@@ -129,6 +135,17 @@ def retell(
     except _PoorerError:
         return False
     return True
+
+
+def _keep_title(db: sqlite3.Connection, account: list[object], closing: bytes) -> None:
+    """A title may be from a state that the original had before."""
+    new = db.execute(
+        "select number from account where unit = ? and id = ? and parent_id is ? and store = ?"
+        " and not is_former",
+        account,
+    ).fetchone()
+    if new is not None:
+        keep_title(db, closing, new[0])
 
 
 # Characters; title, workspace; what is known of messages, of subagents and else; links.

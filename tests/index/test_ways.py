@@ -143,3 +143,11 @@ def test_many_words_that_are_parts_too_are_asked_for_in_one_piece(index: Index) 
     asked = Matching(parse("one two three four five")).plain()
     assert asked is not None
     assert ways.ways_of(index._current().searcher, asked) is None
+
+
+def test_words_without_other_forms_are_not_asked_for_twice(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.write([message("ferry", 1), message("gate", 2)])
+    monkeypatch.delattr(Matching, "varied")
+    assert sorted(hit.session for hit in index.search(parse("ferry gate"), limit=20).hits) == [1, 2]

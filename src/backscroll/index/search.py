@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from backscroll.index.beside import Beside
 from backscroll.index.counting import By, Counts, by_session, count, counted, reckoned_with
-from backscroll.index.fields import NOTE, schema
+from backscroll.index.endings import forms
+from backscroll.index.fields import NOTE, TEXT_FIELDS, schema
 from backscroll.index.matching import Matching, Piece, in_sessions
 from backscroll.index.query import Query
 from backscroll.index.ranking import DAY, Hit, Row, Scored, best_of, grouped, page, ranked
@@ -126,9 +127,16 @@ class Snapshot:
             if ways is None or by == "message"
             else self._first_by_ways(matching, wanted, ways, is_counted=by is not None)
         )
-        if rows or (varied := matching.varied()) is None:
+        if rows or (plain is not None and not self._has_other_forms(plain.words)):
+            return _Beginning(wanted, rows, counts)
+        if (varied := matching.varied()) is None:
             return _Beginning(wanted, rows, counts)
         return _Beginning(varied, *self._first(varied, matching.is_ranked, by), is_varied=True)
+
+    def _has_other_forms(self, words: list[str]) -> bool:
+        """Whether any of these words is there in another form than the one that was typed."""
+        others = {form for word in words for form in forms(word)[1:]}
+        return any(self.searcher.doc_freq(field, form) for form in others for field in TEXT_FIELDS)
 
     def _first(
         self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None

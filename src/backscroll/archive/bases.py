@@ -40,11 +40,14 @@ _ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repea
 _TOLD = Struct(">cqq")  # the mark, positions of the first and last of the account's pieces
 _WINDOW = 25  # as a power of two: more than a piece of a file and all that it may lean on
 # For what repeats another file: room to find whatever stands in it, be it as short as a tiny line's text.
-_FAR: dict[int, int] = {
-    zstd.CompressionParameter.compression_level: 3,
-    zstd.CompressionParameter.window_log: _WINDOW,
-    zstd.CompressionParameter.hash_log: 22,
-    zstd.CompressionParameter.chain_log: 20,
+_FAR: dict[int, dict[int, int]] = {
+    bits: {
+        zstd.CompressionParameter.compression_level: 3,
+        zstd.CompressionParameter.window_log: _WINDOW,
+        zstd.CompressionParameter.hash_log: bits,
+        zstd.CompressionParameter.chain_log: min(bits, 20),
+    }
+    for bits in range(12, 23)
 }
 # For a file beside what was told of it: a larger table than the level has, since what is looked for lies far
 # back, but of a small file none that takes longer to empty than to fill; a higher level takes a third longer
@@ -170,8 +173,7 @@ def leaning_told(data: bytes, told: bytes, *, first: int, last: int, has_lines: 
     What has lines of JSON leans on the messages as they stand there.
     """
     base = _raw(_in_lines(told) if has_lines else told)
-    bits = (len(data) + len(base)).bit_length() - 2
-    body = _folded(data, base, _NEAR[min(max(bits, 12), 18)])
+    body = _folded(data, base, _NEAR)
     return _TOLD.pack(_LINES if has_lines else _MARK, first, last) + body
 
 
@@ -200,8 +202,10 @@ def _raw(base: bytes) -> zstd.ZstdDict:
     return zstd.ZstdDict(base, is_raw=True)
 
 
-def _folded(data: bytes, base: zstd.ZstdDict, options: dict[int, int]) -> bytes:
-    return zstd.compress(data, options=options, zstd_dict=base.as_prefix)
+def _folded(data: bytes, base: zstd.ZstdDict, options: dict[int, dict[int, int]]) -> bytes:
+    """Bytes that lean on others, with tables that take no longer to empty than to fill."""
+    bits = min(max((len(data) + len(base)).bit_length() - 2, min(options)), max(options))
+    return zstd.compress(data, options=options[bits], zstd_dict=base.as_prefix)
 
 
 def _unfolded(body: bytes, base: bytes) -> bytes:

@@ -47,7 +47,7 @@ class Desk:
                 session.user(self._word()).assistant(self._word())
             case 1:
                 session.assistant(tools=[calls.bash(self._word())])
-            case 2 if session.tool_ids:
+            case 2 if session.tool_ids and not _is_answered(session, session.tool_ids[-1]):
                 session.result(session.tool_ids[-1], self._word())
             case _:
                 session.delegate(self._word(), self._word())
@@ -92,6 +92,11 @@ class Desk:
 _STEPS: dict[str, Callable[[Desk, int], object]] = {
     name: step for name, step in vars(Desk).items() if not name.startswith("_") and callable(step)
 }
+
+
+def _is_answered(session: Transcript, call: str) -> bool:
+    """Of several answers to one call, the last is told."""
+    return f'"tool_use_id":"{call}"'.encode() in session.lines()
 
 
 def _texts(kept: Kept) -> set[tuple[str, str]]:

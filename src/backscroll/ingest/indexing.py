@@ -22,7 +22,7 @@ __all__ = ["Indexing", "searchable", "update"]
 _FEW = 3  # sessions that one thread writes as fast as two
 _BATCH = 500  # sessions that are looked up together
 _COMMIT = 4000  # sessions in one commit at most, so that not all is lost when a long run is stopped
-_MUCH = 128 * 1024 * 1024  # bytes of entries, likewise; each commit leaves a part, and parts must be merged
+_MUCH = 96 * 1024 * 1024  # bytes of entries, likewise; each commit leaves a part, and parts must be merged
 
 
 def update(archive: Archive, index: Index) -> bool:

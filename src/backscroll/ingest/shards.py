@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from backscroll.archive import Archive, Barrier
-from backscroll.ingest.allocation import MUCH, give_back_freed_memory
+from backscroll.ingest.allocation import MUCH, give_back_freed_memory, give_back_now
 from backscroll.model import Unit
 from backscroll.sources import named
 
@@ -31,6 +31,7 @@ _BATCH = 24 * 1024 * 1024  # bytes that one process reads before it hands over
 _LEAST = 4 * 1024 * 1024  # towards the end less, so that all have something to do until it is reached
 _PARTS = 8  # of what is left, that one batch is at most
 _MOST_UNITS = 400
+_LARGE = 8 * 1024 * 1024  # bytes of a file that takes more memory than most
 _ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
 _WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
 _CONTAINERS = 10_000  # new ones before circles are looked for: what is read has none
@@ -201,4 +202,6 @@ def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
     source.close()
     frames = recorder.close(archive.account_numbers())
     archive.close()
+    if any(unit.size > _LARGE for unit in batch.units):
+        give_back_now()  # most batches need far less
     return Shard(batch, path, path.with_suffix(".entries"), frames)

@@ -1,6 +1,7 @@
 """``backscroll search`` from the file on disk to the words on the screen."""
 
 import json
+import re
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -142,6 +143,15 @@ def test_what_a_pattern_finds_is_counted_by_session(shell: Shell) -> None:
     (match,) = shell.json("search", "--exact", "green")["data"]
     assert match["session_id"] == path.stem
     assert match["match_count"] == 2
+
+
+def test_a_pattern_whose_last_find_was_met_is_counted(shell: Shell) -> None:
+    every = shell.run("search", "--exact", "e").out.splitlines()[-1]
+    (total,) = re.findall(r"^1 to \d+ of (\d+), ", every)
+    assert int(total) > 1
+    assert (
+        "1 to 1 of at least 2, " in shell.run("search", "--exact", "e", "--limit", "1").out.splitlines()[-1]
+    )
 
 
 def test_any_substring_and_any_expression_is_found(shell: Shell) -> None:

@@ -41,7 +41,7 @@ def search_sessions(call: Call, asked: SearchSessions) -> Answer:
     lines = [line for match in found.data for line in _match_lines(match)]
     what = "session" if asked.by == "session" else "message"
     total = counted(found.total if found.total is not None else found.total_at_least or 0, what)
-    total = total if found.total is not None else f"at least {total}"
+    total = total if found.is_counted else f"at least {total}"
     own = []
     if found.is_relaxed and found.data:
         own.append("No message has all of these words; these have the most.")

@@ -43,3 +43,8 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     took_ms: float
     is_relaxed: bool = False  # no message has every word; these have the most
     is_cut_short: bool = False  # time ran out before everything was looked at
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether all are known: they were counted, or the last of them was met."""
+        return self.total is not None or not self.has_more

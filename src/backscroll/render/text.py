@@ -36,8 +36,10 @@ def match_lines(
             yield (_MARGIN + (marked if line == match.match else cut(_laid_out(line, ())[0], width))).rstrip()
         yield ""
     if found.data:
-        total = f"{found.total:,}" if found.total is not None else f"at least {found.total_at_least:,}"
-        yield f"{found.offset + 1} to {found.offset + len(found.data)} of {total}, {found.took_ms:.0f} ms"
+        total = found.total if found.total is not None else found.total_at_least
+        least = "" if found.is_counted else "at least "
+        last = found.offset + len(found.data)
+        yield f"{found.offset + 1} to {last} of {least}{total:,}, {found.took_ms:.0f} ms"
 
 
 def _facts(match: SearchMatch, now: datetime, width: int) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.bodies import decompress
-from backscroll.archive.closings import best_title
 from backscroll.archive.derive import Session
 from backscroll.model import STORES, Closing
+from backscroll.model.titles import best_title
 
 __all__ = [
     "Account",
@@ -132,7 +132,7 @@ def completed(accounts: Sequence[Account]) -> Closing:
     if len(accounts) == 1:
         return best
     filled: dict[str, Any] = {}
-    titled = best_title([one.closing for one in accounts])
+    titled = best_title(one.closing for one in accounts)
     if titled is not None:
         filled |= {"title": titled.title, "title_source": titled.title_source}
     for name in ("workspace", "created_at", "updated_at", "git_branch", "version"):

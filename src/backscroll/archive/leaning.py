@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from backscroll.archive.barrier import ALONE
 from backscroll.archive.bases import Plain, leaning_chunk, leaning_original
 
 __all__ = ["lean"]
@@ -75,12 +76,12 @@ def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, float]]]:
 def _told(db: sqlite3.Connection, account: int) -> _Told | None:
     """The file that an account is told by; None when it tells of others too, or its original is not kept."""
     row = db.execute(
-        "select a.number, a.unit, a.messages from account a join unit u on u.number = a.unit"
+        "select a.number, a.unit, a.messages from account a join unit u on u.number = a.unit"  # noqa: S608
         " where a.number = ? and not a.is_former and a.messages > 0"
-        " and u.kind in ('session', 'agent', 'transcript')"
+        f" and u.kind in ({', '.join('?' * len(ALONE))})"
         " and not exists (select 1 from account o where o.unit = a.unit and o.number <> a.number)"
         " and exists (select 1 from raw r where r.unit = a.unit)",
-        [account],
+        [account, *ALONE],
     ).fetchone()
     return _Told(*row) if row is not None else None
 

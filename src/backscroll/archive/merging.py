@@ -9,7 +9,7 @@ fewer times a page of such an index is written.
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,11 +37,9 @@ class _Shard(NamedTuple):
     pieces: int
 
 
-@contextmanager
-def merging(db: sqlite3.Connection) -> Iterator[None]:
+def merging(db: sqlite3.Connection) -> AbstractContextManager[None]:
     """While much is taken in: leave memory to those who read it."""
-    with _holding(db, _CACHE):
-        yield
+    return _holding(db, _CACHE)
 
 
 def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:

@@ -18,7 +18,6 @@ from backscroll.archive.accounts import (
     left_behind,
     told_by,
 )
-from backscroll.archive.closings import OWN_TITLES
 from backscroll.archive.counting import Counts, count
 from backscroll.archive.derive import Session
 from backscroll.archive.endings import LIVE
@@ -28,6 +27,7 @@ from backscroll.archive.texts import Texts
 from backscroll.archive.unindexed import found_by, note_changes
 from backscroll.archive.windows import note_windows
 from backscroll.model import Agent, Closing, workspace_hash
+from backscroll.model.titles import OWN_TITLES
 from backscroll.readers.times import iso
 
 __all__ = ["conversation_id", "subagent_number", "write_sessions", "write_vanished"]

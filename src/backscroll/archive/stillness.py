@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from backscroll.archive.units import prefix_of
+from backscroll.archive.units import prefix_of, status_of
 
 __all__ = ["Stillness"]
 
@@ -20,13 +20,13 @@ class Stillness:
     def __init__(self, path: Path, size: int) -> None:
         self._path = str(path)
         self._size = size
-        self._before = _status(self._path)
+        self._before = status_of(self._path)
         is_warm = self._before is not None and time.time() - self._before.st_mtime < _WARM
         self._beginning = _beginning(self._path, size) if is_warm else None
 
     def holds(self, *, may_grow: bool) -> bool:
         """Whether the same file still begins with the bytes that it had."""
-        now = _status(self._path)
+        now = status_of(self._path)
         if now is None or self._before is None:
             return False
         if _stamp(now) == _stamp(self._before):
@@ -34,13 +34,6 @@ class Stillness:
         if not may_grow or now.st_ino != self._before.st_ino or now.st_size < self._size:
             return False
         return self._beginning is not None and _beginning(self._path, self._size) == self._beginning
-
-
-def _status(path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path)  # noqa: PTH116 - twice for every unit that is read
-    except OSError:
-        return None
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:

@@ -28,6 +28,7 @@ __all__ = [
     "register",
     "retry",
     "set_aside",
+    "status_of",
     "still_begins",
     "units_below",
 ]
@@ -175,7 +176,7 @@ def record(
     """
     now = datetime.now(UTC).isoformat()
     mark = tally.mark
-    status = _status(unit.path)
+    status = status_of(unit.path)
     counts = _earlier(db, number).plus(tally) if is_appended else tally
     prefix = _beginning_of(unit.path, mark.offset, whole, status) if mark is not None else None
     # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
@@ -202,7 +203,8 @@ def record(
     db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
 
 
-def _status(path: str) -> os.stat_result | None:
+def status_of(path: str) -> os.stat_result | None:
+    """What the system tells of a file; None when it is not there."""
     try:
         return os.stat(path)  # noqa: PTH116 - for every unit that is read
     except OSError:
@@ -211,7 +213,7 @@ def _status(path: str) -> os.stat_result | None:
 
 def _modified_at(path: str, status: os.stat_result | None) -> str | None:
     """When a file was last written to, a database's log included."""
-    log = _status(f"{path}-wal") if not path.endswith(_WITHOUT_LOG) else None
+    log = status_of(f"{path}-wal") if not path.endswith(_WITHOUT_LOG) else None
     newest = max((found.st_mtime for found in (status, log) if found is not None), default=None)
     return datetime.fromtimestamp(newest, UTC).isoformat() if newest is not None else None
 

@@ -69,12 +69,10 @@ def _lines(report: Synced, retentions: list[Retention], ledger: Ledger, now: dat
 
         yield f"{ledger_line(ledger, now)}."
     if report.problems:
-        is_one = report.problems == 1
-        yield (
-            "1 problem; backscroll doctor names it."
-            if is_one
-            else (f"{report.problems:,} problems; backscroll doctor names them.")
-        )
+        from backscroll.render.terminal.amounts import counted
+
+        them = "it" if report.problems == 1 else "them"
+        yield f"{counted(report.problems, 'problem')}; backscroll doctor names {them}."
     if retentions:
         from backscroll.render.expiry import expiry_lines
 

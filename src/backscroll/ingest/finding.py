@@ -114,14 +114,17 @@ def _marked(
     hit: "Hit", passage: Passage, text: str, clean: Clean | None, look: Callable[[str], "Spans"]
 ) -> tuple[str, "Spans"]:
     """The text that shows why a message was found: its own or, with no word in that, its session's title."""
-    own, title = (
-        clean(one, passage.summary.ref, hit.position) if clean is not None else one
-        for one in (text, title_of(passage.summary))
-    )
+
+    def shown(one: str) -> str:
+        return clean(one, passage.summary.ref, hit.position) if clean is not None else one
+
+    own = shown(text)
     spans = look(own)
-    if spans.terms or hit.position == NOTES or not (named := look(title)).terms:
+    if spans.terms or hit.position == NOTES:
         return own, spans
-    return title, named
+    title = shown(title_of(passage.summary))
+    named = look(title)
+    return (title, named) if named.terms else (own, spans)
 
 
 def find_places(

@@ -24,6 +24,7 @@ from backscroll.model import (
     is_universal,
     record_of,
 )
+from backscroll.model.titles import OWN_TITLES, title_rank
 from backscroll.model.weaving import woven
 
 __all__ = ["Key", "Session", "join"]
@@ -31,8 +32,6 @@ __all__ = ["Key", "Session", "join"]
 Key = tuple[str, str, str | None]  # platform, id, and for a subagent the session that started it
 
 _LATEST = datetime.max.replace(tzinfo=UTC)
-# Titles that one from another file does not replace, the most deliberate first.
-_OWN_TITLES = ("custom-title", "desktop-title", "ai-title")
 _PROMPT, _TIME = 5, 6  # strengths of what is concluded here; sources tell stronger signs
 
 
@@ -93,7 +92,7 @@ def _rank(reading: Reading) -> tuple[bool, int, int, str]:
 
 def _completed(closing: Closing, other: Closing) -> Closing:
     """A closing with what it leaves open taken from another account of the same session."""
-    named = min(closing, other, key=_title_rank)
+    named = min(closing, other, key=title_rank)
     return replace(
         closing,
         title=named.title,
@@ -105,13 +104,6 @@ def _completed(closing: Closing, other: Closing) -> Closing:
         version=closing.version or other.version,
         metadata={**other.metadata, **closing.metadata},
     )
-
-
-def _title_rank(closing: Closing) -> int:
-    if closing.title is None or closing.title_source == "first message":
-        return len(_OWN_TITLES) + (closing.title is None) + 1
-    source = closing.title_source
-    return _OWN_TITLES.index(source) if source in _OWN_TITLES else len(_OWN_TITLES)
 
 
 def _record(key: Key, message: Message) -> str:
@@ -203,7 +195,7 @@ def _with_titles(
 
 
 def _named(session: Session, title: str) -> Session:
-    if session.closing.title and session.closing.title_source in _OWN_TITLES:
+    if session.closing.title and session.closing.title_source in OWN_TITLES:
         return session
     return replace(session, closing=replace(session.closing, title=title, title_source="summary"))
 

@@ -37,8 +37,8 @@ class Side:
 
     def count(self, path: Path) -> Iterator[Item]:
         """The account of one of the databases: nothing in it is a message."""
-        titled = _count_titles if path == self._search else _count_summaries
-        found = self._ask(path, titled)
+        table = "conversations" if path == self._search else "conversation_summaries"
+        found = self._ask(path, lambda connection: _count(connection, table))
         problems = self.problems()
         yield from problems
         tally = Tally()
@@ -108,10 +108,6 @@ def _search_titles(connection: sqlite3.Connection) -> dict[str, str]:
     return {_text(name): _text(title) for name, title in rows if _text(title)}
 
 
-def _count_titles(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("select count(*) from conversations").fetchone()[0])
-
-
 def _search_body(connection: sqlite3.Connection, session: str) -> str:
     rows = connection.execute(
         """
@@ -148,8 +144,8 @@ def _summary_titles(connection: sqlite3.Connection) -> dict[str, str]:
     return {_text(name): _text(title) for name, title in rows if _text(title)}
 
 
-def _count_summaries(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("select count(*) from conversation_summaries").fetchone()[0])
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"select count(*) from {table}").fetchone()[0])  # noqa: S608 - names are ours
 
 
 def _tracked_models(connection: sqlite3.Connection) -> dict[str, str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from sqlite3 import OperationalError
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -124,7 +124,21 @@ def read_batches(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[
             # A process may be killed, and a temporary folder have no room; what is left is read in this one.
             return
         finally:
-            pool.shutdown(cancel_futures=True)
+            with _deaf():
+                pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Ctrl-C once more would leave those who read without an end, and whoever waits for that with them."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

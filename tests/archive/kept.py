@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.archive import Archive
-from backscroll.archive.bodies import decompress
+from backscroll.archive.storage.codec import decompress
 from backscroll.model import Reading, fold
 from backscroll.sources import named
 from backscroll.testing import cursor

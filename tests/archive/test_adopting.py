@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from backscroll.archive import Archive, Barrier, Filter
-from backscroll.archive.adopting import Adopted, adopt
-from backscroll.archive.upgrade import upgrade
+from backscroll.archive.maintenance.legacy_import import Adopted, adopt
+from backscroll.archive.maintenance.legacy_upgrade import upgrade
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import SessionSummary, workspace_hash
 from backscroll.testing.claude_code import Transcript

@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll.archive.bases import message_in, messages_in
-from backscroll.archive.bodies import compress, decompress, has_lost_its_table, packed, packed_again, unpack
-from backscroll.archive.frames import frames_in
-from backscroll.archive.trouble import unpacking_errors
+from backscroll.archive.errors import unpacking_errors
+from backscroll.archive.storage.codec import (
+    compress,
+    decompress,
+    has_lost_its_table,
+    packed,
+    packed_again,
+    unpack,
+)
+from backscroll.archive.storage.delta import message_in, messages_in
+from backscroll.archive.storage.seekable import frames_in
 from backscroll.model import Message, Origin
 from backscroll.testing.claude_code import Transcript
 from tests.archive.keeping import Kept

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from backscroll.archive import leaning
+from backscroll.archive.storage import delta_bases
 from backscroll.errors import ArchiveError
 from backscroll.index import Index
 from backscroll.ingest.upkeep import forget, rebuild
@@ -64,7 +64,7 @@ def _leaning(kept: Kept) -> tuple[int, int]:
 def _plainly(kept: Kept, home: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     """Another archive of the same history, in which nothing leans on anything."""
     with monkeypatch.context() as patched:
-        patched.setattr(leaning, "lean", lambda db: False)
+        patched.setattr(delta_bases, "lean", lambda db: False)
         plain = Kept(kept.source, kept.root, home)
         plain.sync()
     assert _leaning(plain) == (0, 0)

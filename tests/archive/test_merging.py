@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.archive import Archive, Barrier
 from backscroll.archive.connection import connect
-from backscroll.archive.merging import merging
+from backscroll.archive.write.shard_merge import merging
 from backscroll.ingest import shards
 from backscroll.ingest.shards import Batch, read_batches
 from backscroll.ingest.sync import sync

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from backscroll.archive import raw, told
-from backscroll.archive.bodies import compress
+from backscroll.archive.storage import delta_raw, raw_files
+from backscroll.archive.storage.codec import compress
 from backscroll.index import Index
 from backscroll.ingest.upkeep import forget, rebuild
 from backscroll.testing.claude_code import Transcript, calls
@@ -80,7 +80,7 @@ def test_a_file_kept_by_an_earlier_version_comes_back(
 ) -> None:
     file = session.user('two lines,\n\tand "quotes" \\').write(kept.root)
     with monkeypatch.context() as earlier:
-        earlier.setattr(told, "_JSON_LINES", "of none")
+        earlier.setattr(delta_raw, "_JSON_LINES", "of none")
         kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
         bodies = db.execute(
@@ -98,7 +98,7 @@ def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
 ) -> None:
     file = session.write(kept.root)
     piece = file.stat().st_size // 5
-    monkeypatch.setattr(raw, "SEGMENT", piece)
+    monkeypatch.setattr(raw_files, "SEGMENT", piece)
     kept.sync()
     assert _leaning(kept) == [True] * 6
     alone = sum(len(compress(file.read_bytes()[at * piece :][:piece])) for at in range(6))

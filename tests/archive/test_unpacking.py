@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from backscroll.archive.bodies import compress
-from backscroll.archive.unpacking import Unpacking
+from backscroll.archive.storage.codec import compress
+from backscroll.archive.storage.decompress import Unpacking
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backscroll.archive import Archive, old_schema, safety_copy
-from backscroll.archive import upgrade as module
-from backscroll.archive.old_schema import Plan
-from backscroll.archive.upgrade import Upgraded, upgrade
+from backscroll.archive import Archive
+from backscroll.archive.maintenance import backup, legacy_schema
+from backscroll.archive.maintenance import legacy_upgrade as module
+from backscroll.archive.maintenance.legacy_schema import Plan
+from backscroll.archive.maintenance.legacy_upgrade import Upgraded, upgrade
 from backscroll.errors import (
     DatabaseLockedError,
     DatabaseNotFoundError,
@@ -217,7 +218,7 @@ def test_a_second_upgrade_changes_nothing(path: Path) -> None:
 
 def test_two_backups_of_one_second_both_stay(path: Path) -> None:
     write_old(path, [conversation()])
-    assert safety_copy.copy_beside(path) != safety_copy.copy_beside(path)
+    assert backup.copy_beside(path) != backup.copy_beside(path)
     assert len(backups(path)) == 2
 
 
@@ -411,7 +412,7 @@ def test_a_disk_that_fills_up_leaves_the_database_as_it_was(
     before = path.read_bytes()
 
     def small(path: Path, **options: Any) -> sqlite3.Connection:
-        db = safety_copy.open_existing(path, **options)
+        db = backup.open_existing(path, **options)
         pages = db.execute("pragma page_count").fetchone()[0]
         db.execute(f"pragma max_page_count = {pages + 40}")
         return db
@@ -457,14 +458,14 @@ def test_a_result_that_is_not_right_is_taken_back(
 def test_a_row_that_would_be_missing_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_old(path, [conversation(1), conversation(2)])
     before = contents(path)
-    plan = old_schema.plan
+    plan = legacy_schema.plan
 
     def short(db: sqlite3.Connection) -> Plan:
         planned = plan(db)
         planned.places.pop()
         return planned
 
-    monkeypatch.setattr(old_schema, "plan", short)
+    monkeypatch.setattr(legacy_schema, "plan", short)
     with pytest.raises(DatabaseUnreadableError, match="1 rows would not have come out as they went in"):
         upgrade(path)
     assert contents(path) == before
@@ -473,7 +474,7 @@ def test_a_row_that_would_be_missing_is_noticed(path: Path, monkeypatch: pytest.
 _HANGING = """
 import sys, time
 from pathlib import Path
-from backscroll.archive import upgrade as module
+from backscroll.archive.maintenance import legacy_upgrade as module
 
 def hang(*_):
     print("here", flush=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive.connection import connect
-from backscroll.archive.filters import Filter, numbers
-from backscroll.archive.workspaces import workspace_hashes
+from backscroll.archive.query.filters import Filter, numbers
+from backscroll.archive.query.workspaces import workspace_hashes
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import Workspace
 

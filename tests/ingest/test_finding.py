@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backscroll.archive.bodies import packed
+from backscroll.archive.storage.codec import packed
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index import Pattern, exact, regex

@@ -13,7 +13,7 @@ import pytest
 
 from backscroll.archive import Archive, Barrier
 from backscroll.archive.connection import BUSY_SECONDS
-from backscroll.archive.folders import folder_of
+from backscroll.archive.write.folder_fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 
 from backscroll.archive import connection
-from backscroll.archive.turn import turn
+from backscroll.archive.sync_lock import turn
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
 from backscroll.mcp.crew import Crew

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sqlite3 import IntegrityError
 
-    from backscroll.archive.barrier import Barrier
-    from backscroll.archive.changes import Key, Standing
-    from backscroll.archive.derive import Session
-    from backscroll.archive.filters import Filter
-    from backscroll.archive.passages import Passage, Place
-    from backscroll.archive.unindexed import Lack
-    from backscroll.archive.units import Known
-    from backscroll.archive.whole import Archive
+    from backscroll.archive.archive import Archive
+    from backscroll.archive.derive.affected import Session
+    from backscroll.archive.index_queue import Lack
+    from backscroll.archive.query.filters import Filter
+    from backscroll.archive.query.message_lookup import Passage, Place
+    from backscroll.archive.query.session_state import Key, Standing
+    from backscroll.archive.write.exclusions import Barrier
+    from backscroll.archive.write.units import Known
 
 __all__ = [
     "Archive",
@@ -34,17 +34,17 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Archive": "backscroll.archive.whole",
-    "Barrier": "backscroll.archive.barrier",
-    "Filter": "backscroll.archive.filters",
+    "Archive": "backscroll.archive.archive",
+    "Barrier": "backscroll.archive.write.exclusions",
+    "Filter": "backscroll.archive.query.filters",
     "IntegrityError": "sqlite3",
-    "Key": "backscroll.archive.changes",
-    "Known": "backscroll.archive.units",
-    "Lack": "backscroll.archive.unindexed",
-    "Passage": "backscroll.archive.passages",
-    "Place": "backscroll.archive.passages",
-    "Session": "backscroll.archive.derive",
-    "Standing": "backscroll.archive.changes",
+    "Key": "backscroll.archive.query.session_state",
+    "Known": "backscroll.archive.write.units",
+    "Lack": "backscroll.archive.index_queue",
+    "Passage": "backscroll.archive.query.message_lookup",
+    "Place": "backscroll.archive.query.message_lookup",
+    "Session": "backscroll.archive.derive.affected",
+    "Standing": "backscroll.archive.query.session_state",
 }
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from backscroll.archive.trouble import is_busy, trouble
+from backscroll.archive.errors import is_busy, trouble
 from backscroll.errors import ArchiveError
 
 __all__ = ["BUSY_SECONDS", "OLDEST_SQLITE", "SCHEMA", "connect", "transaction"]
@@ -88,8 +88,8 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
             f" knows {SCHEMA}); update Backscroll, or name another folder with --home",
             path,
         )
-    from backscroll.archive.bodies import number_of
     from backscroll.archive.schema import MIGRATIONS
+    from backscroll.archive.storage.codec import number_of
 
     db.create_function("number_of", 1, lambda id_: id_ if id_ is None else number_of(id_), deterministic=True)
     db.create_function("tokens_of", 2, _tokens_of, deterministic=True)

@@ -17,7 +17,7 @@ from backscroll.render.inert import inert
 from backscroll.render.ledger import ledger_document, ledger_line
 
 if TYPE_CHECKING:
-    from backscroll.archive.upgrade import Upgraded
+    from backscroll.archive.maintenance.legacy_upgrade import Upgraded
 
 __all__ = ["command"]
 

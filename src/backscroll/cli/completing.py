@@ -13,7 +13,7 @@ from backscroll.render.inert import one_line
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from backscroll.archive.names import Kind, Names
+    from backscroll.archive.query.completion import Kind, Names
 
 __all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
 
@@ -78,7 +78,7 @@ def _asked(ctx: click.Context, ask: Callable[[Names], list[CompletionItem]]) -> 
 
     Neither the library nor the model is loaded for it: that takes longer than the answer.
     """
-    from backscroll.archive.names import Names
+    from backscroll.archive.query.completion import Names
     from backscroll.config import archive_home, this_machine
 
     try:

@@ -12,7 +12,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from backscroll.archive import Archive
-from backscroll.archive.retelling import Original
+from backscroll.archive.write.reparse import Original
 from backscroll.errors import DestinationError
 from backscroll.model import SessionSummary
 from backscroll.sources import named

@@ -4,7 +4,7 @@ from datetime import datetime, tzinfo
 
 from msgspec.structs import replace
 
-from backscroll.archive.statistics import Statistics
+from backscroll.archive.query.statistics import Statistics
 from backscroll.figures.days import zone_name
 from backscroll.model.statistics import Charge, Consumption, Explanation, Tokens, UsageRecord
 from backscroll.usage.costs import cost_of

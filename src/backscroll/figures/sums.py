@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from backscroll.archive.statistics import Done, Kind, Part, Spent
+from backscroll.archive.query.statistics import Done, Kind, Part, Spent
 from backscroll.model.statistics import By, Consumption, Sums, Tokens
 from backscroll.usage.costs import bill_of
 from backscroll.usage.prices import PriceTable

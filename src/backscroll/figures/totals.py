@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
-from backscroll.archive.statistics import Done, Statistics
+from backscroll.archive.query.statistics import Done, Statistics
 from backscroll.figures.days import namer, zone_name
 from backscroll.figures.sums import Adding
 from backscroll.model.statistics import By, Report, Sums

@@ -7,7 +7,7 @@ from datetime import date, timedelta, tzinfo
 from msgspec.structs import replace
 
 from backscroll.archive import Archive, Filter
-from backscroll.archive.statistics import Done, Part, Statistics
+from backscroll.archive.query.statistics import Done, Part, Statistics
 from backscroll.figures.days import local, midnight, zone_name
 from backscroll.figures.topics import topics_of
 from backscroll.figures.totals import add_up

@@ -13,11 +13,11 @@ from backscroll.errors import (
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.archive.adopting import Adopted
-    from backscroll.archive.compacting import Compacted
-    from backscroll.archive.forgetting import Forgotten
-    from backscroll.archive.status import Status
-    from backscroll.archive.upgrade import Upgraded
+    from backscroll.archive.maintenance.compact import Compacted
+    from backscroll.archive.maintenance.forget import Forgotten
+    from backscroll.archive.maintenance.legacy_import import Adopted
+    from backscroll.archive.maintenance.legacy_upgrade import Upgraded
+    from backscroll.archive.maintenance.status import Status
     from backscroll.ingest.originals import Extracted
     from backscroll.ingest.survey import Progress
     from backscroll.ingest.upkeep import Rebuilt
@@ -47,7 +47,7 @@ class Keeping(Sessions):
         Raises `DatabaseNotFoundError`, `DatabaseUnreadableError`, `DatabaseLockedError` or
         `DestinationError`; then the database holds what it held before.
         """
-        from backscroll.archive.upgrade import upgrade
+        from backscroll.archive.maintenance.legacy_upgrade import upgrade
 
         return upgrade(path)
 
@@ -56,7 +56,7 @@ class Keeping(Sessions):
 
         Raises `DatabaseUnreadableError`; then the archive is as it was.
         """
-        from backscroll.archive.adopting import adopt
+        from backscroll.archive.maintenance.legacy_import import adopt
 
         return adopt(self.archive_path, path, self._archive.barrier)
 

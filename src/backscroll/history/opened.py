@@ -83,7 +83,7 @@ class Opened:
         """Raise in a sentence what the archive's file has said with an error of its own, at whatever step."""
         if isinstance(error, BackscrollError | OSError | KeyboardInterrupt):
             return
-        from backscroll.archive.trouble import is_trouble, trouble
+        from backscroll.archive.errors import is_trouble, trouble
 
         if is_trouble(error):
             raise trouble(error, self.archive_path) from error

@@ -10,7 +10,7 @@ from backscroll.errors import UsageError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.archive.records import Records
+    from backscroll.archive.query.original_records import Records
     from backscroll.model import Message, SessionSummary
     from backscroll.render.turns import Event
 

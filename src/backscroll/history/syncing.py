@@ -33,7 +33,7 @@ class Syncing(Sessions):
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
         import sqlite3
 
-        from backscroll.archive.trouble import is_busy, is_trouble, trouble
+        from backscroll.archive.errors import is_busy, is_trouble, trouble
         from backscroll.ingest.sync import sync
 
         try:

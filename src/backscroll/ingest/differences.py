@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.archive.folders import folder_of
+from backscroll.archive.write.folder_fingerprints import folder_of
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, Known

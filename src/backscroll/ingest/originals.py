@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.retelling import Original
+from backscroll.archive.write.reparse import Original
 from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent
 from backscroll.readers.scratch import Scratch
 from backscroll.sources import Source

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.forgetting import Forgotten
-from backscroll.archive.retelling import Original
+from backscroll.archive.maintenance.forget import Forgotten
+from backscroll.archive.write.reparse import Original
 from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.indexing import update
 from backscroll.ingest.originals import placed, retold_rows

@@ -1,6 +1,6 @@
 """What a client may offer while somebody types an argument."""
 
-from backscroll.archive.names import Names
+from backscroll.archive.query.completion import Names
 from backscroll.mcp.call import Call
 from backscroll.render.inert import one_line
 

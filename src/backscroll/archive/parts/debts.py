@@ -10,7 +10,7 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.parts.opened import Opened
 
 if TYPE_CHECKING:
-    from backscroll.archive.unindexed import Lack
+    from backscroll.archive.index_queue import Lack
     from backscroll.model import Message, SessionSummary
 
 __all__ = ["Debts"]
@@ -37,33 +37,33 @@ class Debts(Opened):
 
     def unindexed(self, limit: int) -> list[Lack]:
         """Sessions and subagents whose words the index does not have, or not all of them."""
-        from backscroll.archive import unindexed
+        from backscroll.archive import index_queue
 
-        return unindexed.lacks(self._db, limit)
+        return index_queue.lacks(self._db, limit)
 
     def mark_indexed(self, done: Iterable[Lack]) -> None:
         """The index has these now."""
-        from backscroll.archive import unindexed
+        from backscroll.archive import index_queue
 
         with transaction(self._db):
-            unindexed.clear(self._db, done)
+            index_queue.clear(self._db, done)
 
     def mark_unindexed(self) -> None:
         """The index has nothing."""
-        from backscroll.archive import unindexed
+        from backscroll.archive import index_queue
 
         with transaction(self._db):
-            unindexed.note_everything(self._db)
+            index_queue.note_everything(self._db)
 
     def messages_in(self, account: int, start: int) -> Iterator[Message]:
         """The messages of an account from a position on, without what they cost."""
-        from backscroll.archive import reading
+        from backscroll.archive.query import messages as reading
 
         return reading.messages_in(self._db, account, start)
 
     def only_account(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
         """The account that a session's messages are in, and the positions of those that are copies."""
-        from backscroll.archive import passages
+        from backscroll.archive.query import message_lookup
 
-        account = passages.only_account(self._db, summary)
-        return (account, passages.copies_in(self._db, account)) if account is not None else None
+        account = message_lookup.only_account(self._db, summary)
+        return (account, message_lookup.copies_in(self._db, account)) if account is not None else None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from backscroll.archive.changes import Key, Standing
+    from backscroll.archive.query.session_state import Key, Standing
     from backscroll.model.ledger import Ledger
 
 __all__ = ["Happenings"]
@@ -21,36 +21,36 @@ class Happenings(Opened):
 
     def ledger(self, since: datetime | None) -> Ledger:
         """What became of sessions since a moment, or ever."""
-        from backscroll.archive import fates
+        from backscroll.archive.query import events
 
-        return fates.ledger(self._db, since)
+        return events.ledger(self._db, since)
 
     def moment(self) -> int:
         """Now, as the ledger counts it."""
-        from backscroll.archive import changes
+        from backscroll.archive.query import session_state
 
-        return changes.moment(self._db)
+        return session_state.moment(self._db)
 
     def touched(self, since: int) -> set[Key]:
         """The sessions that something was read about since a moment, by whichever process."""
-        from backscroll.archive import changes
+        from backscroll.archive.query import session_state
 
-        return changes.touched(self._db, since)
+        return session_state.touched(self._db, since)
 
     def unsettled(self) -> set[Key]:
         """The sessions that something was read about which has not been told yet."""
-        from backscroll.archive import changes
+        from backscroll.archive.query import session_state
 
-        return changes.unsettled(self._db)
+        return session_state.unsettled(self._db)
 
     def standings(self, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
         """How far these sessions have come, or all that a list shows."""
-        from backscroll.archive import changes
+        from backscroll.archive.query import session_state
 
-        return changes.standings(self._db, keys)
+        return session_state.standings(self._db, keys)
 
     def live(self) -> set[tuple[str, str]]:
         """Sessions that are being held, by platform and id."""
-        from backscroll.archive.names import live
+        from backscroll.archive.query.completion import live
 
         return live(self._db)

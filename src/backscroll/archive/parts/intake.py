@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.archive import folders as looks_of
 from backscroll.archive.connection import transaction
-from backscroll.archive.endings import end_sessions
+from backscroll.archive.derive.live import end_sessions
 from backscroll.archive.parts.opened import Opened
+from backscroll.archive.write import folder_fingerprints as looks_of
 
 if TYPE_CHECKING:
-    from backscroll.archive.derive import Session
-    from backscroll.archive.listening import Listener
-    from backscroll.archive.units import Known
-    from backscroll.archive.words import Words
+    from backscroll.archive.derive.affected import Session
+    from backscroll.archive.storage.strings import Words
+    from backscroll.archive.write.observer import Listener
+    from backscroll.archive.write.units import Known
     from backscroll.model import Item, Mark, Row, Unit
 
 __all__ = ["Intake"]
@@ -32,7 +32,7 @@ class Intake(Opened):
         self, source: str, root: Path, paths: Collection[str] | None = None
     ) -> dict[tuple[str, str], Known]:
         """Every unit ever read below a root, or only those at these paths, by path and key."""
-        from backscroll.archive import units
+        from backscroll.archive.write import units
 
         return units.known_units(self._db, source, str(root), paths)
 
@@ -40,7 +40,7 @@ class Intake(Opened):
         self, source: str, root: Path, folders: Collection[str] | None = None
     ) -> dict[str, str]:
         """The fingerprints of the units that were below a root; see `current.current_units`."""
-        from backscroll.archive.current import current_units
+        from backscroll.archive.write.unit_fingerprints import current_units
 
         return current_units(self._db, source, str(root), self._barrier.digest, folders)
 
@@ -56,17 +56,17 @@ class Intake(Opened):
 
     def units_below(self, source: str, root: Path, folder: str) -> set[str]:
         """The paths of the units that are there at a path or in the folder of that name."""
-        from backscroll.archive import units
+        from backscroll.archive.write import units
 
         return units.units_below(self._db, source, str(root), folder)
 
     def needs_reading(self, unit: Unit, known: Known | None) -> bool:
         """Whether a unit may say something that is not known, and not to be kept out."""
-        from backscroll.archive import forgetting
-        from backscroll.archive.barrier import ALONE
+        from backscroll.archive.maintenance import forget
+        from backscroll.archive.write.exclusions import ALONE
 
         if known is None:
-            return not forgetting.is_forgotten(self._db, unit.path, unit.key)
+            return not forget.is_forgotten(self._db, unit.path, unit.key)
         if known.excluded_by is not None:
             if known.excluded_by != self._barrier.digest:
                 return True
@@ -76,7 +76,7 @@ class Intake(Opened):
 
     def mark_of(self, known: Known) -> Mark | None:
         """How far a unit was read; None when it was passed over for other patterns than today's."""
-        from backscroll.archive import units
+        from backscroll.archive.write import units
 
         if known.excluded_by is not None and known.excluded_by != self._barrier.digest:
             return None
@@ -84,12 +84,12 @@ class Intake(Opened):
 
     def still_begins(self, known: Known, unit: Unit, mark: Mark) -> bool:
         """Whether a file still holds, up to the mark, what was read from it."""
-        from backscroll.archive import retelling, units
+        from backscroll.archive.write import reparse, units
 
         path = Path(unit.path)
         try:
             return units.still_begins(known, path, mark.offset) and (
-                retelling.is_same_lately(self._db, known.number, path, mark.offset)
+                reparse.is_same_lately(self._db, known.number, path, mark.offset)
             )
         except OSError:
             return False
@@ -111,8 +111,8 @@ class Intake(Opened):
         A listener hears the messages. False when it could not be read, or was another one at the end than at
         the beginning: then it is read again the next time, whatever its fingerprint says.
         """
-        from backscroll.archive.putting import put  # loaded by nobody who only reads
-        from backscroll.archive.words import Words
+        from backscroll.archive.storage.strings import Words
+        from backscroll.archive.write.put_unit import put  # loaded by nobody who only reads
 
         if self._words is None or not self._is_shard:
             self._words = Words(self._db)
@@ -132,13 +132,13 @@ class Intake(Opened):
 
     def merging(self) -> AbstractContextManager[None]:
         """Be about to take in much; see `merging.merging`."""
-        from backscroll.archive.merging import merging
+        from backscroll.archive.write.shard_merge import merging
 
         return merging(self._db)
 
     def merge(self, shards: Sequence[Path]) -> list[int]:
         """Take in what other processes read. Returns by how much the numbers of each one's accounts grow."""
-        from backscroll.archive.merging import merge
+        from backscroll.archive.write.shard_merge import merge
 
         return merge(self._db, shards)
 
@@ -148,7 +148,7 @@ class Intake(Opened):
 
     def mark_gone(self, numbers: Iterable[int]) -> None:
         """Note that units vanished."""
-        from backscroll.archive import units
+        from backscroll.archive.write import units
 
         with transaction(self._db):
             units.mark_gone(self._db, numbers)
@@ -162,17 +162,17 @@ class Intake(Opened):
         end_sessions(self._db, now)
         if not changed:
             return set()
-        from backscroll.archive import unindexed
-        from backscroll.archive.compacting import give_back
-        from backscroll.archive.copies import mark_copies
-        from backscroll.archive.derive import affected, settle
-        from backscroll.archive.leaning import lean
-        from backscroll.archive.responses import find_makers
-        from backscroll.archive.rows import write_sessions
-        from backscroll.archive.windows import settle_windows
+        from backscroll.archive import index_queue
+        from backscroll.archive.derive.affected import affected, settle
+        from backscroll.archive.derive.cursor_windows import settle_windows
+        from backscroll.archive.derive.dedup import mark_copies
+        from backscroll.archive.derive.session_rows import write_sessions
+        from backscroll.archive.derive.token_usage import find_makers
+        from backscroll.archive.maintenance.compact import give_back
+        from backscroll.archive.storage.delta_bases import lean
 
         with transaction(self._db):
-            unindexed.listen(self._db)
+            index_queue.listen(self._db)
             sessions = affected(self._db, changed)
             mark_copies(self._db)
             find_makers(self._db)

@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from backscroll.archive.barrier import Barrier
 from backscroll.archive.connection import BUSY_SECONDS, connect
-from backscroll.archive.trouble import is_busy
-from backscroll.archive.turn import turn
+from backscroll.archive.errors import is_busy
+from backscroll.archive.sync_lock import turn
+from backscroll.archive.write.exclusions import Barrier
 
 if TYPE_CHECKING:
     pass
@@ -65,7 +65,7 @@ class Opened:
         """What is not to be written: what was forgotten, here or where this is a shard of, or is excluded."""
         if self._is_shard:  # nothing is ever forgotten in one
             return self._barrier
-        from backscroll.archive import forgetting
+        from backscroll.archive.maintenance import forget
 
-        forgotten = forgetting.forgotten(self._db)
+        forgotten = forget.forgotten(self._db)
         return Barrier(self._barrier.forgotten | forgotten, self._barrier.patterns)

@@ -6,13 +6,19 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.erasure import owe_erasure, owes_erasure, owes_index, settle_erasure, settle_index
+from backscroll.archive.maintenance.erasure import (
+    owe_erasure,
+    owes_erasure,
+    owes_index,
+    settle_erasure,
+    settle_index,
+)
 from backscroll.archive.parts.intake import Intake
 
 if TYPE_CHECKING:
-    from backscroll.archive.compacting import Compacted
-    from backscroll.archive.forgetting import Forgotten
-    from backscroll.archive.status import Status
+    from backscroll.archive.maintenance.compact import Compacted
+    from backscroll.archive.maintenance.forget import Forgotten
+    from backscroll.archive.maintenance.status import Status
     from backscroll.model import SessionSummary
 
 __all__ = ["Upkeep"]
@@ -23,8 +29,8 @@ class Upkeep(Intake):
 
     def forget(self, summary: SessionSummary) -> Forgotten:
         """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
-        from backscroll.archive import forgetting
-        from backscroll.archive.derive import Session
+        from backscroll.archive.derive.affected import Session
+        from backscroll.archive.maintenance import forget as forgetting
 
         owe_erasure(self.path)
         self._db.execute("pragma secure_delete = on")
@@ -52,13 +58,13 @@ class Upkeep(Intake):
 
     def compact(self) -> Compacted:
         """Make the file as small as it can be."""
-        from backscroll.archive.compacting import compact
+        from backscroll.archive.maintenance.compact import compact
 
         return compact(self._db, self.path)
 
     def vacuum(self) -> bool:
         """Leave nothing in the file of what was deleted. False when others use it, or the disk is full."""
-        from backscroll.archive.compacting import vacuum
+        from backscroll.archive.maintenance.compact import vacuum
 
         try:
             is_gone = vacuum(self._db)
@@ -70,12 +76,12 @@ class Upkeep(Intake):
 
     def status(self) -> Status:
         """What there is, in numbers."""
-        from backscroll.archive.status import status
+        from backscroll.archive.maintenance.status import status
 
         return status(self._db, self.path)
 
     def verify(self) -> list[str]:
         """What does not agree with itself, a sentence each; nothing when the archive is whole."""
-        from backscroll.archive.status import verify
+        from backscroll.archive.maintenance.status import verify
 
         return verify(self._db)

@@ -1,0 +1,234 @@
+"""Sessions erased for good, and kept from coming back. What stays is their names."""
+
+import sqlite3
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll.archive.annotations import erase as erase_notes
+from backscroll.archive.derive.affected import Session
+from backscroll.archive.derive.cursor_windows import note_windows, settle_windows
+from backscroll.archive.storage.delta import release_accounts, release_original
+from backscroll.archive.storage.raw_rows import erase_rows
+from backscroll.archive.storage.strings import FIXED, Words
+from backscroll.archive.write.exclusions import ALONE, TELLING
+
+__all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
+
+
+class Forgotten(Struct):
+    """What was erased."""
+
+    session_id: str
+    platform: str
+    subagents: int
+    messages: int
+    units: int  # of which nothing is left
+    originals: int  # bytes of files and of rows that were kept
+    shared: tuple[str, ...]  # files that tell of other sessions too: their originals are no longer kept
+    is_erased: bool = False  # the bytes are gone from the archive's file, not only the rows
+
+
+def forgotten(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    """The sessions that were forgotten, by platform and id."""
+    return frozenset(db.execute("select platform, id from forgotten").fetchall())
+
+
+def is_forgotten(db: sqlite3.Connection, path: str, key: str) -> bool:
+    """Whether a unit told of nothing but a session that was forgotten."""
+    digest = [_digest(path, key)]
+    return db.execute("select 1 from forgotten_unit where digest = ?", digest).fetchone() is not None
+
+
+def _digest(path: str, key: str) -> bytes:
+    return blake2b(f"{path}\0{key}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
+    """After a unit was read that tells of a forgotten session: keep nothing of the file.
+
+    True when it tells of nothing else, and is not to be read again.
+    """
+    release_original(db, number)
+    db.execute("delete from raw where unit = ?", [number])
+    erase_rows(db, number)
+    if kind not in ALONE or db.execute("select 1 from account where unit = ?", [number]).fetchone():
+        return False
+    _forget_unit(db, number)
+    return True
+
+
+def _forget_unit(db: sqlite3.Connection, number: int) -> None:
+    """Erase a unit and all that it told, and never read it again."""
+    path, key = db.execute("select path, key from unit where number = ?", [number]).fetchone()
+    db.execute("insert or ignore into forgotten_unit values (?)", [_digest(path, key)])
+    accounts = db.execute("select number from account where unit = ?", [number]).fetchall()
+    release_accounts(db, [account for (account,) in accounts])
+    release_original(db, number)
+    erase_rows(db, number)
+    db.execute("delete from unit where number = ?", [number])
+
+
+def forget(db: sqlite3.Connection, session: Session) -> Forgotten:
+    """Erase a session and its subagents; the caller has a transaction open, and derives afterwards.
+
+    Messages that other sessions hold as well stay theirs.
+    """
+    key = {"platform": session.platform, "id": session.id}
+    _choose(db, key)
+    agents, messages = db.execute(
+        "select count(distinct iif(is_agent, id, null)), coalesce(sum(messages), 0) from account"
+        " where number in (select account from doomed) and not is_former"
+    ).fetchone()
+    alone, shared = _units(db, session)
+    erased = Forgotten(
+        session.id,
+        session.platform,
+        agents,
+        messages,
+        len(alone),
+        sum(_kept(db, number) for number, _ in (*alone, *shared)),
+        tuple(path for number, path in shared if _kept(db, number)),
+    )
+    db.execute("insert or ignore into forgotten values (:platform, :id)", key)
+    db.execute(
+        "insert or ignore into forgotten select platform, id from account"
+        " where number in (select account from doomed) and is_agent and parent_id is null"
+    )
+    _unsettle(db, session, [number for number, _ in alone])
+    _erase_mentions(db, session)
+    erase_notes(db, session)
+    _erase_rows(db, key)
+    for number, _ in (*alone, *shared):  # before what it leans on
+        release_original(db, number)
+        db.execute("delete from raw where unit = ?", [number])
+    release_accounts(db, [number for (number,) in db.execute("select account from doomed").fetchall()])
+    db.execute("delete from account where number in (select account from doomed)")
+    for number, _ in alone:
+        _forget_unit(db, number)
+    for number, _ in shared:
+        erase_rows(db, number)
+        db.execute("update unit set mark_offset = null, mark_state = null where number = ?", [number])
+    _erase_words(db)
+    return erased
+
+
+def _erase_words(db: sqlite3.Connection) -> None:
+    """The names of tools, agents and sessions that no row uses any more."""
+    used = " union ".join(
+        f"select {column} from {table} where {column} is not null"  # noqa: S608 - names are ours
+        for table, columns in (
+            ("message", ("kind", "tool", "model", "agent_id", "forked_from", "copied_from")),
+            ("response", ("model", "speed")),
+        )
+        for column in columns
+    )
+    db.execute(
+        f"delete from word where number > ? and number not in ({used})",  # noqa: S608 - names are ours
+        [len(FIXED)],
+    )
+
+
+def _choose(db: sqlite3.Connection, key: dict[str, str]) -> None:
+    db.execute("create temp table if not exists doomed (account integer primary key)")
+    db.execute("delete from doomed")
+    db.execute(
+        "insert into doomed select number from account where platform = :platform and (id = :id and"
+        " (not is_agent or coalesce(parent_id, found_parent) is null)"
+        " or is_agent and coalesce(parent_id, found_parent) = :id)",
+        key,
+    )
+
+
+def _kept(db: sqlite3.Connection, unit: int) -> int:
+    """Bytes of originals, of a file or of rows."""
+    row = db.execute(
+        "select (select coalesce(sum(size), 0) from raw where unit = :unit)"
+        " + (select coalesce(sum(size), 0) from kept_row where unit = :unit)",
+        {"unit": unit},
+    ).fetchone()
+    return int(row[0])
+
+
+def _units(db: sqlite3.Connection, session: Session) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """The units that tell of nothing else, and those that do; by number and path.
+
+    A file in the session's own folder is its own, even when nothing in it could be told.
+    """
+    alone: list[tuple[int, str]] = []
+    shared: list[tuple[int, str]] = []
+    rows: list[tuple[Any, ...]] = db.execute(
+        "select u.number, u.path, u.kind, count(d.account), count(a.number)"
+        " from unit u left join account a on a.unit = u.number left join doomed d on d.account = a.number"
+        " where u.platform = :platform and (u.key = :id or u.key = '' and instr(u.path, :id)"
+        " or u.number in (select unit from account where number in (select account from doomed)))"
+        " group by u.number",
+        {"platform": session.platform, "id": session.id},
+    ).fetchall()
+    for number, path, kind, own, every in rows:
+        is_named = session.id in {PurePath(part).stem for part in PurePath(path).parts}
+        if own == every and (is_named or kind in ALONE):
+            alone.append((number, path))
+        elif own:
+            shared.append((number, path))
+    return alone, shared
+
+
+def _unsettle(db: sqlite3.Connection, session: Session, units: list[int]) -> None:
+    """Have those sessions derived anew that shared messages with this one, or had their titles from it."""
+    for column, table in (("record", "message"), ("id", "response")):
+        db.execute(
+            "update account set is_settled = 0, compared = 0"  # noqa: S608 - names are ours
+            " where number in (select o.account"
+            f" from doomed d cross join {table} m on m.account = d.account"
+            f" cross join {table} o on o.{column} = m.{column})"
+        )
+    for number in units:
+        db.execute(
+            "update account set is_settled = 0 where number in (select m.account from naming n"
+            " cross join message m on m.record = n.record where n.unit = ?)",
+            [number],
+        )
+    word = {"word": Words(db)[session.id]}
+    db.execute(
+        "update account set is_settled = 0, compared = 0 where number in"
+        " (select account from message where :word in (copied_from, forked_from))",
+        word,
+    )
+    db.execute(
+        "update message set copied_from = nullif(copied_from, :word),"
+        " forked_from = nullif(forked_from, :word) where :word in (copied_from, forked_from)",
+        word,
+    )
+
+
+def _erase_mentions(db: sqlite3.Connection, session: Session) -> None:
+    """What other units say of the session: titles, calls that started its subagents, problems."""
+    db.execute(
+        "delete from naming where record in (select m.record from doomed d join message m using (account))"
+        " and not exists (select 1 from message o where o.record = naming.record"
+        " and o.account not in (select account from doomed))"
+    )
+    db.execute(
+        "delete from link where agent_id in"
+        " (select a.id from doomed d join account a on a.number = d.account where a.is_agent)"
+    )
+    if len(session.id) >= TELLING:
+        db.execute("delete from problem where instr(path, :id) or instr(place, :id)", {"id": session.id})
+
+
+def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
+    """The rows that were derived, with the window when no other session was held in it."""
+    own = "platform = :platform and external_id = :id"
+    db.execute(
+        f"insert into unindexed (number) select number from conversations where {own}"  # noqa: S608
+        " union select number from subagent where platform = :platform and parent_id = :id"
+        " on conflict (number) do update set first = 0, noted = noted + 1",
+        key,
+    )
+    note_windows(db, [Session(key["platform"], key["id"])])
+    db.execute(f"delete from conversations where {own}", key)  # noqa: S608
+    db.execute("delete from subagent where platform = :platform and parent_id = :id", key)
+    settle_windows(db, is_erasing=True)

@@ -1,0 +1,283 @@
+"""Another program's database, brought from the old schema to the one with windows.
+
+A checked copy first; then one transaction, which is looked over before it is committed. Whatever
+goes wrong, the file holds what it held before.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from backscroll.archive.maintenance import legacy_schema
+from backscroll.archive.maintenance.backup import copy_beside, open_existing
+from backscroll.archive.maintenance.legacy_schema import Plan, UpgradeProblem, columns_of, recognise
+from backscroll.archive.schema import WINDOWS
+from backscroll.errors import (
+    BackscrollError,
+    DatabaseLockedError,
+    DatabaseNotFoundError,
+    DatabaseUnreadableError,
+    DestinationError,
+)
+
+__all__ = ["Upgraded", "upgrade"]
+
+_BUSY_SECONDS = 5.0
+
+_COLUMNS = {
+    "id": "text primary key",
+    "session_id": "text",
+    "external_id": "text not null",
+    "platform": "text not null",
+    "workspace_hash": "text",
+    "workspace_name": "text",
+    "started_at": "timestamp not null",
+    "ended_at": "timestamp",
+    "context": "text default '{}'",
+    "metadata": "text default '{}'",
+    "tool_sequence": "text default '[]'",
+    "acceptance_decisions": "text default '[]'",
+    "interaction_count": "integer default 0",
+    "acceptance_rate": "real",
+    "total_tokens": "integer default 0",
+    "total_changes": "integer default 0",
+}
+_CONSTRAINTS = """
+    foreign key (session_id) references cursor_sessions(id),
+    check (
+        (platform = 'cursor' and session_id is not null) or
+        (platform = 'claude_code' and session_id is null)
+    ),
+    unique (external_id, platform)
+"""
+_INDEXES = {
+    "idx_conversations_session_cursor": "conversations(session_id) where platform = 'cursor'",
+    "idx_conversations_external": "conversations(external_id, platform)",
+    "idx_conversations_platform_time": "conversations(platform, started_at desc)",
+    "idx_conversations_workspace": "conversations(workspace_hash) where workspace_hash is not null",
+}
+_DECIDED = {"id": "id", "session_id": "window", "external_id": "external_id"}  # by the plan
+
+# What must find nothing in an upgraded database.
+_CHECKS = (
+    "select id from conversations where (platform = 'cursor' and session_id is null)"
+    " or (platform = 'claude_code' and session_id is not null)",
+    "select c.id from conversations c left join cursor_sessions s on c.session_id = s.id"
+    " where c.platform = 'cursor' and s.id is null",
+    "select external_id from conversations group by external_id, platform having count(*) > 1",
+    "select integrity_check from pragma_integrity_check('conversations') where integrity_check <> 'ok'",
+    "select integrity_check from pragma_integrity_check('cursor_sessions') where integrity_check <> 'ok'",
+)
+
+_Orphans = set[tuple[str, int | None, str, int]]
+
+
+class Upgraded(Struct, frozen=True):
+    """What an upgrade did."""
+
+    path: str
+    is_changed: bool  # False when the database had been upgraded before
+    backup: str | None = None
+    rows: dict[str, int] = {}  # conversations by platform
+    windows: int = 0
+    problems: tuple[UpgradeProblem, ...] = ()
+
+
+class _StoppedError(Exception):
+    """The database cannot be upgraded as it is, or did not come out right."""
+
+
+def upgrade(path: Path) -> Upgraded:
+    """Upgrade a database in place; one that was upgraded before is left alone.
+
+    Raises `DatabaseNotFoundError`, `DatabaseUnreadableError` (also when no rule can save a row),
+    `DatabaseLockedError` or `DestinationError`. Then the database holds what it held before.
+    """
+    if not path.is_file():
+        raise DatabaseNotFoundError(f"there is no database {path}", path)
+    copies: list[Path] = []
+    try:
+        with closing(open_existing(path, timeout=_BUSY_SECONDS)) as db:
+            if recognise(db, path) == "upgraded":
+                return Upgraded(str(path), is_changed=False)
+            if not path.stat().st_mode & 0o222:
+                raise DestinationError(f"{path} is read-only. Nothing was changed.", path)
+            return _upgrade_locked(db, path, copies)
+    except (sqlite3.Error, OSError, _StoppedError) as error:
+        raise _explained(error, path, copies) from error
+
+
+def _upgrade_locked(db: sqlite3.Connection, path: Path, copies: list[Path]) -> Upgraded:
+    # Neither can be set inside a transaction, and both would meddle with tables that refer to this one.
+    db.execute("pragma foreign_keys = off")
+    db.execute("pragma legacy_alter_table = on")
+    db.execute("begin immediate")
+    try:
+        if recognise(db, path) == "upgraded":  # by another process, a moment ago
+            db.execute("rollback")
+            return Upgraded(str(path), is_changed=False)
+        copies.append(copy_beside(path))
+        planned = legacy_schema.plan(db)
+        if stopping := [problem for problem in planned.problems if problem.stops]:
+            raise _StoppedError("; ".join(problem.told for problem in stopping))
+        orphans = _orphans(db)
+        planned.problems += _orphans_told(orphans)
+        rows = _by_platform(db)
+        _write(db, planned)
+        _replace(db, planned)
+        _verify(db, rows, orphans)
+        db.execute("commit")
+    except BaseException:
+        if db.in_transaction:  # a full disk ends it by itself
+            db.execute("rollback")
+        raise
+    windows = len(planned.windows)
+    return Upgraded(str(path), True, str(copies[0]), rows, windows, tuple(planned.problems))
+
+
+def _explained(error: Exception, path: Path, copies: list[Path]) -> BackscrollError:
+    held = f"It holds what it held before{f'; a copy of it is {copies[0]}' if copies else ''}."
+    code = getattr(error, "sqlite_errorcode", None)
+    if isinstance(code, int) and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return DatabaseLockedError(
+            f"{path} is in use by another program; close it and try again. {held}", path
+        )
+    said = f"{path} cannot be upgraded: {error}. {held}"
+    full = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+    if isinstance(error, OSError) or (isinstance(code, int) and code & 0xFF in full):
+        return DestinationError(said, path)
+    return DatabaseUnreadableError(said, path)
+
+
+def _by_platform(db: sqlite3.Connection) -> dict[str, int]:
+    return dict(db.execute("select platform, count(*) from conversations group by 1 order by 1").fetchall())
+
+
+def _orphans(db: sqlite3.Connection) -> _Orphans:
+    return set(db.execute("pragma foreign_key_check"))
+
+
+def _orphans_told(orphans: _Orphans) -> list[UpgradeProblem]:
+    by_tables: dict[tuple[str, str], list[str]] = {}
+    for table, row, parent, _ in sorted(orphans, key=str):
+        by_tables.setdefault((table, parent), []).append(f"{table} row {row}")
+    return [
+        UpgradeProblem("orphan", f"rows of {table} name a row of {parent} that is not there", tuple(rows))
+        for (table, parent), rows in by_tables.items()
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def _write(db: sqlite3.Connection, planned: Plan) -> None:
+    """Make the new tables beside the old one, and compare every value."""
+    for statement in filter(str.strip, WINDOWS.split(";\n")):
+        db.execute(statement)
+    db.executemany(
+        "insert into cursor_sessions values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                one.id,
+                one.name,
+                one.workspace_hash,
+                one.workspace_name,
+                one.workspace_path,
+                one.started_at,
+                None if one.is_open else one.ended_at,
+                msgspec.json.encode({"session_id": one.session} if one.name != one.session else {}).decode(),
+            )
+            for one in planned.windows
+        ),
+    )
+    db.execute(
+        "create temp table place"
+        " (row integer primary key, id text, external_id text, window text, started_at)"
+    )
+    db.executemany("insert into temp.place values (?, ?, ?, ?, ?)", planned.places)
+    old = columns_of(db, "conversations")
+    kept = [name for name in old if name.lower() not in {*_DECIDED, "external_session_id", "started_at"}]
+    more = [_definition(name, *old[name]) for name in kept if name.lower() not in _COLUMNS]
+    own = [f"{name} {type_}" for name, type_ in _COLUMNS.items()]
+    db.execute(f"create table conversations_upgraded ({', '.join([*own, *more])}, {_CONSTRAINTS})")
+    names = [_quoted(name) for name in kept]
+    columns = ", ".join([*_DECIDED, "started_at", *names])
+    values = ", ".join(
+        [
+            *(f"p.{name}" for name in _DECIDED.values()),
+            "coalesce(c.started_at, p.started_at)",
+            *(f"c.{name}" for name in names),
+        ]
+    )
+    joined = "main.conversations c join temp.place p on p.row = c._rowid_"
+    db.execute(f"insert into conversations_upgraded ({columns}) select {values} from {joined} order by p.row")  # noqa: S608 - quoted
+    differs = " or ".join(
+        [
+            "n.external_id is not p.external_id",
+            "n.session_id is not p.window",
+            "n.started_at is not coalesce(c.started_at, p.started_at)",
+            *(f"n.{name} is not c.{name}" for name in names),
+        ]
+    )
+    lost = db.execute(
+        "select count(*) from main.conversations c left join temp.place p on p.row = c._rowid_"  # noqa: S608 - quoted
+        f" left join conversations_upgraded n on n.id = p.id where n.id is null or {differs}"
+    ).fetchone()[0]
+    if lost:
+        raise _StoppedError(f"{lost:,} rows would not have come out as they went in")
+
+
+def _definition(name: str, type_: str, notnull: bool, default: str | None) -> str:
+    """A column that only this database has, kept."""
+    parts = [_quoted(name), type_, "not null" if notnull else "", f"default ({default})" if default else ""]
+    return " ".join(filter(None, parts))
+
+
+def _replace(db: sqlite3.Connection, planned: Plan) -> None:
+    """Put the new table in the old one's place, with the indexes and triggers that still make sense."""
+    own = db.execute(
+        "select type, name, sql from sqlite_master where lower(tbl_name) = 'conversations'"
+        " and type in ('index', 'trigger') and sql is not null"
+    ).fetchall()
+    db.execute("drop table main.conversations")
+    db.execute("alter table main.conversations_upgraded rename to conversations")
+    for name, on in _INDEXES.items():
+        db.execute(f"create index {name} on {on}")
+    for kind, name, sql in own:
+        if name.lower() in _INDEXES:
+            continue
+        if "external_session_id" in sql.lower():
+            planned.problems.append(_left_out(kind, name, "it speaks of external_session_id"))
+            continue
+        try:
+            db.execute(sql)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
+                raise
+            planned.problems.append(_left_out(kind, name, str(error)))
+    for kind, name in db.execute(
+        "select type, name from sqlite_master where type in ('view', 'trigger')"
+        " and lower(sql) like '%external!_session!_id%' escape '!'"
+    ):
+        reason = f"the {kind} {name} speaks of external_session_id, which conversations call external_id now"
+        planned.problems.append(UpgradeProblem(kind, reason))
+
+
+def _left_out(kind: str, name: str, why: str) -> UpgradeProblem:
+    return UpgradeProblem(kind, f"the {kind} {name} of conversations was left out: {why}")
+
+
+def _verify(db: sqlite3.Connection, rows: dict[str, int], orphans: _Orphans) -> None:
+    """Look the result over while it can still be taken back."""
+    after = _by_platform(db)
+    if after != rows:
+        raise _StoppedError(f"there were {rows} conversations and would have been {after}")
+    if new := _orphans(db) - orphans:
+        raise _StoppedError(f"{len(new):,} rows would have named others that are not there")
+    for check in _CHECKS:
+        if found := db.execute(check).fetchone():
+            raise _StoppedError(f"the result would not have been valid: {found[0]}")

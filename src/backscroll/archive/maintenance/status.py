@@ -1,0 +1,108 @@
+"""What the archive holds, and whether it is whole."""
+
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from backscroll.archive.errors import unpacking_errors
+from backscroll.archive.storage.codec import decoded, has_lost_its_table, record_number
+from backscroll.archive.storage.delta import Plain
+from backscroll.archive.storage.raw_rows import verify_rows
+
+__all__ = ["Status", "status", "verify"]
+
+
+class Status(Struct):
+    """The archive in numbers."""
+
+    path: str
+    size: int
+    schema: int
+    sessions: int
+    subagents: int
+    messages: int
+    units: int
+    gone: int  # units that the tools no longer have
+    problems: int
+    kept_bytes: int  # of original files
+    kept_size: int  # what they take
+    rows: int  # of databases
+    rows_bytes: int  # what is in them
+    rows_size: int  # what they take
+
+
+def status(db: sqlite3.Connection, path: Path) -> Status:
+    """Count what there is."""
+
+    def one(query: str) -> int:
+        return int(db.execute(query).fetchone()[0])
+
+    return Status(
+        path=str(path),
+        size=sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*")),
+        schema=one("pragma user_version"),
+        sessions=one("select count(*) from conversations where visibility in ('listed', 'archived')"),
+        subagents=one("select count(*) from subagent"),
+        messages=one("select coalesce(sum(messages), 0) from account where not is_former"),
+        units=one("select count(*) from unit"),
+        gone=one("select count(*) from unit where is_gone"),
+        problems=one("select count(*) from problem"),
+        kept_bytes=one("select coalesce(sum(size), 0) from raw"),
+        kept_size=one("select coalesce(sum(length(body)), 0) from raw"),
+        rows=one("select count(*) from kept_row"),
+        rows_bytes=one("select coalesce(sum(size), 0) from kept_row"),
+        rows_size=one("select coalesce(sum(length(body)), 0) from kept_piece"),
+    )
+
+
+def verify(db: sqlite3.Connection) -> list[str]:
+    """Derive hashes and counts anew; what does not agree is said in a sentence each."""
+    found = [
+        f"the database is damaged: {row[0]}" for row in db.execute("pragma quick_check") if row[0] != "ok"
+    ]
+    found += [f"a row of {row[0]} points nowhere" for row in db.execute("pragma foreign_key_check")]
+    plain = Plain(db)
+    for unit, offset, digest, *kept in db.execute(
+        "select unit, offset, sha256, base, account, body from raw"
+    ):
+        try:
+            is_whole = sha256(plain.original(*kept)).digest() == digest
+        except unpacking_errors():
+            is_whole = False
+        if not is_whole:
+            found.append(f"the original of unit {unit} is damaged at byte {offset}")
+    found += verify_rows(db)
+    for account, count, id_ in db.execute(
+        "select number, messages, id from account where not is_former"
+    ).fetchall():
+        try:
+            found += _verify_account(db, account, count, id_)
+        except unpacking_errors():
+            found.append(f"the messages of account {account} are damaged")
+    return found
+
+
+def _verify_account(db: sqlite3.Connection, account: int, count: int, id_: str) -> list[str]:
+    """Whether an account's messages are all there, and are the ones its rows speak of."""
+    records = dict(db.execute("select position, record from message where account = ?", [account]).fetchall())
+    if len(records) != count:
+        return [f"account {account} has {len(records)} rows of {count} messages"]
+    amended = {
+        place for (place,) in db.execute("select position from amendment where account = ?", [account])
+    }
+    place = 0
+    plain = Plain(db)
+    chunks = db.execute("select position, body from chunk where account = ? order by position", [account])
+    for first, body in chunks:
+        if first != place:
+            return [f"account {account} lacks the messages from {place} to {first}"]
+        messages = decoded(plain.chunk(body))
+        if has_lost_its_table(body):
+            return [f"the messages of account {account} are damaged"]
+        for message in messages:
+            if place not in amended and records.get(place) != record_number(message.id, id_):
+                return [f"message {place} of account {account} is not the one its row speaks of"]
+            place += 1
+    return [] if place == count else [f"account {account} ends at message {place} of {count}"]

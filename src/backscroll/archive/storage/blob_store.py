@@ -1,0 +1,151 @@
+"""Where the values of kept rows lie: many together in a compressed piece."""
+
+import sqlite3
+import sys
+from functools import cache
+from typing import NamedTuple
+
+from backscroll.archive.storage.codec import decompress
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["Pieces", "Spot", "mend", "put_together"]
+
+_PIECE = 2 * 1024 * 1024  # bytes: the same answers and files lie in several rows, and not side by side
+# As quick as the lowest level is, and with the whole of a piece in sight.
+_OPTIONS: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.window_log: _PIECE.bit_length() - 1,
+    zstd.CompressionParameter.hash_log: 16,
+}
+
+
+@cache
+def _compressor() -> zstd.ZstdCompressor:
+    """One for all: its tables cost more than a small piece does."""
+    return zstd.ZstdCompressor(options=_OPTIONS)
+
+
+class Spot(NamedTuple):
+    """The place of a value."""
+
+    piece: int
+    offset: int
+    size: int
+
+
+class Pieces:
+    """Takes values in, and gives them back; the caller has a transaction open while it takes any."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._held: list[bytes] = []
+        self._size = 0
+        self._number = 0  # of the piece in hand
+        self._open: tuple[int, bytes] = (0, b"")  # the piece read last
+
+    def add(self, value: bytes) -> tuple[int, int, int]:
+        """Take a value in; it is written with the next `flush` at the latest. What a `Spot` says of it."""
+        if self._size and self._size + len(value) > _PIECE:
+            self.flush()
+        if not self._number:
+            row = self._db.execute("select coalesce(max(number), 0) + 1 from kept_piece").fetchone()
+            self._number = int(row[0])
+        spot = (self._number, self._size, len(value))
+        self._held.append(value)
+        self._size += len(value)
+        if self._size >= _PIECE:
+            self.flush()
+        return spot
+
+    def flush(self) -> None:
+        """Write the piece in hand."""
+        if self._number:
+            self.write(self._number, b"".join(self._held))
+            self._held, self._size, self._number = [], 0, 0
+
+    def write(self, number: int, data: bytes) -> None:
+        """Write a piece, in the place of the one that has this number."""
+        body = _compressor().compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+        self._db.execute("insert or replace into kept_piece values (?, ?, ?)", [number, len(data), body])
+        self._open = (0, b"")
+
+    def get(self, spot: Spot) -> bytes:
+        """A value that was written."""
+        if self._open[0] != spot.piece:
+            row = self._db.execute("select body from kept_piece where number = ?", [spot.piece]).fetchone()
+            try:
+                data = decompress(row[0]) if row is not None else b""
+            except zstd.ZstdError:  # damaged; the digest tells
+                data = b""
+            self._open = (spot.piece, data)
+        return self._open[1][spot.offset : spot.offset + spot.size]
+
+
+def _spots(db: sqlite3.Connection, piece: int) -> list[Spot]:
+    """What rows still have of a piece, from its beginning to its end."""
+    found = db.execute(
+        "select distinct piece, offset, size from kept_row where piece = ? order by offset", [piece]
+    )
+    return [Spot(*row) for row in found]
+
+
+def mend(db: sqlite3.Connection, piece: int, *, always: bool = False) -> None:
+    """After rows have let go of values: write their piece anew without them, where that pays or must be."""
+    left = _spots(db, piece)
+    if not left:
+        db.execute("delete from kept_piece where number = ?", [piece])
+        return
+    live = sum(spot.size for spot in left)
+    (size,) = db.execute("select size from kept_piece where number = ?", [piece]).fetchone()
+    if live < size if always else live * 2 < size:
+        pieces = Pieces(db)
+        _move(db, pieces, left, piece)
+
+
+def _move(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], number: int) -> None:
+    """Write values one after the other into a piece of this number."""
+    data = [pieces.get(spot) for spot in spots]
+    offset = 0
+    for spot in spots:  # never to the right of where one lies that is still to be moved
+        db.execute(
+            "update kept_row set piece = ?, offset = ? where piece = ? and offset = ?",
+            [number, offset, spot.piece, spot.offset],
+        )
+        offset += spot.size
+    pieces.write(number, b"".join(data))
+
+
+def put_together(db: sqlite3.Connection) -> int:
+    """Make few pieces of many small ones, and drop what no row has; how many fewer there are."""
+    for (piece,) in db.execute(
+        "select p.number from kept_piece p left join (select piece, offset, size from kept_row"
+        " where piece is not null group by piece, offset) r on r.piece = p.number"
+        " group by p.number having coalesce(sum(r.size), 0) < max(p.size)"
+    ).fetchall():
+        mend(db, piece, always=True)
+    small = db.execute(
+        "select number from kept_piece where size < ? order by number", [_PIECE // 2]
+    ).fetchall()
+    pieces = Pieces(db)
+    waiting: list[Spot] = []
+    emptied: list[int] = []
+    written = 0
+    for (piece,) in small:
+        waiting += _spots(db, piece)
+        emptied.append(piece)
+        if sum(spot.size for spot in waiting) >= _PIECE or piece == small[-1][0]:
+            if len(emptied) > 1:
+                _gather(db, pieces, waiting, emptied)
+            written += 1
+            waiting, emptied = [], []
+    return len(small) - written
+
+
+def _gather(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], emptied: list[int]) -> None:
+    (number,) = db.execute("select max(number) + 1 from kept_piece").fetchone()
+    _move(db, pieces, spots, number)
+    db.executemany("delete from kept_piece where number = ?", [(piece,) for piece in emptied])

@@ -1,0 +1,241 @@
+"""Bodies that lean on others: what was kept already is not kept a second time.
+
+A resumed or forked file leans on the one that it repeats, and a file's bytes on the messages that were read
+from it. A body that leans names its base in front of the compressed bytes, and cannot be read without it. So
+the base's rows must not go or change before `release_accounts` or `release_original` has stored anew what
+leans on them; the foreign keys refuse it.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Iterable, Sequence
+from struct import Struct
+
+from backscroll.archive.storage.codec import Piece, compress, decoded, decompress, listed, packed_again
+from backscroll.archive.storage.decompress import Unpacking
+from backscroll.archive.storage.seekable import frames_in
+from backscroll.model import Message
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = [
+    "Plain",
+    "leaning_chunk",
+    "leaning_original",
+    "leaning_told",
+    "message_in",
+    "messages_in",
+    "release_accounts",
+    "release_original",
+    "state_in",
+]
+
+_MARK = b"\x01"  # no compressed body and no list of messages begins so
+_LINES = b"\x02"  # the same, of what leans on messages as they would stand in lines of JSON
+_CHUNK = Struct(">cqqq")  # the mark, the base's account, positions of the first and last of its pieces
+_ORIGINAL = Struct(">cqqq")  # the mark, the base's state, where in it the repeated bytes begin, how many
+_TOLD = Struct(">cqq")  # the mark, positions of the first and last of the account's pieces
+_WINDOW = 25  # as a power of two: more than a piece of a file and all that it may lean on
+# For what repeats another file: room to find whatever stands in it, be it as short as a tiny line's text.
+_FAR: dict[int, dict[int, int]] = {
+    bits: {
+        zstd.CompressionParameter.compression_level: 3,
+        zstd.CompressionParameter.window_log: _WINDOW,
+        zstd.CompressionParameter.hash_log: bits,
+        zstd.CompressionParameter.chain_log: min(bits, 20),
+    }
+    for bits in range(12, 23)
+}
+# For a file beside what was told of it: a larger table than the level has, since what is looked for lies far
+# back, but of a small file none that takes longer to empty than to fill; a higher level takes a third longer
+# for a fiftieth less.
+_NEAR: dict[int, dict[int, int]] = {
+    bits: {
+        zstd.CompressionParameter.compression_level: 1,
+        zstd.CompressionParameter.window_log: 23,
+        zstd.CompressionParameter.hash_log: bits,
+    }
+    for bits in range(12, 19)
+}
+_AT_HAND = 32 * 1024 * 1024  # bytes
+
+
+class Plain:
+    """Bodies as they were before they were compressed; some stay at hand, for what leans on them."""
+
+    def __init__(self, db: sqlite3.Connection, *, at_hand: int = _AT_HAND) -> None:
+        self._db = db
+        self._at_hand: dict[tuple[int, ...], bytes] = {}
+        self._size = 0
+        self._most = at_hand  # bytes
+
+    def chunk(self, body: bytes) -> bytes:
+        """The messages of a chunk, or of an amendment, as they were packed."""
+        if not body.startswith(_MARK):
+            return decompress(body)
+        _, account, first, last = _CHUNK.unpack_from(body)
+        return _unfolded(body[_CHUNK.size :], self.chunks(account, first, last))
+
+    def every(self, bodies: Sequence[bytes]) -> list[bytes]:
+        """The same of many chunks, on two processors where there are."""
+        alone = Unpacking([body for body in bodies if not body.startswith(_MARK)])
+        leaning = [self.chunk(body) for body in bodies if body.startswith(_MARK)]
+        both = iter(leaning), iter(alone.result())
+        return [next(both[not body.startswith(_MARK)]) for body in bodies]
+
+    def chunks(self, account: int, first: int, last: int) -> bytes:
+        """Several pieces of an account, one after the other."""
+        rows = self._db.execute(
+            "select position from chunk where account = ? and position between ? and ? order by position",
+            [account, first, last],
+        ).fetchall()
+        return b"".join(self._piece(account, place) for (place,) in rows)
+
+    def _piece(self, account: int, place: int) -> bytes:
+        known = self._at_hand.get((account, place))
+        if known is not None:
+            return known
+        query = "select body from chunk where account = ? and position = ?"
+        (body,) = self._db.execute(query, [account, place]).fetchone()
+        return self.hold((account, place), self.chunk(body))
+
+    def original(self, base: int | None, account: int | None, body: bytes) -> bytes:
+        """A piece of a file, byte for byte; what it leans on is another file, or what was told of it."""
+        if account is not None:
+            mark, first, last = _TOLD.unpack_from(body)
+            told = self.chunks(account, first, last)
+            return _unfolded(body[_TOLD.size :], _in_lines(told) if mark == _LINES else told)
+        if base is None:
+            return decompress(body)
+        _, state, offset, size = _ORIGINAL.unpack_from(body)
+        return _unfolded(body[_ORIGINAL.size :], self.stretch(base, state, offset, size))
+
+    def stretch(self, unit: int, state: int, offset: int, size: int) -> bytes:
+        """Bytes of a kept file."""
+        rows = self._db.execute(
+            "select offset from raw where unit = ? and state = ? and offset < ? and offset + size > ?"
+            " order by offset",
+            [unit, state, offset + size, offset],
+        ).fetchall()
+        if not rows:
+            return b""
+        data = b"".join(self._segment(unit, state, start) for (start,) in rows)
+        return data[offset - rows[0][0] :][:size]
+
+    def _segment(self, unit: int, state: int, start: int) -> bytes:
+        known = self._at_hand.get((unit, state, start))
+        if known is not None:
+            return known
+        query = "select base, account, body from raw where unit = ? and state = ? and offset = ?"
+        row = self._db.execute(query, [unit, state, start]).fetchone()
+        return self.hold((unit, state, start), self.original(*row))
+
+    def hold(self, key: tuple[int, ...], data: bytes) -> bytes:
+        """Keep a piece at hand, and let go of those that came first."""
+        self._at_hand[key] = data
+        self._size += len(data)
+        while self._size > self._most and len(self._at_hand) > 1:
+            self._size -= len(self._at_hand.pop(next(iter(self._at_hand))))
+        return data
+
+
+def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
+    """The messages of a chunk, whether or not it leans on another."""
+    return decoded(Plain(db).chunk(body))
+
+
+def message_in(db: sqlite3.Connection, body: bytes, place: int) -> Message:
+    """One of the messages of a chunk."""
+    frames = frames_in(body)
+    if frames is None:
+        return Piece(Plain(db).chunk(body)).message(place)
+    number = frames.number(place)
+    plain = decompress(frames.frame(body, number))
+    return Piece(listed(plain, frames, number)).message(place - frames.places[number])
+
+
+def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
+    """A chunk's body that leans on pieces of another account, which are ``base`` together."""
+    return _CHUNK.pack(_MARK, account, first, last) + _folded(data, _raw(base), _FAR)
+
+
+def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
+    """A piece of a file that leans on ``base``, a stretch of another file."""
+    return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, _raw(base), _FAR)
+
+
+def leaning_told(data: bytes, told: bytes, *, first: int, last: int, has_lines: bool = False) -> bytes:
+    """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them.
+
+    What has lines of JSON leans on the messages as they stand there.
+    """
+    base = _raw(_in_lines(told) if has_lines else told)
+    body = _folded(data, base, _NEAR)
+    return _TOLD.pack(_LINES if has_lines else _MARK, first, last) + body
+
+
+def _in_lines(told: bytes) -> bytes:
+    """Messages with their text escaped as lines of JSON have it; else it differs where a line of it ends.
+
+    What was kept leans on exactly these bytes: this never changes.
+    """
+    return told.replace(b"\\", rb"\\").replace(b"\n", rb"\n").replace(b'"', rb"\"").replace(b"\t", rb"\t")
+
+
+def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
+    """What must be remembered to go on reading a file; None when that cannot be told any more."""
+    if not body.startswith((_MARK, _LINES)):
+        return decompress(body)
+    accounts = db.execute("select number from account where unit = ? and not is_former", [unit]).fetchall()
+    if len(accounts) != 1:
+        return None
+    try:
+        return Plain(db).original(None, accounts[0][0], body)
+    except zstd.ZstdError:
+        return None
+
+
+def _raw(base: bytes) -> zstd.ZstdDict:
+    return zstd.ZstdDict(base, is_raw=True)
+
+
+def _folded(data: bytes, base: zstd.ZstdDict, options: dict[int, dict[int, int]]) -> bytes:
+    """Bytes that lean on others, with tables that take no longer to empty than to fill."""
+    bits = min(max((len(data) + len(base)).bit_length() - 2, min(options)), max(options))
+    return zstd.compress(data, options=options[bits], zstd_dict=base.as_prefix)
+
+
+def _unfolded(body: bytes, base: bytes) -> bytes:
+    if not base:
+        raise zstd.ZstdError("what it leans on is missing")
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW}
+    return zstd.decompress(body, zstd_dict=_raw(base).as_prefix, options=options)
+
+
+def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
+    """Before accounts go: store what leans on them so that it can be read without them."""
+    for number in accounts:
+        rows = db.execute("select rowid, body from chunk where base = ?", [number]).fetchall()
+        plain = Plain(db)
+        for row, body in rows:
+            data = packed_again(plain.chunk(body))
+            db.execute("update chunk set base = null, body = ? where rowid = ?", [data, row])
+        for (row,) in db.execute("select rowid from raw where account = ?", [number]).fetchall():
+            (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+            data = compress(plain.original(None, number, body))
+            db.execute("update raw set account = null, body = ? where rowid = ?", [data, row])
+
+
+def release_original(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> None:
+    """Before a kept file goes, or changes from an offset on: store anew what leans on it."""
+    rows = db.execute("select rowid from raw where base = ?", [unit]).fetchall()
+    plain = Plain(db)
+    for (row,) in rows:
+        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        _, _, start, size = _ORIGINAL.unpack_from(body)
+        if start + size > offset:
+            data = compress(plain.original(unit, None, body))
+            db.execute("update raw set base = null, body = ? where rowid = ?", [data, row])

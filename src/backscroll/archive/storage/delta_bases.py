@@ -1,0 +1,198 @@
+"""Files that repeat others, kept for little: their bodies are stored so that they lean on the other's."""
+
+import sqlite3
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backscroll.archive.storage.delta import Plain, leaning_chunk, leaning_original
+from backscroll.archive.write.exclusions import ALONE
+
+__all__ = ["lean"]
+
+_DEEPEST = 8  # bases below each other
+_LEAST = 0.3  # of its messages that a file shares with another, or it is not worth it
+_NEARLY = 0.02  # so much less shared, and a base that leans on fewer others is still the better one
+_PIECES = 6  # of the base that one piece may lean on
+_BEFORE = 4 * 1024 * 1024  # bytes of the base, before and after the same offset
+_AFTER = 12 * 1024 * 1024
+
+
+class _Told(NamedTuple):
+    """A file that tells of one session, by its one account."""
+
+    account: int
+    unit: int
+    messages: int
+
+
+def lean(db: sqlite3.Connection) -> bool:
+    """Store those of the changed accounts that mostly repeat another so that they lean on it.
+
+    True when there were any, so that the archive has room to give back.
+    """
+    found = False
+    for account, shared in _sharing(db):
+        told = _told(db, account)
+        if told is None or max(shared.values()) < told.messages * _LEAST:
+            continue
+        is_chunk_free, is_original_free = _is_free(db, told)
+        base = _choose(db, told, shared) if is_chunk_free or is_original_free else None
+        if base is None:
+            continue
+        if is_chunk_free:
+            _lean_chunks(db, told, base)
+        if is_original_free:
+            _lean_originals(db, told, base)
+        found = True
+    return found
+
+
+def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, float]]]:
+    """Changed accounts, those read last first, with how many of their messages other accounts share.
+
+    A copy with new ids still has its responses in common with what it was copied from; what a response
+    stands for is about as many messages as there are to a response.
+    """
+    found: dict[int, dict[int, float]] = {}
+    for query in (
+        "select m.account, o.account, count(distinct m.record) * 1.0 * a.messages /"
+        " (select count(distinct record) from message where account = m.account)"
+        " from shared s cross join message m on m.record = s.record join changed c on c.account = m.account"
+        " join account a on a.number = m.account"
+        " cross join message o on o.record = m.record and o.account <> m.account group by 1, 2",
+        "select r.account, o.account, count(*) * 1.0 * a.messages /"
+        " (select count(*) from response where account = r.account)"
+        " from repeated s cross join response r on r.id = s.id join changed c on c.account = r.account"
+        " join account a on a.number = r.account"
+        " cross join response o on o.id = r.id and o.account <> r.account group by 1, 2",
+    ):
+        for account, other, shared in db.execute(query):
+            known = found.setdefault(account, {})
+            known[other] = max(known.get(other, 0), shared)
+    return sorted(found.items(), reverse=True)
+
+
+def _told(db: sqlite3.Connection, account: int) -> _Told | None:
+    """The file that an account is told by; None when it tells of others too, or its original is not kept."""
+    row = db.execute(
+        "select a.number, a.unit, a.messages from account a join unit u on u.number = a.unit"  # noqa: S608
+        " where a.number = ? and not a.is_former and a.messages > 0"
+        f" and u.kind in ({', '.join('?' * len(ALONE))})"
+        " and not exists (select 1 from account o where o.unit = a.unit and o.number <> a.number)"
+        " and exists (select 1 from raw r where r.unit = a.unit)",
+        [account, *ALONE],
+    ).fetchone()
+    return _Told(*row) if row is not None else None
+
+
+def _is_free(db: sqlite3.Connection, told: _Told) -> tuple[bool, bool]:
+    """Whether the messages, and the original, neither lean on others nor are leant on."""
+    chunk, original = (
+        db.execute(query, {"number": number}).fetchone() is None
+        for query, number in (
+            (
+                "select 1 from chunk where account = :number and base is not null or base = :number",
+                told.account,
+            ),
+            ("select 1 from raw where unit = :number and base is not null or base = :number", told.unit),
+        )
+    )
+    return chunk, original
+
+
+def _choose(db: sqlite3.Connection, told: _Told, shared: dict[int, float]) -> _Told | None:
+    """The best to lean on: of those that share about as much as any, the one that leans on fewest others."""
+    found: list[tuple[int, float, _Told]] = []
+    for account, count in shared.items():
+        base = _told(db, account) if count >= told.messages * _LEAST else None
+        if base is not None and base.unit != told.unit and (depth := _depth(db, account)) < _DEEPEST:
+            found.append((depth, -count, base))
+    most = max((-count for _, count, _ in found), default=0)
+    near = [one for one in found if -one[1] >= most - told.messages * _NEARLY]
+    return min(near)[-1] if near else None
+
+
+def _depth(db: sqlite3.Connection, account: int) -> int:
+    depth = 0
+    while depth <= _DEEPEST:
+        row = db.execute(
+            "select base from chunk where account = ? and base is not null limit 1", [account]
+        ).fetchone()
+        if row is None:
+            return depth
+        account, depth = row[0], depth + 1
+    return depth
+
+
+def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
+    pairs = _pairs(db, told.account, base.account)
+    own = [place for place, _ in pairs]
+    starts = _starts(db, base.account)
+    plain = Plain(db)
+    rows = db.execute(
+        "select rowid, position from chunk where account = ? order by position", [told.account]
+    ).fetchall()
+    ends = [position for _, position in rows[1:]] + [told.messages]
+    found: list[tuple[int, int, bytes]] = []
+    for (row, first), end in zip(rows, ends, strict=True):
+        places = [place for _, place in pairs[bisect_left(own, first) : bisect_left(own, end)]]
+        if not places:
+            continue
+        low, high = _covering(starts, min(places), max(places))
+        (body,) = db.execute("select body from chunk where rowid = ?", [row]).fetchone()
+        other = plain.chunks(base.account, low, high)
+        leaning = leaning_chunk(plain.chunk(body), other, account=base.account, first=low, last=high)
+        if len(leaning) < len(body):
+            found.append((row, first, leaning))
+    # Written anew, side by side: a row that only becomes smaller leaves the rest of its page empty.
+    db.executemany("delete from chunk where rowid = ?", [(row,) for row, _, _ in found])
+    db.executemany(
+        "insert into chunk (account, position, body, base) values (?, ?, ?, ?)",
+        [(told.account, first, leaning, base.account) for _, first, leaning in found],
+    )
+
+
+def _pairs(db: sqlite3.Connection, account: int, base: int) -> list[tuple[int, int]]:
+    """Where messages stand, and where those that they repeat: the same records, or those of one response."""
+    return sorted(
+        db.execute(
+            "select m.position, min(o.position) from message m cross join message o"
+            " on o.record = m.record and o.account = :base where m.account = :account group by m.position"
+            " union select m.position, min(o.position) from response r cross join response s"
+            " on s.id = r.id and s.account = :base"
+            " cross join message m indexed by message_record on m.record = r.record and m.account = r.account"
+            " cross join message o indexed by message_record on o.record = s.record and o.account = s.account"
+            " where r.account = :account group by m.position",
+            {"account": account, "base": base},
+        ).fetchall()
+    )
+
+
+def _starts(db: sqlite3.Connection, account: int) -> list[int]:
+    query = "select position from chunk where account = ? order by position"
+    return [position for (position,) in db.execute(query, [account])]
+
+
+def _covering(starts: Sequence[int], low: int, high: int) -> tuple[int, int]:
+    """The first and the last of the pieces in which these places lie, or as many as may be."""
+    first = max(0, bisect_right(starts, low) - 1)
+    last = max(first, bisect_right(starts, high) - 1)
+    return starts[first], starts[min(last, first + _PIECES - 1)]
+
+
+def _lean_originals(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
+    """Lean on the other file's newest state, around the same offset."""
+    state, size = db.execute(
+        "select state, sum(size) from raw where unit = ? group by state order by state desc limit 1",
+        [base.unit],
+    ).fetchone()
+    plain = Plain(db)
+    for row, offset in db.execute("select rowid, offset from raw where unit = ?", [told.unit]).fetchall():
+        account, body = db.execute("select account, body from raw where rowid = ?", [row]).fetchone()
+        start = max(0, min(offset, size - _AFTER) - _BEFORE)
+        other = plain.stretch(base.unit, state, start, offset + _AFTER - start)
+        leaning = leaning_original(plain.original(None, account, body), other, state=state, offset=start)
+        if len(leaning) < len(body):
+            query = "update raw set base = ?, account = null, body = ? where rowid = ?"
+            db.execute(query, [base.unit, leaning, row])

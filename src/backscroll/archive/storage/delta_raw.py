@@ -1,0 +1,125 @@
+"""What a file's bytes lean on: the messages that were read from it, which say most of it already."""
+
+import sqlite3
+from bisect import bisect_right
+
+from backscroll.archive.storage.codec import Piece, compress
+from backscroll.archive.storage.delta import Plain, leaning_told
+from backscroll.model import Message
+
+__all__ = ["Told", "lean_on_told"]
+
+_MOST = 2 * 1024 * 1024  # bytes of messages that a piece of a file leans on
+_LINE = "line "
+_JSON_LINES = ".jsonl"
+
+
+class Told:
+    """The messages of one reading of a file, in the pieces that they were written in."""
+
+    def __init__(self, db: sqlite3.Connection, path: str) -> None:
+        self._db = db
+        self._has_lines = path.endswith(_JSON_LINES)
+        self._plain = Plain(db, at_hand=2 * _MOST)
+        self._accounts: set[int] = set()
+        self._positions: list[int] = []
+        self._lines: list[int] = []  # where in the file each piece begins
+        self._sizes: list[int] = []
+        self._base: tuple[tuple[int, int], bytes] | None = None  # what was leant on last, and its places
+
+    def add(self, account: int, position: int, first: Message, data: bytes) -> None:
+        """Take a piece that was written, with its first message."""
+        if not first.origin.place.startswith(_LINE):
+            return
+        self._accounts.add(account)
+        self._positions.append(position)
+        self._lines.append(int(first.origin.place.removeprefix(_LINE)))
+        self._sizes.append(len(data))
+        self._plain.hold((account, position), data)
+
+    def body_of(self, data: bytes, line: int, lines: int | None) -> tuple[int | None, bytes]:
+        """A piece of the file as it is kept, and the account that it leans on.
+
+        It begins in a line and has so many of them; None when it has all that are left.
+        """
+        account = self._account()
+        if account is None:
+            return None, compress(data)
+        begin = max(0, bisect_right(self._lines, line) - 1)
+        end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
+        first, last = self._places(begin, end)
+        told = self._pieces(account, first, last)
+        return account, leaning_told(data, told, first=first, last=last, has_lines=self._has_lines)
+
+    def state_of(self, state: bytes) -> bytes:
+        """What must be remembered to go on reading the file, as it is kept: mostly ids of its messages."""
+        account = self._account()
+        if account is None:
+            return compress(state)
+        first, last = self._places(0, len(self._positions))
+        return leaning_told(state, self._pieces(account, first, last), first=first, last=last)
+
+    def _pieces(self, account: int, first: int, last: int) -> bytes:
+        if self._base is None or self._base[0] != (first, last):
+            self._base = (first, last), self._plain.chunks(account, first, last)
+        return self._base[1]
+
+    def _account(self) -> int | None:
+        """The one account that the file is told by."""
+        if len(self._accounts) != 1:  # of a file that tells of many sessions, such as a log of prompts
+            return None
+        (account,) = self._accounts
+        if self._base is not None:
+            return account
+        # An account that is told as it was before is dropped again.
+        found = self._db.execute("select 1 from account where number = ?", [account]).fetchone()
+        return account if found is not None else None
+
+    def _places(self, begin: int, end: int) -> tuple[int, int]:
+        """The positions of the first and the last of these pieces, or of as many as may be."""
+        last, size = begin, self._sizes[begin]
+        while last + 1 < end and size + self._sizes[last + 1] <= _MOST:
+            last += 1
+            size += self._sizes[last]
+        return self._positions[begin], self._positions[last]
+
+    @property
+    def first_line(self) -> int:
+        """Where the first message stands."""
+        return self._lines[0] if self._lines else 0
+
+
+def _told_of(db: sqlite3.Connection, unit: int) -> Told:
+    """What was told of a file in all readings of it, except before it was rewritten."""
+    (path,) = db.execute("select path from unit where number = ?", [unit]).fetchone()
+    told = Told(db, path)
+    rows = db.execute(
+        "select c.account, c.position, c.body from account a join chunk c on c.account = a.number"
+        " where a.unit = ? and not a.is_former order by c.account, c.position",
+        [unit],
+    )
+    plain = Plain(db)
+    for account, position, body in rows:
+        data = plain.chunk(body)
+        told.add(account, position, Piece(data).message(0), data)
+    return told
+
+
+def lean_on_told(db: sqlite3.Connection, unit: int) -> None:
+    """After a file was told anew: have those pieces of it lean on what was told that lean on nothing."""
+    told, plain = _told_of(db, unit), Plain(db)
+    line = 1
+    rows = db.execute(
+        "select rowid, base, account from raw where unit = :unit and state ="
+        " (select max(state) from raw where unit = :unit) order by offset",
+        {"unit": unit},
+    )
+    for row, base, account in rows.fetchall():
+        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        data = plain.original(base, account, body)
+        lines = data.count(b"\n")
+        if base is None and account is None:
+            account, leaning = told.body_of(data, line, lines)
+            if len(leaning) < len(body):
+                db.execute("update raw set account = ?, body = ? where rowid = ?", [account, leaning, row])
+        line += lines

@@ -1,0 +1,299 @@
+"""Units: what has been read, how far, and what became of it."""
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from backscroll.archive.storage.codec import compress
+from backscroll.archive.storage.delta import state_in
+from backscroll.archive.storage.delta_raw import Told
+from backscroll.model import Mark, Problem, Tally, Unit
+
+__all__ = [
+    "SET_ASIDE",
+    "Known",
+    "exclude",
+    "known_units",
+    "mark_gone",
+    "mark_of",
+    "mend_tail",
+    "prefix_of",
+    "record",
+    "record_again",
+    "register",
+    "retry",
+    "set_aside",
+    "status_of",
+    "still_begins",
+    "units_below",
+]
+
+_FEW = 500  # paths that are asked for one by one
+# What an account that was told last is marked with until it is compared with the new one, unless its unit
+# says something of other sessions as well.
+SET_ASIDE = 2
+_DIGEST = 16  # bytes
+_PREFIX = 4096  # bytes, at each end of what was read
+_WITHOUT_LOG = (".jsonl", ".txt", ".json")  # files that are no databases
+_TORN = "(unreadable)"  # what a line that is cut off is counted as
+
+
+class Known(msgspec.Struct):
+    """A unit as the archive knows it."""
+
+    number: int
+    fingerprint: str
+    size: int
+    is_gone: bool
+    is_retried: bool  # it could not be read, and is tried again whatever its fingerprint says
+    prefix: bytes  # a digest of what was read, to notice a rewrite
+    excluded_by: bytes | None = None  # a digest of the patterns for which something in it was passed over
+
+    def is_current(self, fingerprint: str) -> bool:
+        """Whether there is nothing new."""
+        return not self.is_gone and not self.is_retried and self.fingerprint == fingerprint
+
+
+def known_units(
+    db: sqlite3.Connection, source: str, root: str, paths: Collection[str] | None = None
+) -> dict[tuple[str, str], Known]:
+    """Every unit ever read below a root, or only those at these paths, by path and key."""
+    query = (
+        "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x''),"
+        " patterns from unit left join excluded on unit = number where source = ? and root = ?"
+    )
+    if paths is None or len(paths) > _FEW:
+        rows = db.execute(query, [source, root]).fetchall()
+    else:
+        rows = [row for path in paths for row in db.execute(f"{query} and path = ?", [source, root, path])]
+    return {
+        (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
+        for path, key, number, fingerprint, size, gone, retried, prefix, patterns in rows
+    }
+
+
+def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> set[str]:
+    """The paths of the units that are there at a path or in the folder of that name."""
+    query = "select distinct path from unit where source = ? and root = ? and not is_gone and path"
+    own = db.execute(f"{query} = ?", [source, root, folder])
+    below = [source, root, f"{folder}{os.sep}", f"{folder}{chr(ord(os.sep) + 1)}"]
+    return {path for (path,) in (*own, *db.execute(f"{query} > ? and path < ?", below))}
+
+
+def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
+    """How far a unit was read."""
+    row = db.execute(
+        "select mark_offset, mark_line, mark_state from unit where number = ?", [number]
+    ).fetchone()
+    if row is None or row[0] is None:
+        return None
+    state = state_in(db, number, row[2])
+    return Mark(row[0], row[1], state) if state is not None else None
+
+
+def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
+    """The unit's number, and whether it was never met before."""
+    cursor = db.execute(
+        "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"
+        " values (?, ?, ?, ?, ?, ?, '', 0) on conflict do nothing",
+        [unit.source, platform, unit.root, unit.path, unit.key, unit.kind],
+    )
+    if cursor.rowcount:
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid, True
+    row = db.execute("select number from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
+    return int(row[0]), False
+
+
+def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None:
+    """Note for which patterns something in a unit was passed over; None when nothing was."""
+    db.execute("delete from excluded where unit = ?", [number])
+    if patterns is not None:
+        db.execute("insert into excluded values (?, ?)", [number, patterns])
+
+
+def set_aside(db: sqlite3.Connection, number: int) -> None:
+    """Before a unit is told anew: what it told stays as a former state until it is known what is missing."""
+    db.execute(
+        "update account set is_former = iif(exists (select 1 from naming where unit = :unit)"
+        "  or exists (select 1 from link where unit = :unit), 1, :aside)"
+        " where unit = :unit and not is_former",
+        {"unit": number, "aside": SET_ASIDE},
+    )
+    for table in ("link", "problem"):
+        db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+
+
+def mend_tail(db: sqlite3.Connection, number: int) -> None:
+    """Before more of a unit is told: a line that was cut off is read again, and not counted twice."""
+    torn = db.execute(
+        "delete from problem where unit = ? and reason like 'cut off at the end%'", [number]
+    ).rowcount
+    if torn:
+        counts = _earlier(db, number)
+        counts.records -= torn
+        counts.problems -= torn
+        counts.kinds[_TORN] = counts.kinds.get(_TORN, torn) - torn
+        if not counts.kinds[_TORN]:
+            del counts.kinds[_TORN]
+        db.execute("update unit set tally = ? where number = ?", [_counts(counts), number])
+
+
+def _earlier(db: sqlite3.Connection, number: int) -> Tally:
+    """The account of a unit as it was last read."""
+    (counts,) = db.execute("select tally from unit where number = ?", [number]).fetchone()
+    return msgspec.json.decode(counts, type=Tally)
+
+
+def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> None:
+    """Note that a unit could not be read this time, and why."""
+    db.execute("update unit set is_retried = 1 where number = ?", [number])
+    db.execute("delete from problem where unit = ?", [number])
+    rows = [(number, one.origin.path, one.origin.place, one.reason) for one in problems]
+    db.executemany("insert into problem values (?, ?, ?, ?)", rows)
+
+
+def record(
+    db: sqlite3.Connection,
+    number: int,
+    unit: Unit,
+    tally: Tally,
+    *,
+    event: str,
+    is_appended: bool = False,
+    is_retried: bool = False,
+    told: Told | None = None,
+    whole: bytes = b"",
+) -> None:
+    """Note that a unit was read, as the last step of its transaction.
+
+    ``told`` is what was read of it, ``whole`` the file, where somebody has it in hand.
+    """
+    now = datetime.now(UTC).isoformat()
+    mark = tally.mark
+    status = status_of(unit.path)
+    counts = _earlier(db, number).plus(tally) if is_appended else tally
+    prefix = _beginning_of(unit.path, mark.offset, whole, status) if mark is not None else None
+    # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
+    packed = told.state_of if told is not None and not is_appended else compress
+    db.execute(
+        "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
+        " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
+        " prefix_hash = ?, tally = ? where number = ?",
+        [
+            unit.kind,
+            unit.fingerprint,
+            unit.size,
+            _modified_at(unit.path, status),
+            now,
+            is_retried,
+            mark.offset if mark else None,
+            mark.line if mark else None,
+            packed(mark.state) if mark else None,
+            prefix,
+            _counts(counts),
+            number,
+        ],
+    )
+    db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """What the system tells of a file; None when it is not there."""
+    try:
+        return os.stat(path)  # noqa: PTH116 - for every unit that is read
+    except OSError:
+        return None
+
+
+def _modified_at(path: str, status: os.stat_result | None) -> str | None:
+    """When a file was last written to, a database's log included."""
+    log = status_of(f"{path}-wal") if not path.endswith(_WITHOUT_LOG) else None
+    newest = max((found.st_mtime for found in (status, log) if found is not None), default=None)
+    return datetime.fromtimestamp(newest, UTC).isoformat() if newest is not None else None
+
+
+def record_again(db: sqlite3.Connection, number: int, tally: Tally, file: Path) -> None:
+    """Note that a unit's original was read once more; of the unit itself nothing new is known."""
+    mark = tally.mark
+    db.execute(
+        "update unit set mark_offset = ?, mark_line = ?, mark_state = ?, prefix_hash = ?, tally = ?"
+        " where number = ?",
+        [
+            mark.offset if mark else None,
+            mark.line if mark else None,
+            compress(mark.state) if mark else None,
+            prefix_of(file, mark.offset) + _which(db, number) if mark else None,
+            _counts(tally),
+            number,
+        ],
+    )
+    now = datetime.now(UTC).isoformat()
+    db.execute("insert into ledger (unit, at, event) values (?, ?, 'rebuilt')", [number, now])
+
+
+def _which(db: sqlite3.Connection, number: int) -> bytes:
+    """Which file a unit was when it was last read in its place; what is read again may be a copy of it."""
+    (prefix,) = db.execute("select prefix_hash from unit where number = ?", [number]).fetchone()
+    return (prefix or b"")[_DIGEST:]
+
+
+def _counts(tally: Tally) -> str:
+    counts = {
+        "records": tally.records,
+        "understood": tally.understood,
+        "silent": tally.silent,
+        "problems": tally.problems,
+        "kinds": tally.kinds,
+        "unknown": tally.unknown,
+    }
+    return msgspec.json.encode(counts).decode()
+
+
+def prefix_of(path: Path, offset: int) -> bytes:
+    """A digest of how a file begins and of what lies before an offset: enough to notice a rewrite."""
+    with path.open("rb") as file:
+        begin = end = file.read(min(_PREFIX, offset))
+        if offset > _PREFIX:
+            file.seek(offset - _PREFIX)
+            end = file.read(_PREFIX)
+    return _prefix(begin, end)
+
+
+def _prefix(begin: bytes, end: bytes) -> bytes:
+    return blake2b(begin + end, digest_size=_DIGEST).digest()
+
+
+def _beginning_of(path: str, offset: int, whole: bytes = b"", status: os.stat_result | None = None) -> bytes:
+    """The same, and which file it is: one that was replaced may differ in between.
+
+    ``whole`` is the file, and ``status`` what it is like, where somebody has them in hand.
+    """
+    if offset <= len(whole):
+        prefix = _prefix(whole[: min(_PREFIX, offset)], whole[max(0, offset - _PREFIX) : offset])
+    else:
+        prefix = prefix_of(Path(path), offset)
+    inode = (status or os.stat(path)).st_ino  # noqa: PTH116 - for every unit that is read
+    return prefix + inode.to_bytes(16, "big")
+
+
+def still_begins(known: Known, path: Path, offset: int) -> bool:
+    """Whether a file is the one that was read, and holds what was read up to an offset."""
+    now = _beginning_of(str(path), offset)
+    if len(known.prefix) == _DIGEST:  # of an archive that did not note which file it was
+        return now.startswith(known.prefix)
+    return now == known.prefix
+
+
+def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Note that units are no longer where they were. What was read from them stays."""
+    now = datetime.now(UTC).isoformat()
+    for number in numbers:
+        db.execute("update unit set is_gone = 1 where number = ?", [number])
+        db.execute("update account set is_settled = 0 where unit = ?", [number])
+        db.execute("insert into ledger (unit, at, event) values (?, ?, 'vanished')", [number, now])

@@ -21,7 +21,7 @@ from backscroll import errors, model, sources
 from backscroll.archive import Filter
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.index.query import FILTERS
+from backscroll.index.query.parser import FILTERS
 from backscroll.model import STORES, Completeness, Decision, Role, Status, TimeSource, Visibility
 from tests.commands import Shell, fits, settled, shown, subcommands, write_reference
 from tests.test_public_api import METHODS

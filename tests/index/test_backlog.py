@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from backscroll.index import Index, Whose
-from backscroll.index.backlog import wait_until_idle
-from backscroll.index.document import Spoken
-from backscroll.index.entry import entry
+from backscroll.index.engine.documents import Spoken
+from backscroll.index.engine.encode import entry
+from backscroll.index.engine.throttle import wait_until_idle
 from tests.index.making import found
 
 MB = 1_000_000

@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.document import Spoken, Whose
-from backscroll.index.entry import entry, whole
-from backscroll.index.fields import words_of
+from backscroll.index.engine.documents import Spoken, Whose
+from backscroll.index.engine.encode import entry, whole
+from backscroll.index.engine.schema import words_of
 
 WHOSE = Whose(session=7, source="claude-code", title='Say "hi" \\ twice', workspace_hash="0" * 32)
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from backscroll.index import Index, erasing, parse
-from backscroll.index.fields import open_index
+from backscroll.index import Index, parse
+from backscroll.index.engine import purge
+from backscroll.index.engine.schema import open_index
 from tests.index.making import found, message
 
 SECRET = "zwiebelturmuhr"
@@ -72,7 +73,7 @@ def test_it_is_not_done_while_another_process_writes(index: Index) -> None:
 
 def test_an_engine_that_does_something_else_is_noticed(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     _fill(index)
-    monkeypatch.setattr(erasing, "_merge", lambda copy: None)
+    monkeypatch.setattr(purge, "_merge", lambda copy: None)
     assert not index.erase_forgotten()
     assert index.search(parse("steady"), limit=1).total == 42
     assert not (index.folder / "copy").exists()
@@ -100,7 +101,7 @@ def test_files_are_copied_where_they_cannot_be_linked(index: Index, monkeypatch:
         raise OSError("no links here")
 
     _fill(index)
-    monkeypatch.setattr(erasing.os, "link", refuse)
+    monkeypatch.setattr(purge.os, "link", refuse)
     assert index.erase_forgotten()
     assert not _ever_met(index, SECRET)
     assert index.search(parse("steady"), limit=1).total == 42

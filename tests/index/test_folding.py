@@ -8,9 +8,9 @@ import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.fields import words_of
-from backscroll.index.folding import bare, fold_accents
-from backscroll.index.words import beyond_ascii
+from backscroll.index.engine.schema import words_of
+from backscroll.index.text.normalize import bare, fold_accents
+from backscroll.index.text.tokenize import beyond_ascii
 
 # Where there are letters with accents, and much else; the rest is Asian scripts, symbols and nothing.
 LETTERS = (*range(0x80, 0x3000), *range(0xA640, 0xAB70), *range(0xFB00, 0x10000))

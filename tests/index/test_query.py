@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.query import FILTERS, Clause, Filter, Phrase, Query, Word, parse
+from backscroll.index.query.parser import FILTERS, Clause, Filter, Phrase, Query, Word, parse
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
 from backscroll.index import Filter, Index, Pattern, Query, exact, regex
-from backscroll.index.literals import required
+from backscroll.index.pattern.regex_literals import required
 from tests.index.making import DAY, NOON, message
 
 TEXTS = [

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.index import Pattern, exact, parse, regex
-from backscroll.index.small_letters import fold
-from backscroll.index.snippet import snippet
-from backscroll.index.spans import Span, spans_of
+from backscroll.index.results.highlights import Span, spans_of
+from backscroll.index.results.snippet import snippet
+from backscroll.index.text.small_letters import fold
 
 
 def marked(text: str, words: str) -> str:

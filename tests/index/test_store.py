@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.index import Index, IndexDamagedError, parse
-from backscroll.index.writing import Writer
+from backscroll.index.engine.writer import Writer
 from tests.index.making import found, message
 
 WRITE_FOREVER = """
@@ -158,7 +158,7 @@ def test_rebuilding_starts_empty_and_leaves_readers_alone(index: Index) -> None:
 
 def test_an_index_of_another_version_is_not_used(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.write([message("cache")])
-    monkeypatch.setattr("backscroll.index.fields.VERSION", 99)
+    monkeypatch.setattr("backscroll.index.engine.schema.VERSION", 99)
     assert not Index(index.folder).is_usable()
 
 

@@ -4,9 +4,11 @@ import random
 
 import pytest
 
-from backscroll.index import Document, Index, parse, search, ways
-from backscroll.index.counting import reckoned_with
-from backscroll.index.matching import Matching
+from backscroll.index import Document, Index, parse
+from backscroll.index.query.compile import Matching
+from backscroll.index.query.counts import reckoned_with
+from backscroll.index.query.parser import field_plan
+from backscroll.index.query.parser import searcher as search
 from tests.index.making import DAY, NOON, message
 
 WORDS = ["ferry", "gate", "lamp", "wood"]
@@ -49,7 +51,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pays off among a million messages is done among few."""
     monkeypatch.setattr(search, "_BEST_BLOCK", 20)
     for name, value in {"_MANY": 0, "_ENOUGH": 0, "_PROMISING": 10.0}.items():
-        monkeypatch.setattr(ways, name, value)
+        monkeypatch.setattr(field_plan, name, value)
 
 
 @pytest.mark.usefixtures("eager")
@@ -59,7 +61,7 @@ def test_the_same_is_found_in_the_same_order_and_counted_alike(
     index: Index, monkeypatch: pytest.MonkeyPatch, by: search.By, compounds: float, rare: int
 ) -> None:
     index.write(_messages(compounds=compounds))
-    monkeypatch.setattr(ways, "_RARE", rare)
+    monkeypatch.setattr(field_plan, "_RARE", rare)
     pages = [(query, offset) for query in QUERIES for offset in (0, 15, 40, 100)]
     found = [index.search(parse(query), limit=20, offset=offset, by=by) for query, offset in pages]
     index.close()
@@ -79,7 +81,7 @@ def test_what_was_done_is_not_weighed_when_enough_was_said(index: Index) -> None
     snapshot, matching = index._current(), Matching(parse("ferry"))
     asked = matching.plain()
     assert asked is not None
-    found = ways.ways_of(snapshot.searcher, asked)
+    found = field_plan.ways_of(snapshot.searcher, asked)
     assert found is not None
     best = found.best([], number=20, documents=reckoned_with(snapshot.searcher) or 0)
     assert best is not None
@@ -106,7 +108,7 @@ def test_a_rare_part_adds_to_what_was_said(index: Index) -> None:
 def test_what_was_done_is_weighed_when_it_may_be_better_by_a_common_part(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ways, "_RARE", 1 << 30)
+    monkeypatch.setattr(field_plan, "_RARE", 1 << 30)
     said = [message("ferry " + "oar " * 1000, number) for number in range(25)]
     others = [message("anOar aLamp theWood", number) for number in range(200)]
     done = [message("the ferry anOar aLamp theWood", number, 1, role="tool") for number in range(360)]
@@ -127,7 +129,7 @@ def test_no_score_is_above_the_highest_that_there_can_be(index: Index) -> None:
     assert documents is not None
     assert documents > searcher.num_docs
     (best, _), *_ = searcher.search(Matching(parse("ferry")).strict(), 1).hits
-    highest = ways.highest(searcher.doc_freq("done", "ferry"), documents=documents, weight=1.0)
+    highest = field_plan.highest(searcher.doc_freq("done", "ferry"), documents=documents, weight=1.0)
     assert 0.9 * highest < best < highest
 
 
@@ -142,7 +144,7 @@ def test_many_words_that_are_parts_too_are_asked_for_in_one_piece(index: Index) 
     index.write([message("one two three four five oneTwo threeFour fiveOne")])
     asked = Matching(parse("one two three four five")).plain()
     assert asked is not None
-    assert ways.ways_of(index._current().searcher, asked) is None
+    assert field_plan.ways_of(index._current().searcher, asked) is None
 
 
 def test_words_without_other_forms_are_not_asked_for_twice(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.words import _stands_alone, analyse, bigrams, clean, cut_apart, cut_cjk, split
+from backscroll.index.text.tokenize import _stands_alone, analyse, bigrams, clean, cut_apart, cut_cjk, split
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Day(click.ParamType[datetime]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        from backscroll.index.dates import span_of
+        from backscroll.index.query.dates import span_of
 
         is_utc = ctx is not None and ctx.params.get("is_utc", False)
         span = span_of(value, datetime.now(UTC), UTC if is_utc else None)

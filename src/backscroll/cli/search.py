@@ -110,7 +110,7 @@ def command(
 
 
 def _tell_misspelled(asked: str) -> None:
-    from backscroll.index.query import misspelled
+    from backscroll.index.query.parser import misspelled
 
     for item in misspelled(asked):
         name, _, value = item.partition(":")

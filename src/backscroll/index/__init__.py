@@ -4,10 +4,10 @@ It can be thrown away and made again at any time. Importing it loads no search
 engine; using it does.
 """
 
-from backscroll.index.document import Document, Spoken, Whose
-from backscroll.index.query import Filter, Query, parse
-from backscroll.index.scan import Pattern, exact, regex
-from backscroll.index.store import Index, IndexDamagedError
+from backscroll.index.engine.documents import Document, Spoken, Whose
+from backscroll.index.engine.store import Index, IndexDamagedError
+from backscroll.index.pattern.pattern import Pattern, exact, regex
+from backscroll.index.query.parser import Filter, Query, parse
 
 __all__ = [
     "Document",

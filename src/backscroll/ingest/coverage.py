@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from backscroll.index import Filter, Index, Query
-from backscroll.index.endings import forms
-from backscroll.index.query import Clause, Word
+from backscroll.index.query.parser import Clause, Word
+from backscroll.index.text.inflections import forms
 from backscroll.ingest.finding import Progress
 from backscroll.ingest.thesaurus import is_everyday, kin
 

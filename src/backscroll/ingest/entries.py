@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from backscroll.index.document import Spoken
-from backscroll.index.entry import Entry, entry
+from backscroll.index.engine.documents import Spoken
+from backscroll.index.engine.encode import Entry, entry
 from backscroll.ingest.touched import paths_of
 from backscroll.model import Message
 

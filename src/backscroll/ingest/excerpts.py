@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from backscroll.archive import Archive, Passage
-from backscroll.index.query import Query
-from backscroll.index.snippet import snippet
-from backscroll.index.spans import spans_of
+from backscroll.index.query.parser import Query
+from backscroll.index.results.highlights import spans_of
+from backscroll.index.results.snippet import snippet
 from backscroll.ingest.finding import Clean
 from backscroll.ingest.notes import texts
 from backscroll.ingest.recalling import Lead

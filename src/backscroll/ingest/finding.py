@@ -18,8 +18,8 @@ from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
-    from backscroll.index.ranking import Hit
-    from backscroll.index.spans import Span, Spans
+    from backscroll.index.query.ranking import Hit
+    from backscroll.index.results.highlights import Span, Spans
 
 __all__ = ["By", "Clean", "Learn", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
 
@@ -44,8 +44,8 @@ _MOST_PLACES = 10_000
 
 def resolve(archive: Archive, query: Query) -> Query:
     """A query with what only the archive knows put in: the workspaces that are meant, the sessions gone."""
-    from backscroll.index.query import Filter as Asked
-    from backscroll.index.query import Sessions, Term, resolved
+    from backscroll.index.query.parser import Filter as Asked
+    from backscroll.index.query.parser import Sessions, Term, resolved
 
     def look_up(asked: Asked) -> Sequence[Term] | None:
         if asked.name == "workspace":
@@ -77,7 +77,7 @@ def find_words(
     learn: Learn | None = None,
 ) -> SearchResult:
     """The best messages for some words, or the best of each session. Texts are cleaned, then cut."""
-    from backscroll.index.spans import spans_of
+    from backscroll.index.results.highlights import spans_of
 
     start = time.perf_counter()
     search = index.start(query, limit=limit, offset=offset, by=by)
@@ -131,7 +131,7 @@ def find_places(
     archive: Archive, index: Index, query: Query, summary: SessionSummary
 ) -> list[tuple[str, int]]:
     """The refs and positions of the messages of a session and its subagents that have some words."""
-    from backscroll.index.query import Clause, Sessions
+    from backscroll.index.query.parser import Clause, Sessions
 
     refs = archive.numbers_below(summary)
     there = replace(query, clauses=(*query.clauses, Clause((Sessions(frozenset(refs)),))))
@@ -250,7 +250,7 @@ def _counted(
     archive: Archive, index: Index, pattern: Pattern, query: Query, finds: list[_Find], titles: Titles
 ) -> dict[int, int]:
     """How many messages of each session hold a pattern; not all of them when there are very many."""
-    from backscroll.index.query import Clause, Sessions
+    from backscroll.index.query.parser import Clause, Sessions
 
     deadline = time.perf_counter() + _COUNTING
     counts: Counter[int] = Counter()
@@ -264,7 +264,7 @@ def _counted(
 
 
 def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[SearchMatch]:
-    from backscroll.index.snippet import snippet
+    from backscroll.index.results.snippet import snippet
 
     indexes = archive.indexes({find.hit.session for find in finds})
     for find in finds:

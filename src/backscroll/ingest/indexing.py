@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
-from backscroll.index.beside import Beside
+from backscroll.index.engine.background import Beside
 from backscroll.ingest.entries import Ready, searchable, spoken
 from backscroll.ingest.notes import noted
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:
-    from backscroll.index.entry import Entry
-    from backscroll.index.writing import Writer
+    from backscroll.index.engine.encode import Entry
+    from backscroll.index.engine.writer import Writer
 
 __all__ = ["Indexing", "searchable", "update"]
 
@@ -176,7 +176,7 @@ class Indexing:
 
 def _write_notes(writer: "Writer", whose: Whose, summary: SessionSummary, *, is_all: bool) -> None:
     """Write what people have added to a session; when that is all, in place of what they had added."""
-    from backscroll.index.entry import entry
+    from backscroll.index.engine.encode import entry
 
     if is_all:
         writer.forget_rest(whose.session, NOTES)
@@ -202,7 +202,7 @@ def _whose(number: int, summary: SessionSummary, workspace: str) -> Whose:
 
 def _made(first: int, messages: Iterable[Message]) -> "Iterator[Entry]":
     """Entries of those messages that are the session's own, from a position on."""
-    from backscroll.index.entry import entry
+    from backscroll.index.engine.encode import entry
 
     for position, message in enumerate(messages, start=first):
         if message.copied_from is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.archive import Archive
 from backscroll.index import Index, Query
-from backscroll.index.query import Clause, Sessions, Word
+from backscroll.index.query.parser import Clause, Sessions, Word
 from backscroll.model.note import NOTES
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from backscroll.archive import Archive, Passage, Place
-from backscroll.index.document import Spoken
+from backscroll.index.engine.documents import Spoken
 from backscroll.ingest.entries import searchable
 from backscroll.ingest.touched import paths_of
 from backscroll.model import Message, SessionSummary

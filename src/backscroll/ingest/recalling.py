@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.index import Filter, Index, Query
-from backscroll.index.query import Clause, Sessions, Term, Word
+from backscroll.index.query.parser import Clause, Sessions, Term, Word
 from backscroll.ingest.coverage import coverage, widened
 from backscroll.ingest.finding import Progress, resolve
 

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 from backscroll.index import Pattern
-from backscroll.index.literals import required
+from backscroll.index.pattern.regex_literals import required
 
 __all__ = ["telltales"]
 

@@ -8,7 +8,7 @@ word stands for counts for less than the word itself, so a line may be generous.
 from collections import defaultdict
 from functools import cache
 
-from backscroll.index.endings import forms
+from backscroll.index.text.inflections import forms
 
 __all__ = ["is_everyday", "kin"]
 

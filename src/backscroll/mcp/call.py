@@ -10,7 +10,7 @@ import msgspec
 from backscroll.archive import Filter
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.index.dates import span_of
+from backscroll.index.query.dates import span_of
 from backscroll.model import Message, SessionSummary
 from backscroll.render.redaction import Place, Redaction
 

@@ -11,8 +11,8 @@ def finder(words: str) -> Find | None:
     """Finds the words of a query in a text; None when they are none that stand in a text."""
     if not words.strip():
         return None
-    from backscroll.index.query import parse  # only those who look for something wait for it
-    from backscroll.index.spans import spans_of
+    from backscroll.index.query.parser import parse  # only those who look for something wait for it
+    from backscroll.index.results.highlights import spans_of
 
     query = parse(words)
     if not query.words:

@@ -7,11 +7,11 @@ import tantivy
 from msgspec import Struct
 from tantivy import Occur
 
-from backscroll.index.endings import forms
-from backscroll.index.fields import NOTE, TEXT_FIELDS, path_words, schema, tag, words_of
-from backscroll.index.plain import Plain, plain_of, plain_tag, plain_word
-from backscroll.index.query import Clause, Filter, Phrase, Query, Sessions, Term, Word
-from backscroll.index.words import bigrams, clean, cut_cjk
+from backscroll.index.engine.schema import NOTE, TEXT_FIELDS, path_words, schema, tag, words_of
+from backscroll.index.query.parser import Clause, Filter, Phrase, Query, Sessions, Term, Word
+from backscroll.index.query.plain import Plain, plain_of, plain_tag, plain_word
+from backscroll.index.text.inflections import forms
+from backscroll.index.text.tokenize import bigrams, clean, cut_cjk
 from backscroll.model import workspace_hash
 
 __all__ = [

@@ -12,9 +12,9 @@ from itertools import islice
 from msgspec import Struct
 
 from backscroll.errors import UsageError
-from backscroll.index.expression import compiled
-from backscroll.index.literals import Need, required
-from backscroll.index.words import has_pair
+from backscroll.index.pattern.regex import compiled
+from backscroll.index.pattern.regex_literals import Need, required
+from backscroll.index.text.tokenize import has_pair
 
 __all__ = ["Pattern", "exact", "regex"]
 

@@ -9,7 +9,7 @@ import msgspec
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.fields import NOTE, schema
+from backscroll.index.engine.schema import NOTE, schema
 
 __all__ = ["By", "Counts", "by_session", "count", "counted", "reckoned_with"]
 

@@ -14,14 +14,14 @@ from itertools import chain
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.beside import Beside
-from backscroll.index.counting import By, Counts, by_session, count, counted, reckoned_with
-from backscroll.index.endings import forms
-from backscroll.index.fields import NOTE, TEXT_FIELDS, schema
-from backscroll.index.matching import Matching, Piece, in_sessions
-from backscroll.index.query import Query
-from backscroll.index.ranking import DAY, Hit, Row, Scored, best_of, grouped, page, ranked
-from backscroll.index.ways import Ways, ways_of
+from backscroll.index.engine.background import Beside
+from backscroll.index.engine.schema import NOTE, TEXT_FIELDS, schema
+from backscroll.index.query.compile import Matching, Piece, in_sessions
+from backscroll.index.query.counts import By, Counts, by_session, count, counted, reckoned_with
+from backscroll.index.query.field_plan import Ways, ways_of
+from backscroll.index.query.parser import Query
+from backscroll.index.query.ranking import DAY, Hit, Row, Scored, best_of, grouped, page, ranked
+from backscroll.index.text.inflections import forms
 
 __all__ = ["By", "Hits", "Search", "Snapshot", "TooManyWordsError"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import tantivy
 
-from backscroll.index.fields import NOTE, open_index
-from backscroll.index.writing import Writer
+from backscroll.index.engine.schema import NOTE, open_index
+from backscroll.index.engine.writer import Writer
 
 __all__ = ["copy_without_forgotten"]
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from backscroll.index.spans import Span, Spans
+from backscroll.index.results.highlights import Span, Spans
 
 __all__ = ["Snippet", "snippet"]
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from backscroll.index.document import Document
-from backscroll.index.query import Query
+from backscroll.index.engine.documents import Document
+from backscroll.index.query.parser import Query
 
 if TYPE_CHECKING:
     import tantivy
 
-    from backscroll.index.ranking import Hit
-    from backscroll.index.scan import Pattern
-    from backscroll.index.search import By, Hits, Search, Snapshot
-    from backscroll.index.writing import Note, Writer
+    from backscroll.index.engine.writer import Note, Writer
+    from backscroll.index.pattern.pattern import Pattern
+    from backscroll.index.query.ranking import Hit
+    from backscroll.index.query.searcher import By, Hits, Search, Snapshot
 
 __all__ = ["Index", "IndexDamagedError"]
 
@@ -53,7 +53,7 @@ class Index:
 
     def is_usable(self) -> bool:
         """Whether it is there, undamaged and written by this version."""
-        from backscroll.index.fields import VERSION
+        from backscroll.index.engine.schema import VERSION
 
         try:
             note = self._note()
@@ -65,8 +65,8 @@ class Index:
         """Start again with an empty index. Whoever is reading the old one may go on."""
         import shutil  # with all that it loads, only for the one who needs it
 
-        from backscroll.index.fields import open_index
-        from backscroll.index.writing import Writer
+        from backscroll.index.engine.schema import open_index
+        from backscroll.index.engine.writer import Writer
 
         self.close()
         old = self._named()
@@ -102,7 +102,7 @@ class Index:
         """
         import shutil
 
-        from backscroll.index.erasing import copy_without_forgotten
+        from backscroll.index.engine.purge import copy_without_forgotten
 
         copy = self.folder / _COPY
         shutil.rmtree(copy, ignore_errors=True)
@@ -154,7 +154,7 @@ class Index:
 
         What was not committed at the end, or when something is raised, is dropped.
         """
-        from backscroll.index.writing import Writer, is_busy
+        from backscroll.index.engine.writer import Writer, is_busy
 
         with self._guarded():
             engine = self._opened()
@@ -191,7 +191,7 @@ class Index:
 
         When loose, not every word is asked for even where some message has all of them.
         """
-        from backscroll.index.matching import Matching
+        from backscroll.index.query.compile import Matching
 
         matching = Matching(query)
         with self._guarded():
@@ -211,8 +211,8 @@ class Index:
 
     def count_by_session(self, query: Query) -> dict[int, int]:
         """How many messages of each session have every word, by the session's number."""
-        from backscroll.index.counting import by_session
-        from backscroll.index.matching import Matching
+        from backscroll.index.query.compile import Matching
+        from backscroll.index.query.counts import by_session
 
         matching = Matching(query)
         if matching.is_empty:
@@ -229,8 +229,8 @@ class Index:
         A pattern that is not `is_narrow` gives every message that the query's filters let through. Among few
         messages it is not worth asking the engine more than once.
         """
-        from backscroll.index.dictionary import lookups
-        from backscroll.index.search import TooManyWordsError
+        from backscroll.index.pattern.candidates import lookups
+        from backscroll.index.query.searcher import TooManyWordsError
 
         first, *narrower = lookups(pattern.needs, query or Query())
         with self._guarded():
@@ -250,7 +250,7 @@ class Index:
 
     def count_candidates(self, pattern: "Pattern", query: Query | None = None) -> int:
         """How many messages `candidates` gives at most."""
-        from backscroll.index.dictionary import lookups
+        from backscroll.index.pattern.candidates import lookups
 
         with self._guarded():
             return self._current().count(lookups(pattern.needs, query or Query())[0])
@@ -261,7 +261,7 @@ class Index:
         self._generation = ""
 
     def _note(self) -> "Note | None":
-        from backscroll.index.writing import Note
+        from backscroll.index.engine.writer import Note
 
         with self._guarded():
             text = self._current().note
@@ -280,7 +280,7 @@ class Index:
             return self._engine
         name = self._named()
         if self._engine is None or name != self._generation:
-            from backscroll.index.fields import open_index
+            from backscroll.index.engine.schema import open_index
 
             if not name:
                 raise IndexDamagedError(f"there is no index in {self.folder}")
@@ -293,7 +293,7 @@ class Index:
 
     def _current(self) -> "Snapshot":
         """The newest commit, another process's included."""
-        from backscroll.index.search import Snapshot
+        from backscroll.index.query.searcher import Snapshot
 
         engine = self._opened()
         seen = _stamp(self._committed)

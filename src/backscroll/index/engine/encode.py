@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import msgspec
 
-from backscroll.index.document import Spoken, Whose
-from backscroll.index.fields import path_words, tag
-from backscroll.index.folding import bare
-from backscroll.index.words import LONGEST_WORD, Analysed, analyse, beyond_ascii
+from backscroll.index.engine.documents import Spoken, Whose
+from backscroll.index.engine.schema import path_words, tag
+from backscroll.index.text.normalize import bare
+from backscroll.index.text.tokenize import LONGEST_WORD, Analysed, analyse, beyond_ascii
 
 __all__ = ["Entry", "entry", "whole"]
 

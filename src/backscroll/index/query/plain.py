@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from backscroll.index.fields import tag, words_of
-from backscroll.index.query import Clause, Filter, Term, Word
-from backscroll.index.words import cut_cjk
+from backscroll.index.engine.schema import tag, words_of
+from backscroll.index.query.parser import Clause, Filter, Term, Word
+from backscroll.index.text.tokenize import cut_cjk
 
 __all__ = ["Plain", "plain_of", "plain_tag", "plain_word"]
 

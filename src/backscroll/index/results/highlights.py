@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from backscroll.index.endings import forms
-from backscroll.index.query import Filter, Phrase, Query, Word
-from backscroll.index.small_letters import MARKS, beyond_ascii, fold, folded
-from backscroll.index.words import clean, cut_cjk
+from backscroll.index.query.parser import Filter, Phrase, Query, Word
+from backscroll.index.text.inflections import forms
+from backscroll.index.text.small_letters import MARKS, beyond_ascii, fold, folded
+from backscroll.index.text.tokenize import clean, cut_cjk
 
 __all__ = ["Span", "Spans", "spans_of"]
 

@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 
 import tantivy
 
-from backscroll.index.folding import fold_accents
-from backscroll.index.words import LONGEST_WORD, bigrams, clean, cut_apart, has_pair
+from backscroll.index.text.normalize import fold_accents
+from backscroll.index.text.tokenize import LONGEST_WORD, bigrams, clean, cut_apart, has_pair
 
 __all__ = [
     "NOTE",

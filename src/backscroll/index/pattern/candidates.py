@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.fields import TEXT_FIELDS, schema, tag, word_analyser
-from backscroll.index.folding import fold_accents
-from backscroll.index.literals import Need
-from backscroll.index.matching import Matching, adjacent, all_of, any_of, escaped
-from backscroll.index.query import Query
-from backscroll.index.words import bigrams, clean, cut_cjk
+from backscroll.index.engine.schema import TEXT_FIELDS, schema, tag, word_analyser
+from backscroll.index.pattern.regex_literals import Need
+from backscroll.index.query.compile import Matching, adjacent, all_of, any_of, escaped
+from backscroll.index.query.parser import Query
+from backscroll.index.text.normalize import fold_accents
+from backscroll.index.text.tokenize import bigrams, clean, cut_cjk
 
 __all__ = ["lookups"]
 

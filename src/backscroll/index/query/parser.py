@@ -12,7 +12,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.index.dates import span_of
+from backscroll.index.query.dates import span_of
 from backscroll.model import Role
 
 __all__ = [

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from backscroll.index import words
+from backscroll.index.text import tokenize
 
 __all__ = ["MARKS", "beyond_ascii", "fold", "folded"]
 
@@ -33,7 +33,7 @@ def beyond_ascii(text: str) -> set[str]:
     """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
     if text.isascii():
         return set()
-    rest = words.beyond_ascii(text.encode("utf-8", "surrogatepass"))
+    rest = tokenize.beyond_ascii(text.encode("utf-8", "surrogatepass"))
     return set(rest.decode("utf-8", "surrogatepass"))
 
 
@@ -42,7 +42,7 @@ class _Folds(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        if words.cut_cjk(char)[1]:
+        if tokenize.cut_cjk(char)[1]:
             # The mark on が is no accent: か is another letter. Letters of half the width are the same ones.
             wide = unicodedata.normalize("NFKC", char)
             self[code] = wide if len(wide) == 1 else char

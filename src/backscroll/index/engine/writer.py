@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 import msgspec
 import tantivy
 
-from backscroll.index.backlog import Backlog
-from backscroll.index.document import Document, Whose
-from backscroll.index.entry import Entry, entry, whole
-from backscroll.index.fields import NOTE, VERSION, schema
+from backscroll.index.engine.documents import Document, Whose
+from backscroll.index.engine.encode import Entry, entry, whole
+from backscroll.index.engine.schema import NOTE, VERSION, schema
+from backscroll.index.engine.throttle import Backlog
 
 __all__ = ["Note", "Writer", "is_busy"]
 

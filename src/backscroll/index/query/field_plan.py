@@ -18,9 +18,9 @@ import tantivy
 from msgspec import Struct
 from tantivy import Occur
 
-from backscroll.index.fields import TEXT_FIELDS, schema
-from backscroll.index.matching import PARTS, WEIGHTS, all_of, any_of
-from backscroll.index.plain import Plain
+from backscroll.index.engine.schema import TEXT_FIELDS, schema
+from backscroll.index.query.compile import PARTS, WEIGHTS, all_of, any_of
+from backscroll.index.query.plain import Plain
 
 __all__ = ["Best", "Ways", "highest", "ways_of"]
 

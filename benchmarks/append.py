@@ -8,7 +8,7 @@ from backscroll.archive import Archive
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index import Index
-from backscroll.ingest.indexing import update
+from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
 from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript

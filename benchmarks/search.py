@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 from backscroll.history import History
-from backscroll.ingest.indexing import searchable
+from backscroll.ingest.indexer import searchable
 from benchmarks.figures import say
 from benchmarks.measure import share
 from benchmarks.stage import Stage

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from backscroll.archive import Archive
 from backscroll.index import Index
-from backscroll.ingest.entries import Ready, Recorder
-from backscroll.ingest.indexing import Indexing, update
-from backscroll.ingest.shards import keeps_file
+from backscroll.ingest.index_documents import Ready, Recorder
+from backscroll.ingest.indexer import Indexing, update
+from backscroll.ingest.parallel import keeps_file
 from backscroll.sources import named
 
 MB = 1_000_000

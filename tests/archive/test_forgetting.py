@@ -13,7 +13,7 @@ from backscroll.archive import Archive, Barrier
 from backscroll.config import Machine, NamedRoot
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.history import History
-from backscroll.ingest.shards import Batch, read_batches
+from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.sources import named
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript, resume

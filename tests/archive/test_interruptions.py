@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.ingest import shards
+from backscroll.ingest import parallel
 from backscroll.testing import claude_code
 from tests.archive.keeping import Kept
 
@@ -27,8 +27,8 @@ def test_reading_side_by_side_tells_the_same(
 ) -> None:
     one = Kept("claude-code", root, tmp_path / "one")
     one.sync()
-    monkeypatch.setattr(shards, "_WORTH_IT", 0)
-    monkeypatch.setattr(shards, "_BATCH", 1_000_000)
+    monkeypatch.setattr(parallel, "_WORTH_IT", 0)
+    monkeypatch.setattr(parallel, "_BATCH", 1_000_000)
     many = Kept("claude-code", root, tmp_path / "many")
     report = many.sync()
     assert report.new == report.units
@@ -44,7 +44,7 @@ def test_a_script_without_a_main_guard_runs_once(root: Path, tmp_path: Path) -> 
         "from backscroll.config import NamedRoot\n"
         "from backscroll.history import History\n"
         "from backscroll.ingest import shards\n"
-        "shards._WORTH_IT, shards._BATCH = 0, 1_000_000\n"
+        "shards._WORTH_IT, parallel._BATCH = 0, 1_000_000\n"
         "home, root = map(Path, sys.argv[1:])\n"
         "with History(home=home, roots=[NamedRoot('claude-code', root)]) as own:\n"
         "    report = own.sync()\n"

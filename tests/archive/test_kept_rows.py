@@ -9,8 +9,8 @@ from backscroll.archive import Archive
 from backscroll.config import Machine, NamedRoot
 from backscroll.history import History as Library
 from backscroll.index import Index
-from backscroll.ingest.originals import extract
-from backscroll.ingest.upkeep import forget, rebuild
+from backscroll.ingest.extract import extract
+from backscroll.ingest.maintenance import forget, rebuild
 from backscroll.sources import named
 from backscroll.testing import cursor, cursor_cli
 from tests.archive.keeping import Kept

@@ -10,7 +10,7 @@ import pytest
 from backscroll.archive.storage import delta_bases
 from backscroll.errors import ArchiveError
 from backscroll.index import Index
-from backscroll.ingest.upkeep import forget, rebuild
+from backscroll.ingest.maintenance import forget, rebuild
 from backscroll.testing.claude_code import Transcript, calls, fork, resume
 from tests.archive.keeping import Kept
 

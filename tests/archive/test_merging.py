@@ -11,8 +11,8 @@ import pytest
 from backscroll.archive import Archive, Barrier
 from backscroll.archive.connection import connect
 from backscroll.archive.write.shard_merge import merging
-from backscroll.ingest import shards
-from backscroll.ingest.shards import Batch, read_batches
+from backscroll.ingest import parallel
+from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.ingest.sync import sync
 from backscroll.model import Unit
 from backscroll.sources import named
@@ -95,14 +95,14 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
     source = named("claude-code")
     meanwhile = next(source.units(root))
 
-    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[shards.Shard]:
+    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[parallel.Shard]:
         other = Archive(tmp_path / "whole.db")
         assert other.put(meanwhile, source.platform, source.read(meanwhile), event="new", keeps_file=True)
         other.close()
         yield from read_batches(work, barrier, folder)
 
-    monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
-    monkeypatch.setattr(shards, "read_batches", read)
+    monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
+    monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
     sync(archive, [(source, root)])
     assert len(_told(archive)) == 3
@@ -112,12 +112,12 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
 def test_what_was_read_is_taken_in_when_the_rest_is_interrupted(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[shards.Shard]:
+    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[parallel.Shard]:
         yield from islice(read_batches(work, barrier, folder), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
-    monkeypatch.setattr(shards, "read_batches", read)
+    monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
+    monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
     with pytest.raises(KeyboardInterrupt):
         sync(archive, [(named("claude-code"), root)])
@@ -132,15 +132,15 @@ def test_what_was_read_is_not_read_again_when_those_who_read_die(
     found: list[str] = []
     put = Archive.put
 
-    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[shards.Shard]:
+    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[parallel.Shard]:
         yield from islice(read_batches(work, barrier, folder), 2)
 
     def note(archive: Archive, unit: Unit, *rest: Any, **how: Any) -> bool:
         found.append(unit.path)
         return put(archive, unit, *rest, **how)
 
-    monkeypatch.setattr(shards, "batches", lambda _: _batches(root))
-    monkeypatch.setattr(shards, "read_batches", read)
+    monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
+    monkeypatch.setattr(parallel, "read_batches", read)
     monkeypatch.setattr(Archive, "put", note)
     archive = Archive(tmp_path / "whole.db")
     assert sync(archive, [(source, root)]).new == 3

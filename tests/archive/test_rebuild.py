@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive
 from backscroll.archive.schema import MIGRATIONS
 from backscroll.index import Index
-from backscroll.ingest.upkeep import Rebuilt, rebuild
+from backscroll.ingest.maintenance import Rebuilt, rebuild
 from backscroll.model import Item, Mark, Message, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import cursor, cursor_cli

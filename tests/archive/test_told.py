@@ -9,7 +9,7 @@ import pytest
 from backscroll.archive.storage import delta_raw, raw_files
 from backscroll.archive.storage.codec import compress
 from backscroll.index import Index
-from backscroll.ingest.upkeep import forget, rebuild
+from backscroll.ingest.maintenance import forget, rebuild
 from backscroll.testing.claude_code import Transcript, calls
 from tests.archive.keeping import Kept
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.index import Index
-from backscroll.ingest.originals import extract
-from backscroll.ingest.upkeep import rebuild
+from backscroll.ingest.extract import extract
+from backscroll.ingest.maintenance import rebuild
 from backscroll.model import Reading
 from backscroll.testing import cursor, cursor_cli
 from tests.archive.keeping import Kept

@@ -12,10 +12,10 @@ from backscroll.archive.storage.codec import packed
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index import Pattern, exact, regex
-from backscroll.ingest.entries import searchable
-from backscroll.ingest.finding import By
-from backscroll.ingest.sifting import telltales
+from backscroll.ingest.index_documents import searchable
 from backscroll.model import Message, Origin, ToolCall
+from backscroll.search.byte_prefilter import telltales
+from backscroll.search.search import By
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, calls, fork
 from tests.sources.cursor.reading import converse

@@ -9,9 +9,9 @@ import pytest
 
 from backscroll.archive import Filter
 from backscroll.index import Index, parse
-from backscroll.ingest import shards
+from backscroll.ingest import parallel
 from backscroll.ingest import sync as syncing
-from backscroll.ingest.indexing import Indexing, searchable, update
+from backscroll.ingest.indexer import Indexing, searchable, update
 from backscroll.ingest.sync import sync
 from backscroll.sources import named
 from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, fork, resume
@@ -126,8 +126,8 @@ def test_an_answer_that_both_sessions_got_is_found_once(
 def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
     rounds: int, kept: Kept, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "_WORTH_IT", 0)
-    monkeypatch.setattr(shards, "_BATCH", 200_000)
+    monkeypatch.setattr(parallel, "_WORTH_IT", 0)
+    monkeypatch.setattr(parallel, "_BATCH", 200_000)
     monkeypatch.setattr(syncing, "_ROUND", rounds)
     for generation in GENERATIONS.values():
         generation(kept.root, 0)

@@ -1,6 +1,6 @@
 """How units are shared out among the processes that read them."""
 
-from backscroll.ingest.shards import batches
+from backscroll.ingest.parallel import batches
 from backscroll.model import Unit
 
 _MB = 1024 * 1024

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.ingest.survey import Place, survey
+from backscroll.ingest.audit import Place, survey
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.stores import write_prompts
 from tests.histories import HISTORIES, History

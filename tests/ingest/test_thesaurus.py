@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.ingest.thesaurus import is_everyday, kin
+from backscroll.search.synonyms import is_everyday, kin
 from backscroll.testing.claude_code import Transcript
 
 

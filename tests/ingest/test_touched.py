@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from backscroll.ingest.touched import paths_of
 from backscroll.model import Attachment, Edit, Message, Origin, ToolCall
+from backscroll.model.message_paths import paths_of
 
 
 def called(params: dict[str, Any], **more: Any) -> Message:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.archive.keeping import Kept
 
 from backscroll.index import Index
-from backscroll.ingest.upkeep import rebuild
+from backscroll.ingest.maintenance import rebuild
 from backscroll.testing.claude_code import Transcript, calls, fork, resume
 
 

@@ -15,8 +15,8 @@ __all__ = ["DRIVER", "Running", "moments"]
 # taking in what was read may be slow.
 DRIVER = """
 import os, signal, sqlite3, sys
-from backscroll.ingest import shards
-shards._WORTH_IT, shards._BATCH = 0, 150_000
+from backscroll.ingest import parallel
+parallel._WORTH_IT, parallel._BATCH = 0, 150_000
 if "SLOW" in os.environ:
     import time
     from backscroll.archive import Archive

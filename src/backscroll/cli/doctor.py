@@ -14,7 +14,7 @@ from backscroll.cli.refresh import RECENTLY
 from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History
-from backscroll.ingest.survey import Place, Survey
+from backscroll.ingest.audit import Place, Survey
 from backscroll.model import Retention
 from backscroll.model.ledger import Ledger
 from backscroll.render.documents import encoded

@@ -43,7 +43,7 @@ class Continuing(Sessions):
         """
         from backscroll.continuing.editors import file_command, folder_command
         from backscroll.continuing.places import place_of
-        from backscroll.ingest.touched import paths_of
+        from backscroll.model.message_paths import paths_of
         from backscroll.model.resumption import Command
 
         summary = self.find(ref)

@@ -10,7 +10,7 @@ from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
     from backscroll.export.files import Exported, Format
-    from backscroll.ingest.survey import Progress
+    from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
     from backscroll.render.redaction import Redaction, Replaced
     from backscroll.render.secrets import Kinds

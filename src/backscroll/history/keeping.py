@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from backscroll.archive.maintenance.legacy_import import Adopted
     from backscroll.archive.maintenance.legacy_upgrade import Upgraded
     from backscroll.archive.maintenance.status import Status
-    from backscroll.ingest.originals import Extracted
-    from backscroll.ingest.survey import Progress
-    from backscroll.ingest.upkeep import Rebuilt
+    from backscroll.ingest.audit import Progress
+    from backscroll.ingest.extract import Extracted
+    from backscroll.ingest.maintenance import Rebuilt
     from backscroll.model.ledger import Ledger
 
 __all__ = ["Keeping"]
@@ -65,7 +65,7 @@ class Keeping(Sessions):
 
         The tool's own files are not touched. Messages that another session repeats stay in that one.
         """
-        from backscroll.ingest.upkeep import forget
+        from backscroll.ingest.maintenance import forget
 
         summary = self.find(ref)
         if summary.parent_ref is not None:
@@ -77,7 +77,7 @@ class Keeping(Sessions):
 
     def rebuild_archive(self, progress: Progress | None = None) -> Rebuilt:
         """Make sessions and index anew from the original files and rows that are kept."""
-        from backscroll.ingest.upkeep import rebuild
+        from backscroll.ingest.maintenance import rebuild
 
         return rebuild(self._archive, self._index, progress)
 
@@ -91,7 +91,7 @@ class Keeping(Sessions):
         Files come byte for byte; of databases the session's rows, laid out as the tool lays them out.
         Raises `DestinationError` when a file of that name is there already.
         """
-        from backscroll.ingest.originals import extract
+        from backscroll.ingest.extract import extract
 
         summary = self.find(ref)
         done = extract(self._archive, summary.id, folder)

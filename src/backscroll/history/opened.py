@@ -100,7 +100,7 @@ class Opened:
 
     def _update_index(self) -> None:
         from backscroll.index import IndexDamagedError
-        from backscroll.ingest.indexing import update
+        from backscroll.ingest.indexer import update
 
         try:
             update(self._archive, self._index)

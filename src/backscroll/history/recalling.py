@@ -6,11 +6,11 @@ from backscroll.errors import UsageError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.ingest.recalling import Lead
-    from backscroll.ingest.survey import Progress
+    from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
     from backscroll.model.recollection import Recollection
     from backscroll.render.redaction import Redaction
+    from backscroll.search.recall import Lead
 
 __all__ = ["Recalling"]
 
@@ -39,7 +39,7 @@ class Recalling(Sessions):
         of several paths.
         """
         from backscroll.index import IndexDamagedError
-        from backscroll.ingest.recalling import leads
+        from backscroll.search.recall import leads
 
         if token_budget < _SMALLEST:
             raise UsageError(f"a recollection takes {_SMALLEST} tokens or more, not {token_budget}")
@@ -60,19 +60,19 @@ class Recalling(Sessions):
     ) -> "Recollection":
         import msgspec
 
-        from backscroll.ingest.excerpts import recalled
         from backscroll.model.recollection import Recollection
         from backscroll.render.inert import inert
         from backscroll.render.recollection import recalled_document
         from backscroll.render.redaction import Place
         from backscroll.render.tokens import tokens_of
+        from backscroll.search.excerpts import recalled
 
         def clean(text: str, ref: str, position: int) -> str:
             return redaction.text(text, Place(ref, position)) if redaction is not None else inert(text)
 
         groups = self._grouped(found)
         if redaction is not None:
-            from backscroll.ingest.learning import learn_from
+            from backscroll.search.known_secrets import learn_from
 
             numbers = {lead.session for _, group in groups[:_MOST_SESSIONS] for lead in group}
             learn_from(self._archive, self._index, redaction, numbers)

@@ -16,10 +16,10 @@ from backscroll.history.opened import Opened
 
 if TYPE_CHECKING:
     from backscroll.archive import Filter
-    from backscroll.ingest.finding import By, Clean, Learn
-    from backscroll.ingest.survey import Progress
+    from backscroll.ingest.audit import Progress
     from backscroll.model import PaginatedResult, SearchResult, Session, SessionSummary
     from backscroll.render.redaction import Redaction
+    from backscroll.search.search import By, Clean, Learn
 
 __all__ = ["Sessions"]
 
@@ -111,7 +111,7 @@ class Sessions(Opened):
         if not self._index.is_usable():
             redaction.learn(islice(self._archive.messages_of(summary), _LEARNED))
             return
-        from backscroll.ingest.learning import learn_from
+        from backscroll.search.known_secrets import learn_from
 
         learn_from(self._archive, self._index, redaction, self._archive.numbers_below(summary))
 
@@ -143,7 +143,7 @@ class Sessions(Opened):
         workspace is the end of several paths. With a redaction, secrets are replaced.
         """
         from backscroll.index import Filter, IndexDamagedError, Query, exact, parse, regex
-        from backscroll.ingest.finding import find_pattern, find_words, resolve
+        from backscroll.search.search import find_pattern, find_words, resolve
 
         _check_page(limit, offset)
         if not self._index.is_usable():
@@ -169,7 +169,7 @@ class Sessions(Opened):
                 return redaction.text(text, Place(ref, position))
 
             def learn(sessions: set[int]) -> None:
-                from backscroll.ingest.learning import learn_from
+                from backscroll.search.known_secrets import learn_from
 
                 learn_from(self._archive, self._index, redaction, sessions)
 
@@ -212,7 +212,7 @@ class Sessions(Opened):
     def find_in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Where in a session and its subagents some words were said: refs and positions of messages."""
         from backscroll.index import parse
-        from backscroll.ingest.finding import find_places, resolve
+        from backscroll.search.search import find_places, resolve
 
         if not self._index.is_usable():
             return []

@@ -12,8 +12,8 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from threading import Event
 
+    from backscroll.ingest.audit import Progress, Survey
     from backscroll.ingest.follow import Said
-    from backscroll.ingest.survey import Progress, Survey
     from backscroll.ingest.sync import Synced
     from backscroll.ingest.watch import Change, Watcher
     from backscroll.model import Retention, SessionSummary
@@ -55,7 +55,7 @@ class Syncing(Sessions):
         return report
 
     def _finish_erasure(self) -> None:
-        from backscroll.ingest.upkeep import erase
+        from backscroll.ingest.maintenance import erase
 
         erase(self._archive, self._index)
 
@@ -117,7 +117,7 @@ class Syncing(Sessions):
 
     def survey(self, progress: Progress | None = None) -> Survey:
         """What there is, and whether all of it was understood."""
-        from backscroll.ingest.survey import survey
+        from backscroll.ingest.audit import survey
 
         return survey(self.roots(), progress)
 

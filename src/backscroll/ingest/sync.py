@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.ingest.differences import differences
+from backscroll.ingest.changes import differences
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, Known, Session
     from backscroll.index import Index
-    from backscroll.ingest.entries import Ready
-    from backscroll.ingest.shards import Batch, Shard
+    from backscroll.ingest.index_documents import Ready
+    from backscroll.ingest.parallel import Batch, Shard
     from backscroll.model import Mark, Unit
     from backscroll.sources import Source
 
@@ -121,7 +121,7 @@ def _read_all(
     index: Callable[[], Index] | None,
 ) -> Iterator[int]:
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
-    from backscroll.ingest.shards import batches
+    from backscroll.ingest.parallel import batches
 
     new = {(one.unit.path, one.unit.key): one for one in work if one.known is None}
     rest = [one for one in work if one.known is not None]
@@ -146,10 +146,10 @@ def _read_side_by_side(
     if not work:
         return
     from backscroll.index import IndexDamagedError  # these are loaded only when there is much to read
-    from backscroll.ingest.allocation import give_back_now
-    from backscroll.ingest.entries import Ready
-    from backscroll.ingest.indexing import Indexing
-    from backscroll.ingest.shards import read_batches
+    from backscroll.ingest.index_documents import Ready
+    from backscroll.ingest.indexer import Indexing
+    from backscroll.ingest.malloc import give_back_now
+    from backscroll.ingest.parallel import read_batches
     from backscroll.readers.scratch import Scratch
 
     ready = Ready()
@@ -193,7 +193,7 @@ def _read_side_by_side(
 def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]:
     """Merge what was read into the archive; the batches of which that is done."""
     from backscroll.archive import IntegrityError
-    from backscroll.ingest.allocation import give_back_now
+    from backscroll.ingest.malloc import give_back_now
 
     try:
         offsets = archive.merge([shard.archive for shard in shards])
@@ -219,7 +219,7 @@ def _round(ever: int, left: float) -> int:
 
 
 def _read(archive: Archive, work: _Work, report: Synced) -> None:
-    from backscroll.ingest.shards import keeps_file
+    from backscroll.ingest.parallel import keeps_file
 
     unit, known = work.unit, work.known
     mark = _usable_mark(archive, unit, known)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from backscroll.archive import Archive, IntegrityError, Key, Standing
 from backscroll.index import Index
-from backscroll.ingest.indexing import update
+from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
 from backscroll.model import SessionSummary
 from backscroll.sources import Source

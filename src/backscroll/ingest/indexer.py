@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
 from backscroll.index.engine.background import Beside
-from backscroll.ingest.entries import Ready, searchable, spoken
-from backscroll.ingest.notes import noted
+from backscroll.ingest.index_documents import Ready, searchable, spoken
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.note import NOTES
+from backscroll.search.hit_text import noted
 
 if TYPE_CHECKING:
     from backscroll.index.engine.encode import Entry

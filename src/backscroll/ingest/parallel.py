@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from backscroll.archive import Archive, Barrier
-from backscroll.ingest.allocation import MUCH, give_back_freed_memory, give_back_now
+from backscroll.ingest.malloc import MUCH, give_back_freed_memory, give_back_now
 from backscroll.model import Unit
 from backscroll.sources import named
 
@@ -197,7 +197,7 @@ def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
     """In a process of its own: read a batch into a new archive, a copy of an empty one."""
     import shutil
 
-    from backscroll.ingest.entries import Recorder
+    from backscroll.ingest.index_documents import Recorder
 
     shutil.copyfile(empty, path)
     archive = Archive(path, barrier=barrier, is_shard=True)

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
-from backscroll.ingest.notes import texts
-from backscroll.ingest.sifting import telltales
-from backscroll.ingest.titles import Titles, title_of
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.note import NOTES
+from backscroll.search.byte_prefilter import telltales
+from backscroll.search.hit_text import texts
+from backscroll.search.title_hits import Titles, title_of
 
 if TYPE_CHECKING:
     from backscroll.index.query.ranking import Hit

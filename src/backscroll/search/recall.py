@@ -16,8 +16,8 @@ from msgspec import Struct
 from backscroll.archive import Archive
 from backscroll.index import Filter, Index, Query
 from backscroll.index.query.parser import Clause, Sessions, Term, Word
-from backscroll.ingest.coverage import coverage, widened
-from backscroll.ingest.finding import Progress, resolve
+from backscroll.search.recall_scoring import coverage, widened
+from backscroll.search.search import Progress, resolve
 
 __all__ = ["Lead", "leads"]
 

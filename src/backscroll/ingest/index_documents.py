@@ -13,8 +13,8 @@ import msgspec
 
 from backscroll.index.engine.documents import Spoken
 from backscroll.index.engine.encode import Entry, entry
-from backscroll.ingest.touched import paths_of
 from backscroll.model import Message
+from backscroll.model.message_paths import paths_of
 
 __all__ = ["Ready", "Recorder", "searchable", "spoken"]
 

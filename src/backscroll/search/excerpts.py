@@ -9,13 +9,13 @@ from backscroll.archive import Archive, Passage
 from backscroll.index.query.parser import Query
 from backscroll.index.results.highlights import spans_of
 from backscroll.index.results.snippet import snippet
-from backscroll.ingest.finding import Clean
-from backscroll.ingest.notes import texts
-from backscroll.ingest.recalling import Lead
 from backscroll.model import Message, Role, SessionSummary
 from backscroll.model.note import NOTES
 from backscroll.model.recollection import Excerpt, Recalled
 from backscroll.render.tokens import cut_to, tokens_of
+from backscroll.search.hit_text import texts
+from backscroll.search.recall import Lead
+from backscroll.search.search import Clean
 
 __all__ = ["recalled"]
 

@@ -13,8 +13,8 @@ from backscroll.archive import Archive
 from backscroll.archive.maintenance.forget import Forgotten
 from backscroll.archive.write.reparse import Original
 from backscroll.index import Index, IndexDamagedError
-from backscroll.ingest.indexing import update
-from backscroll.ingest.originals import placed, retold_rows
+from backscroll.ingest.extract import placed, retold_rows
+from backscroll.ingest.indexer import update
 from backscroll.model import SessionSummary, Unit
 from backscroll.readers.scratch import Scratch
 from backscroll.sources import Source, named

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from backscroll.index import Filter, Index, Query
 from backscroll.index.query.parser import Clause, Word
 from backscroll.index.text.inflections import forms
-from backscroll.ingest.finding import Progress
-from backscroll.ingest.thesaurus import is_everyday, kin
+from backscroll.search.search import Progress
+from backscroll.search.synonyms import is_everyday, kin
 
 __all__ = ["coverage", "widened"]
 

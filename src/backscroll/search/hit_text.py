@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from backscroll.archive import Archive, Passage, Place
 from backscroll.index.engine.documents import Spoken
-from backscroll.ingest.entries import searchable
-from backscroll.ingest.touched import paths_of
+from backscroll.ingest.index_documents import searchable
 from backscroll.model import Message, SessionSummary
+from backscroll.model.message_paths import paths_of
 from backscroll.model.note import NOTES
 
 __all__ = ["noted", "notes_text", "texts"]

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.history.belonging import Belonging
-from backscroll.history.continuing import Continuing
-from backscroll.history.counting import Counting
-from backscroll.history.exporting import Exporting
-from backscroll.history.keeping import Keeping
-from backscroll.history.noting import Noting
-from backscroll.history.reading import Reading
-from backscroll.history.recalling import Recalling
-from backscroll.history.syncing import Syncing
+from backscroll.history.annotations import Noting
+from backscroll.history.archive_admin import Keeping
+from backscroll.history.export import Exporting
+from backscroll.history.recall import Recalling
+from backscroll.history.resume import Continuing
+from backscroll.history.statistics import Counting
+from backscroll.history.sync import Syncing
+from backscroll.history.transcript import Reading
+from backscroll.history.workspaces import Belonging
 
 if TYPE_CHECKING:
     from backscroll.testing.demo import Demo

@@ -12,7 +12,7 @@ from backscroll.errors import (
     SessionNotFoundError,
     UsageError,
 )
-from backscroll.history.opened import Opened
+from backscroll.history.base import Opened
 
 if TYPE_CHECKING:
     from backscroll.archive import Filter

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model.ledger import Fate, Ledger
+from backscroll.model.events import Fate, Ledger
 from backscroll.render.ledger import ledger_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript

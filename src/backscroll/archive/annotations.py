@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.derive.affected import Session
 from backscroll.model import SessionSummary
-from backscroll.model.note import NOTES, Note
+from backscroll.model.annotation import NOTES, Note
 from backscroll.readers.times import iso
 
 __all__ = ["add_note", "add_tags", "edit_note", "erase", "noted", "rename", "star", "tags", "take_tags"]

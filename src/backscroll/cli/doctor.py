@@ -16,7 +16,7 @@ from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.ingest.audit import Place, Survey
 from backscroll.model import Retention
-from backscroll.model.ledger import Ledger
+from backscroll.model.events import Ledger
 from backscroll.render.documents import encoded
 from backscroll.render.expiry import expiry_lines
 from backscroll.render.inert import inert

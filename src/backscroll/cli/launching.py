@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from backscroll.continuing.resuming import in_shell
-from backscroll.model.resumption import Command
+from backscroll.model.resume import Command
 
 __all__ = ["command_document", "launch"]
 

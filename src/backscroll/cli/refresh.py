@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backscroll.cli.setup import Setup
     from backscroll.ingest.sync import Synced
     from backscroll.model import Retention
-    from backscroll.model.ledger import Ledger
+    from backscroll.model.events import Ledger
 
 __all__ = ["RECENTLY", "refresh"]
 

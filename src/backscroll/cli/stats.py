@@ -15,7 +15,7 @@ from backscroll.cli.screen import Colour, Screen, coloured, screen
 from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
 from backscroll.model.statistics import By, Explanation, Report
-from backscroll.model.year import Year
+from backscroll.model.year_review import Year
 from backscroll.render.documents import encoded
 from backscroll.render.statistics.documents import (
     explanation_document,

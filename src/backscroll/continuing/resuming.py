@@ -10,7 +10,7 @@ from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.continuing.returning import Plan, plan
 from backscroll.model import SessionSummary
-from backscroll.model.resumption import Command, Refusal, Resumable
+from backscroll.model.resume import Command, Refusal, Resumable
 from backscroll.sources import named
 
 __all__ = ["Resumption", "in_shell", "resumption"]

@@ -12,7 +12,7 @@ from backscroll.figures.days import local, midnight, zone_name
 from backscroll.figures.topics import topics_of
 from backscroll.figures.totals import add_up
 from backscroll.model.statistics import Sums
-from backscroll.model.year import Favourite, LongestSession, MostEdited, Streak, Year
+from backscroll.model.year_review import Favourite, LongestSession, MostEdited, Streak, Year
 from backscroll.usage.prices import PriceTable
 
 __all__ = ["review"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.ingest.extract import Extracted
     from backscroll.ingest.maintenance import Rebuilt
-    from backscroll.model.ledger import Ledger
+    from backscroll.model.events import Ledger
 
 __all__ = ["Keeping"]
 

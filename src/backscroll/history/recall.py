@@ -8,7 +8,7 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.model.recollection import Recollection
+    from backscroll.model.recall import Recollection
     from backscroll.render.redaction import Redaction
     from backscroll.search.recall import Lead
 
@@ -60,7 +60,7 @@ class Recalling(Sessions):
     ) -> "Recollection":
         import msgspec
 
-        from backscroll.model.recollection import Recollection
+        from backscroll.model.recall import Recollection
         from backscroll.render.inert import inert
         from backscroll.render.recollection import recalled_document
         from backscroll.render.redaction import Place

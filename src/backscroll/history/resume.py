@@ -11,7 +11,7 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from backscroll.continuing.resuming import Resumption
     from backscroll.model import SessionSummary
-    from backscroll.model.resumption import Command
+    from backscroll.model.resume import Command
     from backscroll.render.briefing import Briefing
     from backscroll.render.redaction import Redaction
 
@@ -44,7 +44,7 @@ class Continuing(Sessions):
         from backscroll.continuing.editors import file_command, folder_command
         from backscroll.continuing.places import place_of
         from backscroll.model.message_paths import paths_of
-        from backscroll.model.resumption import Command
+        from backscroll.model.resume import Command
 
         summary = self.find(ref)
         workspace = summary.workspace_path

@@ -10,7 +10,7 @@ from backscroll.index import Index, Whose
 from backscroll.index.engine.background import Beside
 from backscroll.ingest.index_documents import Ready, searchable, spoken
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
-from backscroll.model.note import NOTES
+from backscroll.model.annotation import NOTES
 from backscroll.search.hit_text import noted
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from backscroll.model import (
     is_universal,
     record_of,
 )
+from backscroll.model.merge_messages import woven
 from backscroll.model.titles import OWN_TITLES, title_rank
-from backscroll.model.weaving import woven
 
 __all__ = ["Key", "Session", "join"]
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
-from backscroll.model.recollection import Recalled
+from backscroll.model.recall import Recalled
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.render.inert import inert
 

@@ -7,16 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backscroll.model.folding import (
-        WITHOUT_CALL,
-        Reading,
-        Told,
-        answered,
-        fold,
-        is_same_response,
-        with_answer,
-        without_call,
-    )
+    from backscroll.model.annotation import Note
     from backscroll.model.message import (
         Attachment,
         Decision,
@@ -32,10 +23,10 @@ if TYPE_CHECKING:
         is_universal,
         record_of,
     )
-    from backscroll.model.note import Note
+    from backscroll.model.raw_row import Row
     from backscroll.model.retention import Retention
-    from backscroll.model.row import Row
     from backscroll.model.search import SearchMatch, SearchResult
+    from backscroll.model.session import PaginatedResult, Pagination, Session, SessionSummary
     from backscroll.model.stream import (
         STORES,
         Addition,
@@ -55,7 +46,16 @@ if TYPE_CHECKING:
         TrackedFile,
         Visibility,
     )
-    from backscroll.model.summary import PaginatedResult, Pagination, Session, SessionSummary
+    from backscroll.model.tool_results import (
+        WITHOUT_CALL,
+        Reading,
+        Told,
+        answered,
+        fold,
+        is_same_response,
+        with_answer,
+        without_call,
+    )
     from backscroll.model.unit import Unit
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from backscroll.model.ledger import Ledger, What
+from backscroll.model.events import Ledger, What
 from backscroll.readers.times import iso
 
 __all__ = ["ledger_document", "ledger_line"]

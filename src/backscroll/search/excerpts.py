@@ -10,8 +10,8 @@ from backscroll.index.query.parser import Query
 from backscroll.index.results.highlights import spans_of
 from backscroll.index.results.snippet import snippet
 from backscroll.model import Message, Role, SessionSummary
-from backscroll.model.note import NOTES
-from backscroll.model.recollection import Excerpt, Recalled
+from backscroll.model.annotation import NOTES
+from backscroll.model.recall import Excerpt, Recalled
 from backscroll.render.tokens import cut_to, tokens_of
 from backscroll.search.hit_text import texts
 from backscroll.search.recall import Lead

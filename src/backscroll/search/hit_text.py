@@ -6,8 +6,8 @@ from backscroll.archive import Archive, Passage, Place
 from backscroll.index.engine.documents import Spoken
 from backscroll.ingest.index_documents import searchable
 from backscroll.model import Message, SessionSummary
+from backscroll.model.annotation import NOTES
 from backscroll.model.message_paths import paths_of
-from backscroll.model.note import NOTES
 
 __all__ = ["noted", "notes_text", "texts"]
 

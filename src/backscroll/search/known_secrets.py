@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backscroll.archive import Archive
 from backscroll.index import Index, Query
 from backscroll.index.query.parser import Clause, Sessions, Word
-from backscroll.model.note import NOTES
+from backscroll.model.annotation import NOTES
 
 if TYPE_CHECKING:
     from backscroll.render.redaction import Redaction

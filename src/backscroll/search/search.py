@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
-from backscroll.model.note import NOTES
+from backscroll.model.annotation import NOTES
 from backscroll.search.byte_prefilter import telltales
 from backscroll.search.hit_text import texts
 from backscroll.search.title_hits import Titles, title_of

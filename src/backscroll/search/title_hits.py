@@ -6,7 +6,7 @@ from itertools import islice
 from backscroll.archive import Archive, Passage, Place
 from backscroll.index import Pattern
 from backscroll.model import SessionSummary
-from backscroll.model.note import NOTES
+from backscroll.model.annotation import NOTES
 
 __all__ = ["Titles", "title_of"]
 

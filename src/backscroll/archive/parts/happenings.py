@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backscroll.archive.query.session_state import Key, Standing
-    from backscroll.model.ledger import Ledger
+    from backscroll.model.events import Ledger
 
 __all__ = ["Happenings"]
 

@@ -3,7 +3,7 @@
 import sqlite3
 from datetime import datetime
 
-from backscroll.model.ledger import Fate, Ledger
+from backscroll.model.events import Fate, Ledger
 
 __all__ = ["LOST", "ledger"]
 

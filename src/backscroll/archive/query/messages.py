@@ -12,7 +12,7 @@ from backscroll.archive.derive.token_usage import usage_of
 from backscroll.archive.storage.codec import decoded, number_of, unpack
 from backscroll.archive.storage.delta import Plain
 from backscroll.model import Message, SessionSummary, TokenUsage
-from backscroll.model.weaving import woven
+from backscroll.model.merge_messages import woven
 
 __all__ = ["extent", "messages_in", "messages_of"]
 

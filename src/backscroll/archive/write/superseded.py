@@ -8,7 +8,7 @@ from backscroll.archive.query.messages import messages_in
 from backscroll.archive.storage.delta import release_accounts
 from backscroll.archive.write.closings import keep_title
 from backscroll.archive.write.units import SET_ASIDE
-from backscroll.model.weaving import texts_of
+from backscroll.model.merge_messages import texts_of
 
 __all__ = ["settle_former"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model.statistics import Explanation, Report, Sums, Tokens
-from backscroll.model.year import Year
+from backscroll.model.year_review import Year
 from backscroll.readers.times import iso
 from backscroll.render.inert import inert
 

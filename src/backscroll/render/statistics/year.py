@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from backscroll.model.statistics import Sums
-from backscroll.model.year import Favourite, Year
+from backscroll.model.year_review import Favourite, Year
 from backscroll.render.inert import one_line
 from backscroll.render.quoting import code_span, plain
 from backscroll.render.statistics.amounts import cost, duration

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.config import Machine
-from backscroll.model.resumption import Command, Refusal, Resumable
+from backscroll.model.resume import Command, Refusal, Resumable
 from backscroll.readers import lenient
 from backscroll.sources.claude_code.key import matches
 from backscroll.sources.claude_code.workspace import project_folder

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Item, Mark, Row
-    from backscroll.model.resumption import Command, Resumable
+    from backscroll.model.resume import Command, Resumable
     from backscroll.sources.cursor.library import Library, Shelfmark
 
 __all__ = ["Cursor"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.config import Machine
-from backscroll.model.resumption import Command, Resumable
+from backscroll.model.resume import Command, Resumable
 from backscroll.sources.cursor.places import roots
 
 __all__ = ["resumption"]

@@ -5,8 +5,8 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from backscroll.model.annotation import Note
 from backscroll.model.message import Message
-from backscroll.model.note import Note
 from backscroll.model.stream import Completeness
 
 __all__ = ["PaginatedResult", "Pagination", "Session", "SessionSummary"]

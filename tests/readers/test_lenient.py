@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 
 STARTS = re.compile(r"[{\[]")
 
@@ -14,7 +14,7 @@ STARTS = re.compile(r"[{\[]")
 def test_nesting_without_end_does_not_hide_what_follows(depth: int, bracket: str) -> None:
     opened = "[" if bracket == "[]" else '{"a":'
     text = f"{opened * depth}1{bracket[1] * depth} [2]"
-    assert [2] in [value for _, _, value in lenient.scan(text, STARTS)]
+    assert [2] in [value for _, _, value in lenient_json.scan(text, STARTS)]
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_nesting_without_end_does_not_hide_what_follows(depth: int, bracket: str
     ],
 )
 def test_odd_spellings_are_mended(text: str, value: object) -> None:
-    assert lenient.load(text.encode()) == value
+    assert lenient_json.load(text.encode()) == value

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.readers.outline import Outline, name_of
+from backscroll.readers.json_outline import Outline, name_of
 
 HOSTILE = [
     "/home/alice/tax.ods",

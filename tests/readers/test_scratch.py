@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.readers.scratch import Scratch
+from backscroll.readers.temp_folder import Scratch
 
-HOLD = "from backscroll.readers.scratch import Scratch; s = Scratch(); print(s.path, flush=True); input()"
+HOLD = "from backscroll.readers.temp_folder import Scratch; s = Scratch(); print(s.path, flush=True); input()"
 
 
 @pytest.fixture(autouse=True)

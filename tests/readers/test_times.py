@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.readers import times
+from backscroll.readers import timestamps
 
 AT = datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC)
 SECONDS = 1_790_000_000
@@ -22,17 +22,17 @@ JSON = st.recursive(
 def assert_usable(at: datetime | None) -> None:
     if at is not None:
         assert at.utcoffset() == timedelta(0)
-        assert times.EARLIEST <= at < LATEST
+        assert timestamps.EARLIEST <= at < LATEST
 
 
 @given(JSON)
 def test_any_json_value_is_a_time_within_range_or_none(value: object) -> None:
-    assert_usable(times.from_value(value))
+    assert_usable(timestamps.from_value(value))
 
 
 @given(st.text())
 def test_any_words_are_a_time_within_range_or_none(text: str) -> None:
-    assert_usable(times.from_words(text))
+    assert_usable(timestamps.from_words(text))
 
 
 @given(
@@ -42,7 +42,7 @@ def test_any_words_are_a_time_within_range_or_none(text: str) -> None:
     )
 )
 def test_anything_shaped_like_a_told_time_is_one_or_none(text: str) -> None:
-    assert_usable(times.from_words(text))
+    assert_usable(timestamps.from_words(text))
 
 
 @given(
@@ -53,15 +53,15 @@ def test_anything_shaped_like_a_told_time_is_one_or_none(text: str) -> None:
 def test_every_written_time_is_read_back(seconds: int, microseconds: int, offset: int) -> None:
     at = datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds)
     written = at.astimezone(timezone(timedelta(minutes=offset)))
-    assert times.from_text(written.isoformat()) == at
+    assert timestamps.from_text(written.isoformat()) == at
 
 
 @given(st.integers(1_600_000_000_000, 4_000_000_000_000))
 def test_milliseconds_are_exact(value: int) -> None:
-    at = times.from_number(value)
+    at = timestamps.from_number(value)
     assert at is not None
     assert (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == value
-    assert times.from_text(str(value)) == at
+    assert timestamps.from_text(str(value)) == at
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_milliseconds_are_exact(value: int) -> None:
     ],
 )
 def test_one_moment_in_every_spelling(value: object) -> None:
-    assert times.from_value(value) == AT
+    assert timestamps.from_value(value) == AT
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_one_moment_in_every_spelling(value: object) -> None:
     ],
 )
 def test_what_is_no_time_is_none(value: object) -> None:
-    assert times.from_value(value) is None
+    assert timestamps.from_value(value) is None
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_what_is_no_time_is_none(value: object) -> None:
     ],
 )
 def test_a_time_told_in_words_is_read(words: str, at: datetime) -> None:
-    assert times.from_words(words) == at
-    assert times.from_words(f"<timestamp>{words}</timestamp>") == at
+    assert timestamps.from_words(words) == at
+    assert timestamps.from_words(f"<timestamp>{words}</timestamp>") == at
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_a_time_told_in_words_is_read(words: str, at: datetime) -> None:
     ["", "Foo 31, 2026, 11:12 PM", "Feb 31, 2026, 11:12 PM", "Jul 31, 2026, 25:12", "Jul 31, 1999, 1:00"],
 )
 def test_words_that_name_no_time_are_none(words: str) -> None:
-    assert times.from_words(words) is None
+    assert timestamps.from_words(words) is None
 
 
 def test_a_zone_no_clock_has_is_refused() -> None:
-    assert times.from_words("Jul 31, 2026, 11:12 PM (UTC+99)") is None
-    assert times.from_words("Jul 31, 2026, 11:12 PM (UTC+14)") is not None
+    assert timestamps.from_words("Jul 31, 2026, 11:12 PM (UTC+99)") is None
+    assert timestamps.from_words("Jul 31, 2026, 11:12 PM (UTC+14)") is not None

@@ -42,7 +42,7 @@ def test_killed_at_any_moment_and_synced_again_it_tells_the_same(
             assert now[what] == before, (what, seconds, statement)
         shutil.rmtree(home)
     subprocess.run(
-        [sys.executable, "-c", "from backscroll.readers.scratch import Scratch; Scratch().close()"]
+        [sys.executable, "-c", "from backscroll.readers.temp_folder import Scratch; Scratch().close()"]
     )
     assert list(temporary.iterdir()) == []
 

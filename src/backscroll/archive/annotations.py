@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from backscroll.archive.derive.affected import Session
 from backscroll.model import SessionSummary
 from backscroll.model.annotation import NOTES, Note
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 
 __all__ = ["add_note", "add_tags", "edit_note", "erase", "noted", "rename", "star", "tags", "take_tags"]
 

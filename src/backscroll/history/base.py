@@ -15,7 +15,7 @@ from backscroll.errors import (
     BackscrollError,
     UsageError,
 )
-from backscroll.readers.names import is_text, plain
+from backscroll.readers.file_names import is_text, plain
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

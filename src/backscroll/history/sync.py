@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.sync import Synced
     from backscroll.ingest.watch import Change, Watcher
     from backscroll.model import Retention, SessionSummary
-    from backscroll.readers.outline import Outline
+    from backscroll.readers.json_outline import Outline
 
 __all__ = ["Syncing"]
 
@@ -123,7 +123,7 @@ class Syncing(Sessions):
 
     def outlines(self) -> dict[str, dict[str, Outline]]:
         """Keys and types of every kind of record, by source, with no value in them."""
-        from backscroll.readers.outline import Outline
+        from backscroll.readers.json_outline import Outline
 
         found: dict[str, dict[str, Outline]] = {}
         for source, root in self.roots():

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive
 from backscroll.archive.write.reparse import Original
 from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent
-from backscroll.readers.scratch import Scratch
+from backscroll.readers.temp_folder import Scratch
 from backscroll.sources import Source
 from backscroll.sources.restoring import Restoring
 

@@ -16,7 +16,7 @@ from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.extract import placed, retold_rows
 from backscroll.ingest.indexer import update
 from backscroll.model import SessionSummary, Unit
-from backscroll.readers.scratch import Scratch
+from backscroll.readers.temp_folder import Scratch
 from backscroll.sources import Source, named
 
 __all__ = ["Rebuilt", "erase", "forget", "rebuild"]

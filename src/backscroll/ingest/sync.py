@@ -150,7 +150,7 @@ def _read_side_by_side(
     from backscroll.ingest.indexer import Indexing
     from backscroll.ingest.malloc import give_back_now
     from backscroll.ingest.parallel import read_batches
-    from backscroll.readers.scratch import Scratch
+    from backscroll.readers.temp_folder import Scratch
 
     ready = Ready()
     left = sum(batch.size for batch in work)

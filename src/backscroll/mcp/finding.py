@@ -6,7 +6,7 @@ from backscroll.mcp.answers import Answer, more_from, portion
 from backscroll.mcp.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.call import Call, moments
 from backscroll.model import SearchMatch
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 from backscroll.render.documents import search_document
 from backscroll.render.inert import inert, one_line
 from backscroll.render.recollection import recollection_document, recollection_lines

@@ -11,7 +11,7 @@ from backscroll.mcp.call import Call
 from backscroll.mcp.messages import Page, page_lines, page_notes, page_of
 from backscroll.model import SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 from backscroll.render.documents import summary_document
 from backscroll.render.inert import one_line
 from backscroll.render.terminal.amounts import counted

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 
 __all__ = ["LARGEST_LINE", "Line", "lines", "salvage"]
 
@@ -52,7 +52,7 @@ class Line(msgspec.Struct, Generic[T], gc=False):
 
     @property
     def is_blank(self) -> bool:
-        return not self.values and self.fault is None and not lenient.clean_text(self.raw)
+        return not self.values and self.fault is None and not lenient_json.clean_text(self.raw)
 
 
 def lines(
@@ -95,7 +95,7 @@ def lines(
                 continue
             try:
                 found = Line(line, offset, size, raw, (decode(raw),), None, complete)
-            except lenient.FAILURES:
+            except lenient_json.FAILURES:
                 found = salvage(raw, decoder, starts, is_record)
                 found.number, found.offset, found.is_complete = line, offset, complete
                 if not complete and (found.fault is not None or len(found.values) > 1):
@@ -111,14 +111,14 @@ def salvage(
     is_record: IsRecord | None = None,
 ) -> Line[T]:
     """What can be had from a line that is not simply one object, and what is wrong with the rest."""
-    text = lenient.clean_text(raw)
+    text = lenient_json.clean_text(raw)
     values: list[T] = []
     parts: list[bytes] = []
     lost = 0
     at = 0
     fault = None
     try:
-        for start, end, value in lenient.scan(text, starts):
+        for start, end, value in lenient_json.scan(text, starts):
             gap = start - at
             if isinstance(value, dict) and (not (lost or gap) or is_record is None or is_record(value)):
                 lost += gap
@@ -130,7 +130,7 @@ def salvage(
             else:
                 lost += gap
             at = end
-    except lenient.FAILURES as error:
+    except lenient_json.FAILURES as error:
         fault = f"cannot be decoded: {_said(error)}"
     lost += len(text[at:].strip())
     if fault is None and lost:
@@ -158,9 +158,9 @@ def _skim(file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T], most: i
     values: tuple[T, ...] = ()
     try:
         while at and (found := _SCALAR.match(head, at)):
-            fields[found[1].decode()] = lenient.load(found[2])
+            fields[found[1].decode()] = lenient_json.load(found[2])
             at = found.end()
         values = (decoder.decode(msgspec.json.encode(fields)),) if fields else ()
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         pass
     return Line(0, 0, size, b"", values, fault, complete)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.readers.scratch import Scratch
+from backscroll.readers.temp_folder import Scratch
 
 __all__ = ["Copy", "Files", "Stamp", "beside", "look", "settle"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 from backscroll.render.inert import escaped_json
 
 if TYPE_CHECKING:

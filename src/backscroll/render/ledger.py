@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from backscroll.model.events import Ledger, What
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 
 __all__ = ["ledger_document", "ledger_line"]
 

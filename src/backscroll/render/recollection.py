@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model.recall import Excerpt, Recalled, Recollection
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 from backscroll.render.inert import inert, one_line
 from backscroll.render.terminal.listing import short_id
 

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 
 __all__ = ["blank", "is_secret"]
 
@@ -47,8 +47,8 @@ def blank(value: bytes) -> tuple[bytes, tuple[str, ...]]:
 
 def _rewritten(value: bytes) -> tuple[bytes, tuple[str, ...]]:
     try:
-        document = lenient.load(value)
-    except lenient.FAILURES:
+        document = lenient_json.load(value)
+    except lenient_json.FAILURES:
         return b"", ("everything",)  # what cannot be looked through is not kept
     names: list[str] = []
     return msgspec.json.encode(_without(document, names)), tuple(dict.fromkeys(names))

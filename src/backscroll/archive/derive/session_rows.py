@@ -28,7 +28,7 @@ from backscroll.archive.index_queue import found_by, note_changes
 from backscroll.archive.storage.texts import Texts
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.titles import OWN_TITLES
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 
 __all__ = ["conversation_id", "subagent_number", "write_sessions", "write_vanished"]
 

@@ -20,7 +20,7 @@ from backscroll.archive.maintenance.legacy_schema import JSON_COLUMNS
 from backscroll.archive.write.exclusions import Barrier
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import UNKNOWN_WORKSPACE, Workspace
-from backscroll.readers.times import from_value, iso
+from backscroll.readers.timestamps import from_value, iso
 
 __all__ = ["Adopted", "adopt"]
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from backscroll.archive.derive.session_rows import conversation_id
 from backscroll.errors import DatabaseUnreadableError, UsageError
 from backscroll.model import UNKNOWN_WORKSPACE
-from backscroll.readers.times import from_value
+from backscroll.readers.timestamps import from_value
 
 __all__ = ["JSON_COLUMNS", "Plan", "UpgradeProblem", "Window", "columns_of", "plan", "recognise"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.readers.times import iso
+from backscroll.readers.timestamps import iso
 from backscroll.render.briefing.value import SECTIONS, Briefing
 from backscroll.render.facts import moment, title_of
 from backscroll.render.inert import one_line

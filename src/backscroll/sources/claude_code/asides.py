@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from backscroll.model import Answer, Message, Origin, Problem, ToolCall
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.claude_code import notices
 from backscroll.sources.claude_code.agents import link_in_progress
 from backscroll.sources.claude_code.blocks import odd_result_text
@@ -76,7 +76,7 @@ def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transc
     operation = record.get("operation")
     words = prompt_text(content)
     if operation == "enqueue" and words.strip():
-        at = times.from_value(record.get("timestamp"))
+        at = timestamps.from_value(record.get("timestamp"))
         _, came_along = notices.prompt(content)
         transcript.kept.queue.enqueue(Waiting(f"queued-{id_}", words, at, origin, came_along))
         return True

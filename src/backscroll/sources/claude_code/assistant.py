@@ -7,7 +7,7 @@ six. Lines of one response share its id and need not be neighbours.
 from typing import Any
 
 from backscroll.model import Role, Spent, ToolCall
-from backscroll.readers.words import words_in
+from backscroll.readers.text_values import words_in
 from backscroll.sources.claude_code import results, user
 from backscroll.sources.claude_code.agents import Pending
 from backscroll.sources.claude_code.blocks import attachment, blocks_of

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.json import encode
 
 from backscroll.model import Attachment
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.lines import Block, ImageData, text
 
 __all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
@@ -36,7 +36,7 @@ def _plain(value: Any) -> str:
         return value
     try:
         return encode(value).decode()
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         return "[nested too deeply]"
 
 

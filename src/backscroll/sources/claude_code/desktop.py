@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally, Unit, Workspace
-from backscroll.readers import lenient, times
+from backscroll.readers import lenient_json, timestamps
 from backscroll.sources.claude_code.lines import text
 
 __all__ = ["NOTED", "read"]
@@ -63,11 +63,11 @@ def _loaded(path: Path) -> _Note | None:
         data = file.read(_LARGEST)
     try:
         return _decoder.decode(data)
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         pass
     try:
-        found = lenient.load(data)
-    except lenient.FAILURES:
+        found = lenient_json.load(data)
+    except lenient_json.FAILURES:
         return None
     if not isinstance(found, dict):
         return None
@@ -76,7 +76,7 @@ def _loaded(path: Path) -> _Note | None:
 
 
 def _closing(note: _Note) -> Closing:
-    begun, ended = times.from_value(note.created_at), times.from_value(note.last_activity_at)
+    begun, ended = timestamps.from_value(note.created_at), timestamps.from_value(note.last_activity_at)
     chosen = note.user_selected_folders if isinstance(note.user_selected_folders, list) else []
     named = map(text, (*chosen, note.cwd, note.worktree_path, note.origin_cwd))
     folder = next(filter(None, named), None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from backscroll import __version__
-from backscroll.readers.names import is_text, plain
+from backscroll.readers.file_names import is_text, plain
 
 if TYPE_CHECKING:
     from backscroll.model import Unit

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from backscroll.model import TokenUsage
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.counts import UNCOUNTED, integer
 
 __all__ = [
@@ -247,8 +247,8 @@ def params(found: Any) -> dict[str, Any]:
     """Tool input as an object; before 2.1.92 it may be JSON in a string."""
     if isinstance(found, str):
         try:
-            found = lenient.load(found)
-        except lenient.FAILURES:
+            found = lenient_json.load(found)
+        except lenient_json.FAILURES:
             return {"raw": found}
     if isinstance(found, dict):
         return found

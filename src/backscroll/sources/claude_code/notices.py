@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.json import Decoder, encode
 
 from backscroll.model import Attachment, Role
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code import talk
 from backscroll.sources.claude_code.blocks import attachment as attachment_of
 from backscroll.sources.claude_code.lines import Block, Line, text
@@ -122,7 +122,7 @@ def prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
     """The words of a queued prompt and what came along with them."""
     try:
         blocks = _blocks.decode(encode(content)) if isinstance(content, list) else []
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         blocks = []
     came_along = (attachment_of(block) for block in blocks if isinstance(block, Block))
     return words_of(content), tuple(one for one in came_along if one is not None)

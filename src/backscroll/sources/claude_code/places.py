@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.readers.names import is_text
+from backscroll.readers.file_names import is_text
 from backscroll.sources.claude_code.folders import (
     DATABASE,
     NAME,

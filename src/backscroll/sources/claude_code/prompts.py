@@ -29,7 +29,7 @@ from backscroll.model import (
     Workspace,
     normalised,
 )
-from backscroll.readers import jsonl, times
+from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.lines import text
 
 __all__ = ["read"]
@@ -165,7 +165,7 @@ def read(unit: Unit, since: Mark | None = None) -> Iterator[Item]:
 
 def _group_of(prompt: Prompt, groups: dict[str, _Group], kept: _Remembered) -> tuple[_Group, str]:
     """The session that a prompt belongs to, and what the prompt is called there."""
-    project, at = text(prompt.project), times.from_value(prompt.timestamp)
+    project, at = text(prompt.project), timestamps.from_value(prompt.timestamp)
     id_ = text(prompt.session_id)
     if id_ is None:
         id_ = kept.sitting(project, at)
@@ -174,7 +174,7 @@ def _group_of(prompt: Prompt, groups: dict[str, _Group], kept: _Remembered) -> t
 
 
 def _message(unit: Unit, prompt: Prompt, place: _Place) -> Message:
-    at = times.from_value(prompt.timestamp)
+    at = timestamps.from_value(prompt.timestamp)
     return Message(
         id=place.id,
         role="user",

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import Attachment, Link, Origin
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.lines import text
 
 __all__ = ["Queue", "Waiting", "links_in", "prompt_text", "words_of"]
@@ -123,8 +123,8 @@ def _is_object(words: str) -> bool:
     if not words.lstrip().startswith("{"):
         return False
     try:
-        return isinstance(lenient.load(words), dict)
-    except lenient.FAILURES:
+        return isinstance(lenient_json.load(words), dict)
+    except lenient_json.FAILURES:
         return False
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import Decision, Edit, Hunk, Status
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.lines import Patch, ToolResult, text
 
 __all__ = [
@@ -44,7 +44,7 @@ def opened(raw: bytes) -> ToolResult | None:
     """The structured copy of a result from what was kept of its line; None when there is none."""
     try:
         return _structured.decode(raw)
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         return None
 
 

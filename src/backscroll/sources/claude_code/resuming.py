@@ -4,7 +4,7 @@ from pathlib import Path
 
 from backscroll.config import Machine
 from backscroll.model.resume import Command, Refusal, Resumable
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.key import matches
 from backscroll.sources.claude_code.workspace import project_folder
 
@@ -46,8 +46,8 @@ def held_by(root: Path, session_id: str) -> int | None:
     """The process that holds a session open (2.1.139 and later tell), or None."""
     for path in sorted((root / "sessions").glob("*.json")):
         try:
-            told = lenient.load(path.read_bytes())
-        except (OSError, *lenient.FAILURES):
+            told = lenient_json.load(path.read_bytes())
+        except (OSError, *lenient_json.FAILURES):
             continue
         if not isinstance(told, dict) or told.get("sessionId") != session_id:
             continue

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
-from backscroll.readers import jsonl, lenient
+from backscroll.readers import jsonl, lenient_json
 from backscroll.sources.claude_code.branches import SIDE
 from backscroll.sources.claude_code.lines import ApiMessage, ForkedFrom, Line, Unopened, text
 
@@ -193,10 +193,10 @@ def whole(raw: bytes) -> dict[str, Any]:
     """A record with all its fields; nothing when it was too large to decode."""
     try:
         record = msgspec.json.decode(raw)
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         try:
-            record = lenient.load(raw)
-        except lenient.FAILURES:
+            record = lenient_json.load(raw)
+        except lenient_json.FAILURES:
             return {}
     return record if isinstance(record, dict) else {}
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from backscroll.model import Agent, Link
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.lines import text
 
 __all__ = ["hidden_because", "link_of", "loaded", "with_sidecar"]
@@ -17,8 +17,8 @@ _REPLAYS = ("acompact-", "aside_question-")  # these repeat their parent's lines
 def loaded(path: Path) -> dict[str, Any]:
     """The sidecar of a transcript; empty when there is none."""
     try:
-        found = lenient.load(path.with_name(f"{path.stem}.meta.json").read_bytes())
-    except (OSError, *lenient.FAILURES):
+        found = lenient_json.load(path.with_name(f"{path.stem}.meta.json").read_bytes())
+    except (OSError, *lenient_json.FAILURES):
         return {}
     return found if isinstance(found, dict) else {}
 

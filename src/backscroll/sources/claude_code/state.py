@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import TrackedFile
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.claude_code.counts import integer
 from backscroll.sources.claude_code.lines import ForkedFrom, Line, text
 
@@ -203,7 +203,7 @@ def _track(facts: Facts, path: str, backup: Any) -> None:
     if known is not None and (known.version or 0) > (version or 0):
         return
     facts.files[path] = TrackedFile(
-        path, version, text(backup.get("backupFileName")), times.from_value(backup.get("backupTime"))
+        path, version, text(backup.get("backupFileName")), timestamps.from_value(backup.get("backupTime"))
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from backscroll.errors import BackscrollError, DatabaseNotFoundError
 from backscroll.model import Row, Unit
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.claude_code.folders import NAME, STORE
 
@@ -243,6 +243,6 @@ def _loaded(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return lenient.load(value)
-    except lenient.FAILURES:
+        return lenient_json.load(value)
+    except lenient_json.FAILURES:
         return value

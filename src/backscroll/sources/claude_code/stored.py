@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from backscroll.errors import BackscrollError
 from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent, Tally, Unit
-from backscroll.readers import jsonl, lenient
+from backscroll.readers import jsonl, lenient_json
 from backscroll.sources.claude_code import store
 from backscroll.sources.claude_code.lines import STARTS, Line, decoder, is_record
 from backscroll.sources.claude_code.transcript import Transcript
@@ -64,7 +64,7 @@ class _Stored(Transcript):
             raw = msgspec.json.encode(record)
             try:
                 yield jsonl.Line(number, 0, len(raw), raw, (decoder.decode(raw),))
-            except lenient.FAILURES:
+            except lenient_json.FAILURES:
                 line = jsonl.salvage(raw, decoder, STARTS, is_record)
                 line.number = number
                 yield line

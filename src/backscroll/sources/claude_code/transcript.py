@@ -28,7 +28,7 @@ from backscroll.model import (
     TimeSource,
     Unit,
 )
-from backscroll.readers import jsonl, times
+from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code import asides, assistant, sidecar, state, user
 from backscroll.sources.claude_code.agents import agent_id_of, results_folder
 from backscroll.sources.claude_code.branches import Tree
@@ -220,7 +220,7 @@ class Transcript:
     def moment(self, value: Line) -> tuple[datetime | None, TimeSource | None]:
         """A line's time; one without takes that of the line before it."""
         kept = self.kept
-        at = times.from_value(value.timestamp) if value.timestamp is not None else None
+        at = timestamps.from_value(value.timestamp) if value.timestamp is not None else None
         if at is None:
             return kept.last_at, "neighbour" if kept.last_at is not None else None
         facts = kept.facts

@@ -3,7 +3,7 @@
 from typing import Any
 
 from backscroll.model import Answer, Attachment, Edit, Link
-from backscroll.readers.words import words_in
+from backscroll.readers.text_values import words_in
 from backscroll.sources.claude_code import results, talk
 from backscroll.sources.claude_code.blocks import attachment, blocks_of, odd_result_text, result_text
 from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, TALK

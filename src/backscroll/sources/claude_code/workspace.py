@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.model import Workspace
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.key import matches, project_key
 from backscroll.sources.claude_code.lines import text
 from backscroll.sources.claude_code.state import Facts
@@ -73,8 +73,8 @@ def _in_prompts(path: Path, session_id: str) -> str | None:
                 if wanted not in line:
                     continue
                 try:
-                    prompt = lenient.load(line)
-                except lenient.FAILURES:
+                    prompt = lenient_json.load(line)
+                except lenient_json.FAILURES:
                     continue
                 if isinstance(prompt, dict) and prompt.get("sessionId") == session_id:
                     return text(prompt.get("project"))
@@ -85,8 +85,8 @@ def _in_prompts(path: Path, session_id: str) -> str | None:
 
 def _loaded(path: Path) -> dict[str, Any]:
     try:
-        found = lenient.load(path.read_bytes())
-    except (OSError, *lenient.FAILURES):
+        found = lenient_json.load(path.read_bytes())
+    except (OSError, *lenient_json.FAILURES):
         return {}
     return found if isinstance(found, dict) else {}
 

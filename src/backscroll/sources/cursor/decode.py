@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 
 __all__ = [
     "Undecodable",
@@ -44,18 +44,18 @@ def decode(data: bytes | Raw, shape: type[T]) -> T:
         decoder = _decoders[shape] = msgspec.json.Decoder(shape)
     try:
         return decoder.decode(data)  # type: ignore[no-any-return]
-    except lenient.FAILURES as error:
+    except lenient_json.FAILURES as error:
         return _mend(bytes(data), decoder, error)  # type: ignore[no-any-return]
 
 
 def _mend(data: bytes, decoder: msgspec.json.Decoder[Any], first: Exception) -> Any:
     """A second try without the spelling mistakes; a document inside a JSON string is opened."""
     try:
-        value = lenient.load(data)
+        value = lenient_json.load(data)
         if isinstance(value, str):
-            value = lenient.load(value)
+            value = lenient_json.load(value)
         return decoder.decode(msgspec.json.encode(value))
-    except lenient.FAILURES as error:
+    except lenient_json.FAILURES as error:
         reason = first if isinstance(error, msgspec.ValidationError) else error
         raise Undecodable(str(reason) or type(reason).__name__) from error
 
@@ -114,7 +114,7 @@ def unwrap(value: Any, *, levels: int = 2) -> Any:
             return value
         try:
             value = _load(value)
-        except lenient.FAILURES:
+        except lenient_json.FAILURES:
             return value
         levels -= 1
     return value
@@ -123,13 +123,13 @@ def unwrap(value: Any, *, levels: int = 2) -> Any:
 def _load(text: str) -> Any:
     try:
         return _any(text)
-    except lenient.FAILURES:
-        return lenient.load(text.encode("utf-8", "surrogatepass"))
+    except lenient_json.FAILURES:
+        return lenient_json.load(text.encode("utf-8", "surrogatepass"))
 
 
 def storable(value: Any) -> Any:
     """The same value, with numbers that 64 bits cannot hold, which no encoder takes, made ones they can."""
-    return value if _is_storable(value) else lenient.load(json.dumps(value))
+    return value if _is_storable(value) else lenient_json.load(json.dumps(value))
 
 
 def _is_storable(value: Any) -> bool:

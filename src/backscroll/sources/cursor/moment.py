@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from backscroll.model import TimeSource
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.cursor.decode import as_map
 
 __all__ = ["Moment", "latest_believable", "of_bubble", "of_value"]
@@ -29,8 +29,8 @@ def of_value(value: Any, latest: datetime) -> datetime | None:
     if value is None:
         return None
     at = _as_written(value) if isinstance(value, str) and value[_ISO_LENGTH:] == "Z" else None
-    at = at or times.from_value(value)
-    return at if at is not None and times.EARLIEST <= at < latest else None
+    at = at or timestamps.from_value(value)
+    return at if at is not None and timestamps.EARLIEST <= at < latest else None
 
 
 def _as_written(text: str) -> datetime | None:

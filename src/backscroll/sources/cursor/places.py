@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backscroll.config import Machine
-from backscroll.readers.names import is_text
+from backscroll.readers.file_names import is_text
 
 __all__ = [
     "TITLES",

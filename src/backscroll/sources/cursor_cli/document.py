@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.readers import jsonl, lenient
-from backscroll.readers.outline import name_of
+from backscroll.readers import jsonl, lenient_json
+from backscroll.readers.json_outline import name_of
 from backscroll.readers.protobuf import Record
 from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor_cli.meta import read_meta, read_sidecar
@@ -31,8 +31,8 @@ def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
             yield "meta.json", read_sidecar(path).fields
         case "prompt_history.json":
             try:
-                yield "prompt_history.json", lenient.load(path.read_bytes())
-            except (OSError, *lenient.FAILURES):
+                yield "prompt_history.json", lenient_json.load(path.read_bytes())
+            except (OSError, *lenient_json.FAILURES):
                 return
         case _ if path.suffix == ".jsonl":
             try:

@@ -5,8 +5,8 @@ from datetime import datetime
 from pathlib import Path
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally
-from backscroll.readers import lenient, times
-from backscroll.readers.outline import name_of
+from backscroll.readers import lenient_json, timestamps
+from backscroll.readers.json_outline import name_of
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.meta import Sidecar, read_sidecar
 from backscroll.sources.cursor_cli.places import SOURCE
@@ -33,7 +33,7 @@ def read_draft(path: Path) -> Iterator[Item]:
     else:
         tally.count("meta.json", "silent")
     meet_schema(sidecar, tally)
-    created = times.from_value(sidecar.fields.get("createdAtMs"))
+    created = timestamps.from_value(sidecar.fields.get("createdAtMs"))
     written = _written_at(path)
     title = sidecar.text("title")
     yield Closing(
@@ -42,7 +42,7 @@ def read_draft(path: Path) -> Iterator[Item]:
         workspace=workspace.of_store(sidecar.text("cwd"), (), (), folder_hash=folder.parent.name),
         created_at=created or written,
         created_at_source="stored" if created else "file" if written else None,
-        updated_at=times.from_value(sidecar.fields.get("updatedAtMs")) or written,
+        updated_at=timestamps.from_value(sidecar.fields.get("updatedAtMs")) or written,
         visibility="draft",
         metadata={"window": f"cli:{folder.parent.name}"},
     )
@@ -51,7 +51,7 @@ def read_draft(path: Path) -> Iterator[Item]:
 
 def _written_at(path: Path) -> datetime | None:
     try:
-        return times.from_value(path.stat().st_mtime)
+        return timestamps.from_value(path.stat().st_mtime)
     except OSError:
         return None
 
@@ -68,11 +68,11 @@ def read_prompts(path: Path) -> Iterator[Item]:
     tally = Tally()
     origin = Origin(str(path), "file")
     try:
-        prompts = lenient.load(path.read_bytes())
+        prompts = lenient_json.load(path.read_bytes())
     except OSError as error:
         yield Problem(origin, f"cannot be opened: {error.strerror}")
         prompts = []
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         yield Problem(origin, "is not JSON")
         tally.count("prompt list", "problems")
         prompts = []

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import Row
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.blanking import blank, is_secret
 from backscroll.sources.cursor_cli.meta import KNOWN, is_hex, read_meta, text_of_hex
@@ -82,8 +82,8 @@ def _without_secrets(text: bytes) -> tuple[bytes, tuple[str, ...]]:
     if not is_secret(text.decode("utf-8", "replace")):
         return told, blanked
     try:
-        document = lenient.load(told)
-    except lenient.FAILURES:
+        document = lenient_json.load(told)
+    except lenient_json.FAILURES:
         return told, blanked
     names = [name for name, value in _fields(document) if value and is_secret(name) and name not in KNOWN]
     if not names:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.blanking import is_secret
 
@@ -88,9 +88,9 @@ def _document(value: bytes) -> tuple[dict[str, Any], str | None]:
     """A whole object, or the plain fields of one that is cut or torn."""
     text = text_of_hex(value)
     try:
-        loaded = lenient.load(text)
-    except lenient.FAILURES:
-        spelled = lenient.clean_text(text)
+        loaded = lenient_json.load(text)
+    except lenient_json.FAILURES:
+        spelled = lenient_json.clean_text(text)
         return {key: _scalar(found) for key, found in _SCALAR.findall(spelled)}, "is not whole JSON"
     return (loaded, None) if isinstance(loaded, dict) else ({}, "is not an object")
 
@@ -110,8 +110,8 @@ def text_of_hex(value: bytes) -> bytes:
 
 def _scalar(found: str) -> Any:
     try:
-        return lenient.load(found)
-    except lenient.FAILURES:
+        return lenient_json.load(found)
+    except lenient_json.FAILURES:
         return None
 
 
@@ -120,10 +120,12 @@ def _plain(value: bytes | None, *, is_text: bool) -> Any:
     if value is None:
         return None
     try:
-        loaded = lenient.load(value)
-    except lenient.FAILURES:
-        return lenient.clean_text(value)
-    return loaded if not is_text or isinstance(loaded, str) or loaded is None else lenient.clean_text(value)
+        loaded = lenient_json.load(value)
+    except lenient_json.FAILURES:
+        return lenient_json.clean_text(value)
+    return (
+        loaded if not is_text or isinstance(loaded, str) or loaded is None else lenient_json.clean_text(value)
+    )
 
 
 def read_sidecar(path: Path) -> Sidecar:
@@ -136,8 +138,8 @@ def read_sidecar(path: Path) -> Sidecar:
     except OSError as error:
         return Sidecar(fault=f"cannot be opened: {error.strerror}", is_there=True)
     try:
-        loaded = lenient.load(data)
-    except lenient.FAILURES:
+        loaded = lenient_json.load(data)
+    except lenient_json.FAILURES:
         return Sidecar(fault="is not JSON", is_there=True)
     if not isinstance(loaded, dict):
         return Sidecar(fault="is not an object", is_there=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from backscroll.config import Machine
 from backscroll.model import Unit
-from backscroll.readers.names import is_text
+from backscroll.readers.file_names import is_text
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor_cli.layout import rivals_of
 

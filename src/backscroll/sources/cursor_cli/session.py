@@ -20,7 +20,7 @@ from backscroll.model import (
     Tally,
     TimeSource,
 )
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.meta import Meta, Sidecar
 from backscroll.sources.cursor_cli.models import display_name
@@ -88,12 +88,12 @@ class Head(Struct, frozen=True):
 
     def started(self, state: State) -> tuple[datetime | None, TimeSource | None]:
         stored = (state.started_ms, self.meta.fields.get("createdAt"), self.sidecar.fields.get("createdAtMs"))
-        at = next((found for value in stored if (found := times.from_value(value)) is not None), None)
+        at = next((found for value in stored if (found := timestamps.from_value(value)) is not None), None)
         return at, "stored" if at else None
 
     @property
     def ended_at(self) -> datetime | None:
-        return times.from_value(self.sidecar.fields.get("updatedAtMs")) or self.written_at
+        return timestamps.from_value(self.sidecar.fields.get("updatedAtMs")) or self.written_at
 
     def closing(
         self,
@@ -220,8 +220,8 @@ def children_of(head: Head, state: State, blobs: Blobs, tally: Tally) -> Iterato
 
 def _child(head: Head, key: str, nested: Nested, blobs: Blobs, tally: Tally, parent: str | None) -> Child:
     state = State(nested.data or b"")
-    started = times.from_value(nested.created_ms) or times.from_value(state.started_ms)
-    used = times.from_value(nested.used_ms)
+    started = timestamps.from_value(nested.created_ms) or timestamps.from_value(state.started_ms)
+    used = timestamps.from_value(nested.used_ms)
     conversation = Conversation(
         state,
         blobs,

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Closing, Item, Message, Origin, Problem, Tally
-from backscroll.readers import times
-from backscroll.readers.outline import name_of
+from backscroll.readers import timestamps
+from backscroll.readers.json_outline import name_of
 from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor_cli.draft import meet_schema, store_name
 from backscroll.sources.cursor_cli.meta import Meta, read_meta, read_sidecar
@@ -146,4 +146,4 @@ def _written_at(path: Path) -> datetime | None:
             newest = max(newest or 0, file.stat().st_mtime)
         except OSError:
             continue
-    return times.from_value(newest)
+    return timestamps.from_value(newest)

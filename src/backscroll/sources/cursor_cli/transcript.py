@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing, Item, Message, Opening, Origin, Problem, Tally
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.cursor_cli import transcript_lines, transcript_text, workspace
 from backscroll.sources.cursor_cli.layout import Layout, layout_of
 from backscroll.sources.cursor_cli.meta import read_sidecar
@@ -168,4 +168,4 @@ def _written_ns(path: Path) -> int:
 
 
 def _written_at(path: Path) -> datetime | None:
-    return times.from_value(_written_ns(path) / 1e9)
+    return timestamps.from_value(_written_ns(path) / 1e9)

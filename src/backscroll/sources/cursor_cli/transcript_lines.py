@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Answer, Item, Message, Origin, Problem, Tally, TimeSource
 from backscroll.readers import jsonl
-from backscroll.readers.outline import name_of
+from backscroll.readers.json_outline import name_of
 from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.nameless import joined
 from backscroll.sources.cursor_graph.parts import (

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from backscroll.model import Answer, Message, Origin, Problem, Tally
-from backscroll.readers.outline import name_of
+from backscroll.readers.json_outline import name_of
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph import timeline
 from backscroll.sources.cursor_graph.archives import Archive, read_archives, whole_conversation

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from backscroll.model import Answer, Attachment, Message, Origin, Role, Tally, TimeSource, ToolCall
-from backscroll.readers import lenient
-from backscroll.readers.outline import name_of
-from backscroll.readers.words import words_in
+from backscroll.readers import lenient_json
+from backscroll.readers.json_outline import name_of
+from backscroll.readers.text_values import words_in
 from backscroll.sources.cursor_graph.calls import Calls, call_id
 from backscroll.sources.cursor_graph.edits import edits_of, made_new
 from backscroll.sources.cursor_graph.nameless import ANSWER
@@ -58,10 +58,10 @@ def load_message(data: bytes) -> dict[str, Any] | None:
     """A message's JSON, or None when it is none."""
     try:
         value = msgspec.json.decode(data)
-    except lenient.FAILURES:
+    except lenient_json.FAILURES:
         try:
-            value = lenient.load(data)
-        except lenient.FAILURES:
+            value = lenient_json.load(data)
+        except lenient_json.FAILURES:
             return None
     return value if isinstance(value, dict) else None
 

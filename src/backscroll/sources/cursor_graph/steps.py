@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import Attachment, Message, Role, ToolCall
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.edits import edits_of
 from backscroll.sources.cursor_graph.parts import Place, message_at
@@ -26,7 +26,7 @@ def said_in(
     timed_ms: int | None,
 ) -> Iterator[tuple[Message, str]]:
     """The messages of a turn, each with the blob it came from."""
-    stored, timed = times.from_value(turn.timestamp_ms), times.from_value(timed_ms)
+    stored, timed = timestamps.from_value(turn.timestamp_ms), timestamps.from_value(timed_ms)
     opened = Spot(stored, "stored") if stored else Spot(timed, "turn") if timed else None
     user = turn.user_id or turn.id
     if turn.output is not None:
@@ -41,7 +41,7 @@ def said_in(
         )
         yield said_there, user
     for step in steps:
-        at = times.from_value(step.timestamp_ms)
+        at = timestamps.from_value(step.timestamp_ms)
         said = _said(step, calls)
         if said is None:
             continue

@@ -13,7 +13,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from backscroll.model import TimeSource
-from backscroll.readers import times
+from backscroll.readers import timestamps
 from backscroll.sources.cursor_graph.state import Timing
 from backscroll.sources.cursor_graph.turns import Turn
 
@@ -99,7 +99,7 @@ def place_in_time(
     for place, each in enumerate(seen):
         if each.at is not None:
             spots[place] = Spot(each.at, "stored")
-        started = [at for id in each.calls if (at := times.from_value(call_times.get(id))) is not None]
+        started = [at for id in each.calls if (at := timestamps.from_value(call_times.get(id))) is not None]
         if started:
             spots[place] = Spot(min(started), "stored")
     for place, after in pairwise([*openings, len(seen)]):
@@ -115,8 +115,8 @@ def _open_turn(
     spots: list[Spot | None], place: int, turn: Turn | None, timing: Timing | None
 ) -> datetime | None:
     """Set the time of the prompt that opens a turn, and tell when the turn ended."""
-    stored = times.from_value(turn.timestamp_ms) if turn else None
-    timed = times.from_value(timing.timestamp_ms) if timing else None
+    stored = timestamps.from_value(turn.timestamp_ms) if turn else None
+    timed = timestamps.from_value(timing.timestamp_ms) if timing else None
     if stored is not None:
         spots[place] = Spot(stored, "stored")
     elif timed is not None and spots[place] is None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import Attachment, Decision, Status
-from backscroll.readers import lenient
+from backscroll.readers import lenient_json
 
 __all__ = [
     "UNNAMED",
@@ -49,8 +49,8 @@ def unwrapped(value: Any) -> Any:
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
         try:
-            value = lenient.load(value)
-        except lenient.FAILURES:
+            value = lenient_json.load(value)
+        except lenient_json.FAILURES:
             break
     return value
 

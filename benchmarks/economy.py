@@ -15,7 +15,7 @@ from mcp import Client
 from msgspec import Struct
 
 from backscroll.mcp.server import Desk
-from backscroll.render.tokens import tokens_of
+from backscroll.render.token_estimate import tokens_of
 from benchmarks.demo import demo_history, questions
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage

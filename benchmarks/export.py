@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from backscroll.render.redaction import Redaction, strings_of
+from backscroll.redact.redactor import Redaction, strings_of
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backscroll.model.events import Fate, Ledger
-from backscroll.render.ledger import ledger_line
+from backscroll.render.events import ledger_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.stores import write_prompts, write_settings

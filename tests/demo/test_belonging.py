@@ -8,7 +8,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
-from backscroll.render.redaction import Redaction
+from backscroll.redact.redactor import Redaction
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.demo import Demo
 

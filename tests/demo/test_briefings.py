@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.render.briefing import briefing_lines
+from backscroll.render.handoff import briefing_lines
 from backscroll.testing.demo import Demo
 
 BRIEFINGS = json.loads((Path(__file__).parent / "questions.json").read_text(encoding="utf-8"))["briefings"]

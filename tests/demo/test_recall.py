@@ -10,8 +10,8 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.render.recollection import recollection_document
-from backscroll.render.tokens import tokens_of
+from backscroll.render.recall import recollection_document
+from backscroll.render.token_estimate import tokens_of
 from backscroll.testing.demo import Demo
 
 HERE = Path(__file__).parent

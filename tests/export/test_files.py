@@ -11,7 +11,7 @@ from backscroll.errors import DestinationError
 from backscroll.export.files import write_files, write_one
 from backscroll.export.names import file_names
 from backscroll.history import History
-from backscroll.render.documents import encoded, session_document
+from backscroll.render.json import encoded, session_document
 from backscroll.render.turns import Begun, Said
 from backscroll.testing.claude_code import Transcript
 from tests.export.histories import write_plain

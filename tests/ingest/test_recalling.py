@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from backscroll.config import NamedRoot
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.history import History
-from backscroll.render.recollection import recollection_lines
-from backscroll.render.redaction import Redaction
-from backscroll.render.tokens import cut_to, tokens_of
+from backscroll.redact.redactor import Redaction
+from backscroll.render.recall import recollection_lines
+from backscroll.render.token_estimate import cut_to, tokens_of
 from backscroll.testing.claude_code import Transcript, calls
 
 KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"

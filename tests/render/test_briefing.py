@@ -7,9 +7,9 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.render.briefing import Briefing, briefing_document, briefing_lines
-from backscroll.render.briefing.sentences import is_open, sentences
-from backscroll.render.redaction import Redaction
+from backscroll.redact.redactor import Redaction
+from backscroll.render.handoff import Briefing, briefing_document, briefing_lines
+from backscroll.render.handoff.sentences import is_open, sentences
 from backscroll.testing.claude_code import Call, Transcript, calls
 
 ONE = "10000000-0000-4000-8000-000000000000"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import Edit, Hunk, ToolCall
-from backscroll.render.calls import argument_lines, describe, outcome
 from backscroll.render.diffs import diff_lines
-from backscroll.render.inert import escaped_json, inert, one_line
+from backscroll.render.sanitize import escaped_json, inert, one_line
+from backscroll.render.tool_calls import argument_lines, describe, outcome
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from backscroll.model import SearchMatch, SearchResult
-from backscroll.render.terminal.columns import cells
-from backscroll.render.text import match_lines
+from backscroll.render.search_results import match_lines
+from backscroll.render.terminal.width import cells
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, ToolCall
-from backscroll.render.documents import encoded, message_document, secrets_document, summary_document
-from backscroll.render.redaction import Place, Redaction
-from backscroll.render.secrets import KINDS
+from backscroll.redact.redactor import Place, Redaction
+from backscroll.redact.scanner import KINDS
+from backscroll.render.json import encoded, message_document, secrets_document, summary_document
 from tests.render.sessions import SUMMARY, message
 from tests.render.tokens import TOKENS, made, pem
 

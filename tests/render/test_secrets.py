@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.render.secrets import KINDS, Finder
+from backscroll.redact.scanner import KINDS, Finder
 from tests.render.tokens import TOKENS, made
 
 FINDER = Finder()

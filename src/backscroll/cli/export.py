@@ -15,9 +15,9 @@ from backscroll.cli.progress import Bar
 from backscroll.export.files import FORMATS, Format, write_one
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.render.inert import inert
-from backscroll.render.redaction import Redaction
-from backscroll.render.secrets import KINDS, Kinds
+from backscroll.redact.redactor import Redaction
+from backscroll.redact.scanner import KINDS, Kinds
+from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

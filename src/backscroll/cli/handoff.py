@@ -7,9 +7,9 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import bring_up_to_date, reading
-from backscroll.render.briefing import briefing_document, briefing_lines
-from backscroll.render.documents import encoded
-from backscroll.render.redaction import Redaction
+from backscroll.redact.redactor import Redaction
+from backscroll.render.handoff import briefing_document, briefing_lines
+from backscroll.render.json import encoded
 
 __all__ = ["command"]
 

@@ -40,12 +40,12 @@ def command(
         welcome = _welcome(history, no_sync=no_sync) if is_empty else []
         live = history.live_sessions()
     if as_json:
-        from backscroll.render.documents import encoded, page_document  # what is not asked for is not loaded
+        from backscroll.render.json import encoded, page_document  # what is not asked for is not loaded
 
         sys.stdout.buffer.write(encoded(page_document(page)))
         return
-    from backscroll.render.terminal.ink import Ink
-    from backscroll.render.terminal.listing import column_lines, plain_lines
+    from backscroll.render.terminal.session_table import column_lines, plain_lines
+    from backscroll.render.terminal.style import Ink
 
     out = screen(color)
     if is_empty:

@@ -11,8 +11,8 @@ from backscroll.cli.options import bring_up_to_date
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.render.documents import encoded, summary_document
-from backscroll.render.noted import noted_lines
+from backscroll.render.annotations import noted_lines
+from backscroll.render.json import encoded, summary_document
 
 __all__ = ["as_json", "change"]
 

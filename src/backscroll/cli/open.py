@@ -9,8 +9,8 @@ from backscroll.cli.completing import complete_refs
 from backscroll.cli.launching import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.continuing.resuming import in_shell
-from backscroll.render.documents import encoded
-from backscroll.render.inert import inert
+from backscroll.render.json import encoded
+from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

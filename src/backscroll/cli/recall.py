@@ -7,9 +7,9 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_names
 from backscroll.cli.options import bring_up_to_date, reading
-from backscroll.render.documents import encoded
-from backscroll.render.recollection import recollection_document, recollection_lines
-from backscroll.render.redaction import Redaction
+from backscroll.redact.redactor import Redaction
+from backscroll.render.json import encoded
+from backscroll.render.recall import recollection_document, recollection_lines
 
 __all__ = ["command"]
 

@@ -43,8 +43,8 @@ def refresh(setup: Setup, *, as_json: bool) -> int:
 
 
 def _document(report: Synced, path: str, retentions: list[Retention], ledger: Ledger) -> bytes:
-    from backscroll.render.documents import encoded
-    from backscroll.render.ledger import ledger_document
+    from backscroll.render.events import ledger_document
+    from backscroll.render.json import encoded
 
     expiring = [one._asdict() for one in retentions]
     more = {"archive": path, "retention": expiring, "ledger": ledger_document(ledger)}
@@ -65,16 +65,16 @@ def _lines(report: Synced, retentions: list[Retention], ledger: Ledger, now: dat
     ]
     yield f"{report.units:,} units: {', '.join(told) or 'nothing new'}."
     if ledger.fates:
-        from backscroll.render.ledger import ledger_line
+        from backscroll.render.events import ledger_line
 
         yield f"{ledger_line(ledger, now)}."
     if report.problems:
-        from backscroll.render.terminal.amounts import counted
+        from backscroll.render.terminal.humanize import counted
 
         them = "it" if report.problems == 1 else "them"
         yield f"{counted(report.problems, 'problem')}; backscroll doctor names {them}."
     if retentions:
-        from backscroll.render.expiry import expiry_lines
+        from backscroll.render.retention import expiry_lines
 
         for one in retentions:
             yield from expiry_lines(one)

@@ -12,8 +12,8 @@ from backscroll.cli.launching import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.continuing.resuming import Resumption, in_shell
 from backscroll.history import History
-from backscroll.render.documents import encoded
-from backscroll.render.inert import inert
+from backscroll.render.json import encoded
+from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

@@ -87,7 +87,7 @@ def command(
         if history.is_index_behind():
             click.echo("Not every session is in the index yet; backscroll sync completes it.", err=True)
     if as_json:
-        from backscroll.render.documents import encoded, search_document  # as below, only when asked for
+        from backscroll.render.json import encoded, search_document  # as below, only when asked for
 
         sys.stdout.buffer.write(encoded(search_document(found)))
         return
@@ -101,7 +101,7 @@ def command(
         click.echo("No message has all of these words; these have the most.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):
         _tell_misspelled(asked)
-    from backscroll.render.text import match_lines
+    from backscroll.render.search_results import match_lines
 
     out = screen(color)
     out.write(match_lines(found, is_coloured=out.is_coloured, width=out.width or _WIDE))

@@ -10,10 +10,10 @@ from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
 from backscroll.model import SessionSummary
-from backscroll.render.documents import encoded, secrets_document
-from backscroll.render.inert import inert
-from backscroll.render.secrets import Kinds
-from backscroll.render.terminal.amounts import counted
+from backscroll.redact.scanner import Kinds
+from backscroll.render.json import encoded, secrets_document
+from backscroll.render.sanitize import inert
+from backscroll.render.terminal.humanize import counted
 
 __all__ = ["command"]
 

@@ -101,8 +101,8 @@ def command(
         raise click.UsageError("--turn and --message both say where to begin; give one of them")
     # The shell asks this module what can be typed; what only a reader needs is not loaded for that.
     from backscroll.cli.transcript import show_messages, show_records
-    from backscroll.render.documents import json_pieces
-    from backscroll.render.terminal.view import View
+    from backscroll.render.json import json_pieces
+    from backscroll.render.terminal.options import View
     from backscroll.render.turns import is_shown
 
     out = screen(color)

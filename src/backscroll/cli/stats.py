@@ -16,16 +16,16 @@ from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
 from backscroll.model.statistics import By, Explanation, Report
 from backscroll.model.year_review import Year
-from backscroll.render.documents import encoded
-from backscroll.render.statistics.documents import (
+from backscroll.render.json import encoded
+from backscroll.render.statistics.explanation import explanation_lines
+from backscroll.render.statistics.json import (
     explanation_document,
     report_csv,
     report_document,
     year_document,
 )
-from backscroll.render.statistics.explanation import explanation_lines
 from backscroll.render.statistics.report import report_lines
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.terminal.style import Ink
 
 __all__ = ["command"]
 

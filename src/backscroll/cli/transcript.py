@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from backscroll.cli.screen import Screen
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary
-from backscroll.render.inert import one_line
-from backscroll.render.noted import added_lines
+from backscroll.render.annotations import added_lines
+from backscroll.render.sanitize import one_line
+from backscroll.render.terminal.options import View
 from backscroll.render.terminal.records import record_lines
 from backscroll.render.terminal.transcript import head_lines, transcript_lines
-from backscroll.render.terminal.view import View
 from backscroll.render.turns import Event, Said
 
 __all__ = ["show_messages", "show_records"]

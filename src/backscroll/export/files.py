@@ -11,7 +11,7 @@ import msgspec
 from backscroll.errors import DestinationError
 from backscroll.export.names import file_names
 from backscroll.model import SessionSummary
-from backscroll.render.contents import contents
+from backscroll.render.index_page import contents
 
 __all__ = ["FORMATS", "Exported", "Format", "Progress", "weight", "write_files", "write_one"]
 

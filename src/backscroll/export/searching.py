@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.files import Progress, weight
 from backscroll.model import SessionSummary
-from backscroll.render.redaction import Redaction, Replaced
-from backscroll.render.secrets import Kinds
+from backscroll.redact.redactor import Redaction, Replaced
+from backscroll.redact.scanner import Kinds
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

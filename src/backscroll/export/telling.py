@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.files import Exported, Format, Progress, weight, write_files
 from backscroll.model import Message, SessionSummary
-from backscroll.render.redaction import Redaction
+from backscroll.redact.redactor import Redaction
 from backscroll.render.turns import Started, told
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ class Teller:
         """The session as text, piece by piece."""
         match self._format:
             case "json":
-                from backscroll.render.documents import json_pieces
+                from backscroll.render.json import json_pieces
 
                 return json_pieces(self._clean(summary), self._read(summary))
             case "jsonl":
-                from backscroll.render.documents import json_lines
+                from backscroll.render.json import json_lines
 
                 return json_lines(self._clean(summary), self._read(summary))
             case "html":
@@ -77,7 +77,7 @@ class Teller:
             case "md":
                 from backscroll.render.markdown import markdown as render
             case "txt":
-                from backscroll.render.plain import plain_text as render
+                from backscroll.render.plain_text import plain_text as render
         started = [Started(self._clean(agent), call) for agent, call in self._agents(summary)]
         events = told(summary, started, self._read, everything=self._everything)
         return render(self._clean(summary), events)

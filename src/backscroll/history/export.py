@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from backscroll.export.files import Exported, Format
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.render.redaction import Redaction, Replaced
-    from backscroll.render.secrets import Kinds
+    from backscroll.redact.redactor import Redaction, Replaced
+    from backscroll.redact.scanner import Kinds
 
 __all__ = ["Exporting"]
 

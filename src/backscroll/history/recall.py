@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
     from backscroll.model.recall import Recollection
-    from backscroll.render.redaction import Redaction
+    from backscroll.redact.redactor import Redaction
     from backscroll.search.recall import Lead
 
 __all__ = ["Recalling"]
@@ -61,10 +61,10 @@ class Recalling(Sessions):
         import msgspec
 
         from backscroll.model.recall import Recollection
-        from backscroll.render.inert import inert
-        from backscroll.render.recollection import recalled_document
-        from backscroll.render.redaction import Place
-        from backscroll.render.tokens import tokens_of
+        from backscroll.redact.redactor import Place
+        from backscroll.render.recall import recalled_document
+        from backscroll.render.sanitize import inert
+        from backscroll.render.token_estimate import tokens_of
         from backscroll.search.excerpts import recalled
 
         def clean(text: str, ref: str, position: int) -> str:

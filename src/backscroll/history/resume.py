@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from backscroll.continuing.resuming import Resumption
     from backscroll.model import SessionSummary
     from backscroll.model.resume import Command
-    from backscroll.render.briefing import Briefing
-    from backscroll.render.redaction import Redaction
+    from backscroll.redact.redactor import Redaction
+    from backscroll.render.handoff import Briefing
 
 __all__ = ["Continuing"]
 
@@ -73,8 +73,8 @@ class Continuing(Sessions):
 
         With a redaction, secrets are replaced; afterwards it tells what was.
         """
-        from backscroll.render.briefing import brief
-        from backscroll.render.redaction import Place
+        from backscroll.redact.redactor import Place
+        from backscroll.render.handoff import brief
 
         summary = self.find(ref)
         if redaction is None:

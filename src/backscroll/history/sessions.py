@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backscroll.archive import Filter
     from backscroll.ingest.audit import Progress
     from backscroll.model import PaginatedResult, SearchResult, Session, SessionSummary
-    from backscroll.render.redaction import Redaction
+    from backscroll.redact.redactor import Redaction
     from backscroll.search.search import By, Clean, Learn
 
 __all__ = ["Sessions"]
@@ -94,7 +94,7 @@ class Sessions(Opened):
             raise SessionNotFoundError(
                 f"no session is called {ref!r}; backscroll list shows what there is", ref
             )
-        from backscroll.render.inert import one_line
+        from backscroll.render.sanitize import one_line
 
         names = "\n".join(f"  {one.ref}  {one_line(one.title or '', 100)}".rstrip() for one in found)
         raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
@@ -163,7 +163,7 @@ class Sessions(Opened):
         clean: Clean | None = None
         learn: Learn | None = None
         if redaction is not None:
-            from backscroll.render.redaction import Place
+            from backscroll.redact.redactor import Place
 
             def clean(text: str, ref: str, position: int) -> str:
                 return redaction.text(text, Place(ref, position))

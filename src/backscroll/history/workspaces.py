@@ -47,7 +47,7 @@ class Belonging(Sessions):
         """
         if found := self._archive.workspace_hashes(called):
             return found
-        from backscroll.render.inert import one_line
+        from backscroll.render.sanitize import one_line
 
         alike = _most_like(called, self._archive.every_workspace())
         told = "".join(f"\n  {one_line(one, 300)}" for one in alike[:_NAMED])

@@ -10,7 +10,7 @@ from msgspec import Struct
 from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
 from backscroll.model.recall import Recalled
 from backscroll.model.workspace import WorkspaceSummary
-from backscroll.render.inert import inert
+from backscroll.render.sanitize import inert
 
 __all__ = [
     "AgentAnswer",

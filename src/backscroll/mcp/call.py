@@ -12,7 +12,7 @@ from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.index.query.dates import span_of
 from backscroll.model import Message, SessionSummary
-from backscroll.render.redaction import Place, Redaction
+from backscroll.redact.redactor import Place, Redaction
 
 __all__ = ["Call", "CrashedError", "StoppedError", "moments"]
 

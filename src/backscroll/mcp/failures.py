@@ -5,8 +5,8 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll import errors
-from backscroll.render.inert import inert
-from backscroll.render.redaction import Place, Redaction
+from backscroll.redact.redactor import Place, Redaction
+from backscroll.render.sanitize import inert
 
 __all__ = ["INVALID", "Failure", "failure_of"]
 

@@ -7,12 +7,12 @@ from backscroll.mcp.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.call import Call, moments
 from backscroll.model import SearchMatch
 from backscroll.readers.timestamps import iso
-from backscroll.render.documents import search_document
-from backscroll.render.inert import inert, one_line
-from backscroll.render.recollection import recollection_document, recollection_lines
-from backscroll.render.statistics.documents import report_document
-from backscroll.render.terminal.amounts import counted
-from backscroll.render.terminal.listing import short_id
+from backscroll.render.json import search_document
+from backscroll.render.recall import recollection_document, recollection_lines
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.statistics.json import report_document
+from backscroll.render.terminal.humanize import counted
+from backscroll.render.terminal.session_table import short_id
 
 __all__ = ["recall", "search_sessions", "stats"]
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.framing import framed
-from backscroll.render.briefing.writing import text_of
-from backscroll.render.inert import inert
-from backscroll.render.recollection import recollection_lines
+from backscroll.render.handoff.output import text_of
+from backscroll.render.recall import recollection_lines
+from backscroll.render.sanitize import inert
 
 __all__ = ["PROMPTS", "Prompt", "told_prompts"]
 

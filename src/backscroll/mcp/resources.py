@@ -13,7 +13,7 @@ from backscroll.mcp.messages import page_lines, page_of
 from backscroll.mcp.sessions import title_line
 from backscroll.model import SessionSummary
 from backscroll.readers.timestamps import iso
-from backscroll.render.inert import one_line
+from backscroll.render.sanitize import one_line
 
 __all__ = ["TEMPLATES", "listed", "read", "uri_of"]
 

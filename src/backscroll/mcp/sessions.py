@@ -12,10 +12,10 @@ from backscroll.mcp.messages import Page, page_lines, page_notes, page_of
 from backscroll.model import SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.readers.timestamps import iso
-from backscroll.render.documents import summary_document
-from backscroll.render.inert import one_line
-from backscroll.render.terminal.amounts import counted
-from backscroll.render.terminal.listing import short_id
+from backscroll.render.json import summary_document
+from backscroll.render.sanitize import one_line
+from backscroll.render.terminal.humanize import counted
+from backscroll.render.terminal.session_table import short_id
 
 __all__ = [
     "export_session",

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
-from backscroll.render.calls import argument_lines, describe, outcome
 from backscroll.render.diffs import diff_lines
-from backscroll.render.facts import attachment_name, facts, heading, moment, speaker, title_of
-from backscroll.render.inert import inert, one_line
-from backscroll.render.page import foot, head
-from backscroll.render.prose import as_html, highlighted, preformatted
+from backscroll.render.html_page import foot, head
+from backscroll.render.markdown_html import as_html, highlighted, preformatted
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.session_header import attachment_name, facts, heading, moment, speaker, title_of
+from backscroll.render.tool_calls import argument_lines, describe, outcome
 from backscroll.render.turns import Begun, Ended, Event, Said
 
 __all__ = ["html"]

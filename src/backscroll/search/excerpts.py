@@ -12,7 +12,7 @@ from backscroll.index.results.snippet import snippet
 from backscroll.model import Message, Role, SessionSummary
 from backscroll.model.annotation import NOTES
 from backscroll.model.recall import Excerpt, Recalled
-from backscroll.render.tokens import cut_to, tokens_of
+from backscroll.render.token_estimate import cut_to, tokens_of
 from backscroll.search.hit_text import texts
 from backscroll.search.recall import Lead
 from backscroll.search.search import Clean

@@ -14,7 +14,7 @@ from backscroll.index.query.parser import Clause, Sessions, Word
 from backscroll.model.annotation import NOTES
 
 if TYPE_CHECKING:
-    from backscroll.render.redaction import Redaction
+    from backscroll.redact.redactor import Redaction
 
 __all__ = ["learn_from"]
 

@@ -12,7 +12,7 @@ from textual.message import Message
 
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.render.inert import inert
+from backscroll.render.sanitize import inert
 from backscroll.tui.desk import Desk, Open
 from backscroll.tui.sessions import SessionList
 from backscroll.tui.transcript import Transcript

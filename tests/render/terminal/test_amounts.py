@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.render.terminal.amounts import ago, short
+from backscroll.render.terminal.humanize import ago, short
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backscroll.render.terminal.columns import cells, cut, padded, wrapped
+from backscroll.render.terminal.width import cells, cut, padded, wrapped
 
 texts = st.text(st.sampled_from("ab é日本語。e\u0301🚢  \u200d"), max_size=80)
 

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.render.terminal.ink import Ink
-from backscroll.render.terminal.listing import column_lines, plain_lines
+from backscroll.render.terminal.options import View
+from backscroll.render.terminal.session_table import column_lines, plain_lines
+from backscroll.render.terminal.style import Ink
 from backscroll.render.terminal.transcript import head_lines, transcript_lines
-from backscroll.render.terminal.view import View
 from backscroll.testing import demo
 from tests.export.histories import write_hostile, write_plain
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import PaginatedResult, Pagination, SessionSummary
-from backscroll.render.terminal.columns import cells
-from backscroll.render.terminal.ink import Ink
-from backscroll.render.terminal.listing import column_lines, plain_lines
+from backscroll.render.terminal.session_table import column_lines, plain_lines
+from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.width import cells
 from tests.render.sessions import AT, SUMMARY, texts
 
 PLAIN = Ink(is_coloured=False)

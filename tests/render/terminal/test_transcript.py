@@ -7,9 +7,9 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from backscroll.model import Edit, Hunk, Message, ToolCall
+from backscroll.render.terminal.options import View
 from backscroll.render.terminal.prose import LONGEST
 from backscroll.render.terminal.transcript import head_lines, transcript_lines
-from backscroll.render.terminal.view import View
 from backscroll.render.turns import Begun, Ended, Event, Said
 from tests.render.sessions import SUMMARY, events, message, session, texts
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backscroll.model import Retention
-from backscroll.render.expiry import expiry_lines
+from backscroll.render.retention import expiry_lines
 from backscroll.sources.claude_code import ClaudeCode, settings
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.stores import write_settings

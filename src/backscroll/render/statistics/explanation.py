@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import PurePath
 
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
-from backscroll.render.inert import one_line
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.sanitize import one_line
+from backscroll.render.terminal.style import Ink
 
 __all__ = ["explanation_lines"]
 

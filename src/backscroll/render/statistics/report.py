@@ -6,12 +6,12 @@ from datetime import tzinfo
 from msgspec import Struct
 
 from backscroll.model.statistics import Report, Sums, Tokens
-from backscroll.render.inert import one_line
-from backscroll.render.statistics.amounts import cost, duration, money, percent
+from backscroll.render.sanitize import one_line
 from backscroll.render.statistics.charts import bar, sparkline
-from backscroll.render.terminal.amounts import short
-from backscroll.render.terminal.columns import cells, padded, wrapped
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.statistics.humanize import cost, duration, money, percent
+from backscroll.render.terminal.humanize import short
+from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.width import cells, padded, wrapped
 
 __all__ = ["report_lines", "token_words"]
 

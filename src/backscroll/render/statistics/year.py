@@ -5,13 +5,13 @@ from pathlib import PurePath
 
 from backscroll.model.statistics import Sums
 from backscroll.model.year_review import Favourite, Year
-from backscroll.render.inert import one_line
-from backscroll.render.quoting import code_span, plain
-from backscroll.render.statistics.amounts import cost, duration
+from backscroll.render.markdown_escape import code_span, plain
+from backscroll.render.sanitize import one_line
 from backscroll.render.statistics.charts import bar
-from backscroll.render.terminal.amounts import short
-from backscroll.render.terminal.columns import cells, padded, wrapped
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.statistics.humanize import cost, duration
+from backscroll.render.terminal.humanize import short
+from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.width import cells, padded, wrapped
 
 __all__ = ["year_lines", "year_markdown"]
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from backscroll.render.inert import inert
-from backscroll.render.terminal.columns import wrapped
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.sanitize import inert
+from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.width import wrapped
 
 __all__ = ["LONGEST", "prose_lines", "shortened"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import msgspec
 
 from backscroll.model import Message
-from backscroll.render.inert import escaped_json, inert, one_line
-from backscroll.render.terminal.view import PLAIN_WIDTH, View
+from backscroll.render.sanitize import escaped_json, inert, one_line
+from backscroll.render.terminal.options import PLAIN_WIDTH, View
 
 __all__ = ["record_lines"]
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from backscroll.model import Message, SessionSummary
-from backscroll.render.facts import attachment_name, speaker, title_of
-from backscroll.render.inert import one_line
-from backscroll.render.terminal.amounts import counted, short
-from backscroll.render.terminal.calls import call_lines
-from backscroll.render.terminal.columns import cells, cut, wrapped
+from backscroll.render.sanitize import one_line
+from backscroll.render.session_header import attachment_name, speaker, title_of
+from backscroll.render.terminal.humanize import counted, short
+from backscroll.render.terminal.options import PLAIN_WIDTH, View
 from backscroll.render.terminal.prose import prose_lines
-from backscroll.render.terminal.view import PLAIN_WIDTH, View
+from backscroll.render.terminal.tool_calls import call_lines
+from backscroll.render.terminal.width import cells, cut, wrapped
 from backscroll.render.turns import Begun, Ended, Event, Said
 
 __all__ = ["head_lines", "transcript_lines"]

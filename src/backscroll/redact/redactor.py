@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
-from backscroll.render.inert import inert
-from backscroll.render.plausibility import is_plausible
-from backscroll.render.secrets import Finder, Kinds, Secret
+from backscroll.redact.heuristics import is_plausible
+from backscroll.redact.scanner import Finder, Kinds, Secret
+from backscroll.render.sanitize import inert
 
 __all__ = ["Place", "Redaction", "Replaced", "strings_of"]
 

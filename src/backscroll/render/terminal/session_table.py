@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.render.inert import inert, one_line
-from backscroll.render.noted import starred_title, tag_words
-from backscroll.render.terminal.amounts import ago, short
-from backscroll.render.terminal.columns import cells, cut, padded
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.annotations import starred_title, tag_words
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.terminal.humanize import ago, short
+from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.width import cells, cut, padded
 
 __all__ = ["column_lines", "plain_lines", "short_id"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from backscroll.model import SessionSummary
-from backscroll.render.facts import moment
-from backscroll.render.inert import inert, one_line
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.session_header import moment
 
 __all__ = ["added_lines", "noted_lines", "starred_title", "tag_words"]
 

@@ -7,10 +7,10 @@ import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
 from backscroll.readers.timestamps import iso
-from backscroll.render.inert import escaped_json
+from backscroll.render.sanitize import escaped_json
 
 if TYPE_CHECKING:
-    from backscroll.render.redaction import Replaced
+    from backscroll.redact.redactor import Replaced
 
 __all__ = [
     "encoded",

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from backscroll.model import Message, SessionSummary
-from backscroll.render.briefing.fitting import CHARACTERS, fit
-from backscroll.render.briefing.talk import Talk
-from backscroll.render.briefing.tasks import Tasks
-from backscroll.render.briefing.value import Briefing, Candidate
-from backscroll.render.briefing.work import Work
-from backscroll.render.briefing.writing import head_lines, text_of
+from backscroll.render.handoff.budget import CHARACTERS, fit
+from backscroll.render.handoff.conversation import Talk
+from backscroll.render.handoff.file_changes import Work
+from backscroll.render.handoff.output import head_lines, text_of
+from backscroll.render.handoff.tasks import Tasks
+from backscroll.render.handoff.types import Briefing, Candidate
 
 __all__ = ["brief"]
 

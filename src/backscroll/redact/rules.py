@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from backscroll.render.passwords import CONTEXTS, is_word_of_its_own
-from backscroll.render.plausibility import decodes_to, is_plausible, is_stand_in
+from backscroll.redact.heuristics import decodes_to, is_plausible, is_stand_in
+from backscroll.redact.password_rules import CONTEXTS, is_word_of_its_own
 
 __all__ = ["EMAILS", "FORMS", "PATHS", "Form"]
 

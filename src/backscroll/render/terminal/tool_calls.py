@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from backscroll.model import Message, ToolCall
-from backscroll.render.calls import argument_lines, describe, outcome
 from backscroll.render.diffs import diff_lines
-from backscroll.render.inert import inert, one_line
-from backscroll.render.terminal.columns import cells, cut
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.terminal.options import View
 from backscroll.render.terminal.prose import prose_lines, shortened
-from backscroll.render.terminal.view import View
+from backscroll.render.terminal.width import cells, cut
+from backscroll.render.tool_calls import argument_lines, describe, outcome
 
 __all__ = ["call_lines"]
 

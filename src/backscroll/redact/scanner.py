@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from backscroll.render.forms import EMAILS, FORMS, PATHS, Form
+from backscroll.redact.rules import EMAILS, FORMS, PATHS, Form
 
 __all__ = ["KINDS", "Finder", "Kinds", "Secret"]
 

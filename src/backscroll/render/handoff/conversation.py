@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.model import Message, ToolCall
-from backscroll.render.briefing.sentences import informs, is_constraint, is_open, is_question, sentences
-from backscroll.render.briefing.value import Candidate, Name
+from backscroll.render.handoff.sentences import informs, is_constraint, is_open, is_question, sentences
+from backscroll.render.handoff.types import Candidate, Name
 
 __all__ = ["Talk"]
 

@@ -5,9 +5,9 @@ from html import escape
 from urllib.parse import quote
 
 from backscroll.model import SessionSummary
-from backscroll.render.facts import moment, title_of
-from backscroll.render.inert import one_line
-from backscroll.render.page import foot, head
+from backscroll.render.html_page import foot, head
+from backscroll.render.sanitize import one_line
+from backscroll.render.session_header import moment, title_of
 
 __all__ = ["contents"]
 

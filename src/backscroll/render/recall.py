@@ -7,8 +7,8 @@ import msgspec
 
 from backscroll.model.recall import Excerpt, Recalled, Recollection
 from backscroll.readers.timestamps import iso
-from backscroll.render.inert import inert, one_line
-from backscroll.render.terminal.listing import short_id
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.terminal.session_table import short_id
 
 __all__ = ["recalled_document", "recollection_document", "recollection_lines"]
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.render.terminal.ink import Ink
+from backscroll.render.terminal.style import Ink
 
 __all__ = ["PLAIN_WIDTH", "View"]
 

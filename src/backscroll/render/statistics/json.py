@@ -9,7 +9,7 @@ import msgspec
 from backscroll.model.statistics import Explanation, Report, Sums, Tokens
 from backscroll.model.year_review import Year
 from backscroll.readers.timestamps import iso
-from backscroll.render.inert import inert
+from backscroll.render.sanitize import inert
 
 __all__ = ["explanation_document", "report_csv", "report_document", "year_document"]
 

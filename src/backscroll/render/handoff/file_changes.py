@@ -8,9 +8,9 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, ToolCall
-from backscroll.render.briefing.commands import Commands, Run, words_of
-from backscroll.render.briefing.sentences import informs
-from backscroll.render.briefing.value import Candidate
+from backscroll.render.handoff.commands import Commands, Run, words_of
+from backscroll.render.handoff.sentences import informs
+from backscroll.render.handoff.types import Candidate
 
 __all__ = ["Work"]
 

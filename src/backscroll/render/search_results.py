@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from backscroll.model import SearchMatch, SearchResult
-from backscroll.render.inert import inert, one_line
-from backscroll.render.terminal.amounts import ago
-from backscroll.render.terminal.columns import cells, cut, fitting
-from backscroll.render.terminal.listing import short_id
+from backscroll.render.sanitize import inert, one_line
+from backscroll.render.terminal.humanize import ago
+from backscroll.render.terminal.session_table import short_id
+from backscroll.render.terminal.width import cells, cut, fitting
 
 __all__ = ["match_lines"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from backscroll.model import Status, ToolCall
-from backscroll.render.briefing.value import Candidate
-from backscroll.render.calls import exit_status
+from backscroll.render.handoff.types import Candidate
+from backscroll.render.tool_calls import exit_status
 
 __all__ = ["Commands", "Run", "words_of"]
 

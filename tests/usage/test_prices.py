@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
 from backscroll.model.statistics import PROMPT_SIZES, Consumption, Tokens
-from backscroll.usage.costs import bill_of, cost_of
-from backscroll.usage.names import plain_name
-from backscroll.usage.prices import built_in, with_own
+from backscroll.pricing.costs import bill_of, cost_of
+from backscroll.pricing.model_names import plain_name
+from backscroll.pricing.prices import built_in, with_own
 
 COUNTS = st.integers(0, 10**9)
 TOKENS = st.builds(

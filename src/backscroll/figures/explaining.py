@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from backscroll.archive.query.statistics import Statistics
 from backscroll.figures.days import zone_name
 from backscroll.model.statistics import Charge, Consumption, Explanation, Tokens, UsageRecord
-from backscroll.usage.costs import cost_of
-from backscroll.usage.prices import PriceTable
+from backscroll.pricing.costs import cost_of
+from backscroll.pricing.prices import PriceTable
 
 __all__ = ["explain"]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from backscroll.archive.query.statistics import Done, Kind, Part, Spent
 from backscroll.model.statistics import By, Consumption, Sums, Tokens
-from backscroll.usage.costs import bill_of
-from backscroll.usage.prices import PriceTable
+from backscroll.pricing.costs import bill_of
+from backscroll.pricing.prices import PriceTable
 
 __all__ = ["Adding", "Spending"]
 

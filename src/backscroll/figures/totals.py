@@ -8,8 +8,8 @@ from backscroll.archive.query.statistics import Done, Statistics
 from backscroll.figures.days import namer, zone_name
 from backscroll.figures.sums import Adding
 from backscroll.model.statistics import By, Report, Sums
-from backscroll.usage.costs import bill_of
-from backscroll.usage.prices import PriceTable
+from backscroll.pricing.costs import bill_of
+from backscroll.pricing.prices import PriceTable
 
 __all__ = ["add_up"]
 

@@ -13,7 +13,7 @@ from backscroll.figures.topics import topics_of
 from backscroll.figures.totals import add_up
 from backscroll.model.statistics import Sums
 from backscroll.model.year_review import Favourite, LongestSession, MostEdited, Streak, Year
-from backscroll.usage.prices import PriceTable
+from backscroll.pricing.prices import PriceTable
 
 __all__ = ["review"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from backscroll.archive import Filter
     from backscroll.model.statistics import By, Explanation, Report
     from backscroll.model.year_review import Year
-    from backscroll.usage.prices import PriceTable
+    from backscroll.pricing.prices import PriceTable
 
 __all__ = ["Counting"]
 
@@ -25,7 +25,7 @@ class Counting(Sessions):
 
         Raises `UsageError` when that file cannot be understood.
         """
-        from backscroll.usage.prices import with_own
+        from backscroll.pricing.prices import with_own
 
         return with_own(self.settings.prices)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from backscroll.model.statistics import Consumption, Tokens, Unpriced
-from backscroll.usage.prices import PriceTable
+from backscroll.pricing.prices import PriceTable
 
 __all__ = ["Bill", "Cost", "Line", "bill_of", "cost_of"]
 

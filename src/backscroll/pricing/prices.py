@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from backscroll.errors import UsageError
 from backscroll.model.statistics import PROMPT_SIZES
-from backscroll.usage.names import plain_name, qualifiers_of
+from backscroll.pricing.model_names import plain_name, qualifiers_of
 
 __all__ = ["Price", "PriceTable", "built_in", "with_own"]
 
@@ -112,7 +112,7 @@ def _is_valid(price: Price, at: datetime) -> bool:
 @cache
 def built_in() -> PriceTable:
     """The table that comes along."""
-    text = files("backscroll.usage").joinpath("prices.toml").read_text("utf-8")
+    text = files("backscroll.pricing").joinpath("prices.toml").read_text("utf-8")
     return _table(tomllib.loads(text), "prices.toml")
 
 

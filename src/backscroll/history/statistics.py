@@ -37,7 +37,7 @@ class Counting(Sessions):
         Days are those of ``zone``, or of this machine. Every response counts once, where it was first made.
         """
         from backscroll.archive import Filter
-        from backscroll.figures.totals import add_up
+        from backscroll.stats.totals import add_up
 
         wanted = wanted or Filter()
         counted = self._archive.statistics(wanted)
@@ -46,7 +46,7 @@ class Counting(Sessions):
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> "Explanation":
         """Every usage record of a session, counted or not and why, and the arithmetic of its cost."""
         from backscroll.archive import Filter, Session
-        from backscroll.figures.explaining import explain
+        from backscroll.stats.explain import explain
 
         summary = self.find(ref)
         if summary.parent_ref is not None:
@@ -62,8 +62,8 @@ class Counting(Sessions):
         from msgspec.structs import replace
 
         from backscroll.archive import Filter
-        from backscroll.figures.days import midnight
-        from backscroll.figures.explaining import explain
+        from backscroll.stats.calendar import midnight
+        from backscroll.stats.explain import explain
 
         since, until = (midnight(one, zone) for one in (day, day + timedelta(days=1)))
         counted = self._archive.statistics(replace(wanted or Filter(), since=since, until=until))
@@ -74,6 +74,6 @@ class Counting(Sessions):
     ) -> "Year":
         """A year in one page: months, hours, topics, projects, the longest session, streaks, favourites."""
         from backscroll.archive import Filter
-        from backscroll.figures.year import review
+        from backscroll.stats.year_review import review
 
         return review(self._archive, wanted or Filter(), year, self.prices, zone=zone)

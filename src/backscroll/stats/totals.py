@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
 from backscroll.archive.query.statistics import Done, Statistics
-from backscroll.figures.days import namer, zone_name
-from backscroll.figures.sums import Adding
 from backscroll.model.statistics import By, Report, Sums
 from backscroll.pricing.costs import bill_of
 from backscroll.pricing.prices import PriceTable
+from backscroll.stats.accumulators import Adding
+from backscroll.stats.calendar import namer, zone_name
 
 __all__ = ["add_up"]
 

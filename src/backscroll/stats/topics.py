@@ -46,4 +46,4 @@ def topics_of(texts: Iterable[str], limit: int) -> list[tuple[str, int]]:
 @cache
 def _empty_words() -> frozenset[str]:
     """Words that say nothing by themselves: those of the language, and those of every request."""
-    return frozenset(files("backscroll.figures").joinpath("empty_words.txt").read_text("utf-8").split())
+    return frozenset(files("backscroll.stats").joinpath("empty_words.txt").read_text("utf-8").split())

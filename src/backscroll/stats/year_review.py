@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive, Filter
 from backscroll.archive.query.statistics import Done, Part, Statistics
-from backscroll.figures.days import local, midnight, zone_name
-from backscroll.figures.topics import topics_of
-from backscroll.figures.totals import add_up
 from backscroll.model.statistics import Sums
 from backscroll.model.year_review import Favourite, LongestSession, MostEdited, Streak, Year
 from backscroll.pricing.prices import PriceTable
+from backscroll.stats.calendar import local, midnight, zone_name
+from backscroll.stats.topics import topics_of
+from backscroll.stats.totals import add_up
 
 __all__ = ["review"]
 

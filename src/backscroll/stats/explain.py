@@ -5,10 +5,10 @@ from datetime import datetime, tzinfo
 from msgspec.structs import replace
 
 from backscroll.archive.query.statistics import Statistics
-from backscroll.figures.days import zone_name
 from backscroll.model.statistics import Charge, Consumption, Explanation, Tokens, UsageRecord
 from backscroll.pricing.costs import cost_of
 from backscroll.pricing.prices import PriceTable
+from backscroll.stats.calendar import zone_name
 
 __all__ = ["explain"]
 

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import click
 
-from backscroll.continuing.resuming import in_shell
 from backscroll.model.resume import Command
+from backscroll.resume.resume_command import in_shell
 
 __all__ = ["command_document", "launch"]
 

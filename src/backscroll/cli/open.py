@@ -8,9 +8,9 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs
 from backscroll.cli.launching import command_document, launch
 from backscroll.cli.options import bring_up_to_date
-from backscroll.continuing.resuming import in_shell
 from backscroll.render.json import encoded
 from backscroll.render.sanitize import inert
+from backscroll.resume.resume_command import in_shell
 
 __all__ = ["command"]
 

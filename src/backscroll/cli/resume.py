@@ -10,10 +10,10 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs
 from backscroll.cli.launching import command_document, launch
 from backscroll.cli.options import bring_up_to_date
-from backscroll.continuing.resuming import Resumption, in_shell
 from backscroll.history import History
 from backscroll.render.json import encoded
 from backscroll.render.sanitize import inert
+from backscroll.resume.resume_command import Resumption, in_shell
 
 __all__ = ["command"]
 

@@ -9,11 +9,11 @@ from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.continuing.resuming import Resumption
     from backscroll.model import SessionSummary
     from backscroll.model.resume import Command
     from backscroll.redact.redactor import Redaction
     from backscroll.render.handoff import Briefing
+    from backscroll.resume.resume_command import Resumption
 
 __all__ = ["Continuing"]
 
@@ -23,7 +23,7 @@ class Continuing(Sessions):
 
     def resumption(self, ref: str) -> Resumption:
         """What continues a session in its own tool, and what is in the way; a subagent's is its session's."""
-        from backscroll.continuing.resuming import resumption
+        from backscroll.resume.resume_command import resumption
 
         return resumption(self._archive, self._session_of(ref), self._machine)
 
@@ -32,7 +32,7 @@ class Continuing(Sessions):
 
         Nothing is overwritten. Raises `DestinationError` when it cannot be done; then nothing is left behind.
         """
-        from backscroll.continuing.returning import put_back
+        from backscroll.resume.restore_files import put_back
 
         return put_back(self._archive, self._session_of(ref))
 
@@ -41,10 +41,10 @@ class Continuing(Sessions):
 
         Raises `DataNotFoundError` when there is no such file or folder here.
         """
-        from backscroll.continuing.editors import file_command, folder_command
-        from backscroll.continuing.places import place_of
         from backscroll.model.message_paths import paths_of
         from backscroll.model.resume import Command
+        from backscroll.resume.edit_location import place_of
+        from backscroll.resume.editors import file_command, folder_command
 
         summary = self.find(ref)
         workspace = summary.workspace_path

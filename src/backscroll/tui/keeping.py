@@ -17,8 +17,8 @@ from backscroll.tui.clipboard import copy
 from backscroll.tui.listing import Listing
 
 if TYPE_CHECKING:
-    from backscroll.continuing.resuming import Resumption
     from backscroll.export.files import Format
+    from backscroll.resume.resume_command import Resumption
 
 __all__ = ["Keeping"]
 
@@ -130,7 +130,7 @@ class Keeping(Listing):
             self.ask("list", lambda history: history.resumption(summary.ref), self._resume)
 
     def _resume(self, found: "Resumption") -> None:
-        from backscroll.continuing.resuming import in_shell
+        from backscroll.resume.resume_command import in_shell
 
         command = found.command
         if command is None or found.obstacle is not None:

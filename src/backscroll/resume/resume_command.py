@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.config import Machine
-from backscroll.continuing.returning import Plan, plan
 from backscroll.model import SessionSummary
 from backscroll.model.resume import Command, Refusal, Resumable
+from backscroll.resume.restore_files import Plan, plan
 from backscroll.sources import named
 
 __all__ = ["Resumption", "in_shell", "resumption"]

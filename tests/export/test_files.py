@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
-from backscroll.export.files import write_files, write_one
-from backscroll.export.names import file_names
+from backscroll.export.file_names import file_names
+from backscroll.export.write_files import write_files, write_one
 from backscroll.history import History
 from backscroll.render.json import encoded, session_document
 from backscroll.render.turns import Begun, Said

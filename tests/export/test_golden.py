@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.export.files import FORMATS, Format
+from backscroll.export.write_files import FORMATS, Format
 from backscroll.history import History
 from tests.export.histories import write_hostile, write_plain
 

@@ -12,7 +12,7 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completing import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters
 from backscroll.cli.progress import Bar
-from backscroll.export.files import FORMATS, Format, write_one
+from backscroll.export.write_files import FORMATS, Format, write_one
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.redact.redactor import Redaction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.export.files import Exported, Format
+    from backscroll.export.write_files import Exported, Format
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
     from backscroll.redact.redactor import Redaction, Replaced
@@ -34,7 +34,7 @@ class Exporting(Sessions):
         With a redaction, secrets are replaced; afterwards it tells what was. ``everything`` tells abandoned
         branches and injected text as well; JSON always does.
         """
-        from backscroll.export.telling import Teller
+        from backscroll.export.formats import Teller
 
         summary = self.find(ref)
         teller = Teller(self._archive, format, redaction, everything=everything)
@@ -58,7 +58,7 @@ class Exporting(Sessions):
         Raises `DestinationError`, before anything is written, when a file is there already, unless ``force``
         says to replace it or ``missing`` to write only the others.
         """
-        from backscroll.export.telling import Teller
+        from backscroll.export.formats import Teller
 
         teller = Teller(self._archive, format, redaction, everything=everything)
         return teller.write(summaries, folder, force=force, missing=missing, progress=progress)
@@ -71,6 +71,6 @@ class Exporting(Sessions):
         progress: Progress | None = None,
     ) -> list[Replaced]:
         """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""
-        from backscroll.export.searching import find_secrets
+        from backscroll.export.secret_report import find_secrets
 
         return find_secrets(self._archive, summaries, kinds, progress)

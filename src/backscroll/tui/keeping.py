@@ -17,7 +17,7 @@ from backscroll.tui.clipboard import copy
 from backscroll.tui.listing import Listing
 
 if TYPE_CHECKING:
-    from backscroll.export.files import Format
+    from backscroll.export.write_files import Format
     from backscroll.resume.resume_command import Resumption
 
 __all__ = ["Keeping"]
@@ -150,8 +150,8 @@ class Keeping(Listing):
 
     def action_export(self) -> None:
         """Write the session into a file."""
-        from backscroll.export.files import FORMATS, write_one
-        from backscroll.export.names import file_names
+        from backscroll.export.file_names import file_names
+        from backscroll.export.write_files import FORMATS, write_one
         from backscroll.tui.screens import Ask
 
         summary = self.chosen

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.export.files import Exported, Format, Progress, weight, write_files
+from backscroll.export.write_files import Exported, Format, Progress, weight, write_files
 from backscroll.model import Message, SessionSummary
 from backscroll.redact.redactor import Redaction
 from backscroll.render.turns import Started, told

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backscroll.export.files import Progress, weight
+from backscroll.export.write_files import Progress, weight
 from backscroll.model import SessionSummary
 from backscroll.redact.redactor import Redaction, Replaced
 from backscroll.redact.scanner import Kinds

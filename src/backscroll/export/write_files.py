@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import msgspec
 
 from backscroll.errors import DestinationError
-from backscroll.export.names import file_names
+from backscroll.export.file_names import file_names
 from backscroll.model import SessionSummary
 from backscroll.render.index_page import contents
 

@@ -8,7 +8,7 @@ import backscroll
 from backscroll import archive, config, errors, history, model, sources
 from backscroll.errors import BackscrollError
 from backscroll.ingest import join
-from backscroll.sources.base import Source
+from backscroll.sources.protocols import Source
 
 MODEL = {
     "STORES", "UNKNOWN_WORKSPACE", "Agent", "Answer", "Attachment", "Closing", "Completeness", "Decision",

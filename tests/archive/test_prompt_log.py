@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.sources.claude_code import prompts
+from backscroll.sources.claude_code import prompt_log
 from backscroll.testing.claude_code import Prompt
 from backscroll.testing.claude_code.stores import write_prompts
 from tests.archive.keeping import Kept
@@ -49,14 +49,14 @@ def test_only_what_was_typed_since_is_read(kept: Kept, monkeypatch: pytest.Monke
     write_prompts(kept.root, _log())
     kept.sync()
     read: list[str] = []
-    told = prompts._message
+    told = prompt_log._message
 
     def listened(*told_of: object) -> object:
         message = told(*told_of)  # type: ignore[arg-type]
         read.append(message.content)
         return message
 
-    monkeypatch.setattr(prompts, "_message", listened)
+    monkeypatch.setattr(prompt_log, "_message", listened)
     write_prompts(kept.root, [Prompt("one more", START + timedelta(hours=1), "/home/zoe/ferry", ONE)])
     assert kept.sync().grew == 1
     assert read == ["one more"]

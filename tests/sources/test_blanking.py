@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.blanking import blank
+from backscroll.sources.secret_fields import blank
 
 KEY = "FAKEsecretNEVERshow="
 _TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]))

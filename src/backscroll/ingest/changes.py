@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from backscroll.archive import Archive, Known
     from backscroll.model import Unit
     from backscroll.sources import Source
-    from backscroll.sources.base import Folder
+    from backscroll.sources.protocols import Folder
 
 __all__ = ["Differences", "differences"]
 

@@ -12,7 +12,7 @@ from backscroll.archive.write.reparse import Original
 from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent
 from backscroll.readers.temp_folder import Scratch
 from backscroll.sources import Source
-from backscroll.sources.restoring import Restoring
+from backscroll.sources.restore_rows import Restoring
 
 __all__ = ["Extracted", "extract", "placed", "retold_rows"]
 

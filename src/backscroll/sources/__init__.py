@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from backscroll.errors import UsageError
 
 if TYPE_CHECKING:
-    from backscroll.sources.base import Source
+    from backscroll.sources.protocols import Source
 
 __all__ = ["NAMES", "Source", "named"]
 
@@ -15,7 +15,7 @@ NAMES = ("claude-code", "cursor", "cursor-cli")
 def __getattr__(name: str) -> Any:
     if name != "Source":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from backscroll.sources.base import Source  # not loaded for those who only need the names
+    from backscroll.sources.protocols import Source  # not loaded for those who only need the names
 
     return Source
 

@@ -8,7 +8,7 @@ import pytest
 
 from backscroll.model import ToolCall, Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.sources.claude_code.memory import Remembered
+from backscroll.sources.claude_code.transcript.checkpoint import Remembered
 from backscroll.testing.claude_code import Call, Transcript, blocks, calls
 from tests.sources.claude_code.reading import in_two, only, said, tell, tools
 

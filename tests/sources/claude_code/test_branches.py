@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from backscroll.model import Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.sources.claude_code.branches import CAVEAT, COMMAND, META, SIDE, TALK, Tree
+from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, SIDE, TALK, Tree
 from backscroll.testing.claude_code import Transcript, blocks, calls, repeat
 from tests.sources.claude_code.reading import only, said, tools
 

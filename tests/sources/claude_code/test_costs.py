@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import TokenUsage
-from backscroll.sources.claude_code.counts import integer
-from backscroll.sources.claude_code.lines import ApiMessage, usage
+from backscroll.sources.claude_code.transcript.line_types import ApiMessage, usage
+from backscroll.sources.claude_code.transcript.numbers import integer
 from backscroll.testing.claude_code import Call, Transcript, blocks, calls
 from tests.sources.claude_code.reading import only, said, tools
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.cursor import shape
+from backscroll.sources.cursor.database import record_types
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import read, said, tell, words
 
@@ -85,7 +85,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(tmp_path_factory.mktemp("bench"))
 
 
-@given(name=st.sampled_from(names_of(shape.Bubble)), value=VALUES)
+@given(name=st.sampled_from(names_of(record_types.Bubble)), value=VALUES)
 def test_any_value_in_any_field_of_a_bubble_costs_no_other(bench: Bench, name: str, value: Any) -> None:
     key = bench.bubbles[1]
     record = json.loads(bench.whole[key]) | {name: value}
@@ -94,7 +94,7 @@ def test_any_value_in_any_field_of_a_bubble_costs_no_other(bench: Bench, name: s
     assert told[-1] == ("user", "after")
 
 
-@given(name=st.sampled_from(names_of(shape.Composer)), value=VALUES)
+@given(name=st.sampled_from(names_of(record_types.Composer)), value=VALUES)
 def test_any_value_in_any_field_of_a_session_costs_no_message(bench: Bench, name: str, value: Any) -> None:
     key = bench.made.key
     record = json.loads(bench.whole[key]) | {name: value}
@@ -157,7 +157,7 @@ def test_any_bytes_at_all_cost_only_their_own_row(bench: Bench, data: bytes) -> 
         assert ("user", "after") in bench.read_with(key, data)
 
 
-@given(name=st.sampled_from(names_of(shape.Head)), value=VALUES)
+@given(name=st.sampled_from(names_of(record_types.Head)), value=VALUES)
 def test_any_value_in_any_field_of_a_list_entry_costs_no_message(bench: Bench, name: str, value: Any) -> None:
     bench.write_head(json.dumps(json.loads(bench.head) | {name: value}))
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine
-from backscroll.sources.cursor import Cursor, places
+from backscroll.sources.cursor import Cursor, locations
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import read
 
@@ -31,7 +31,7 @@ def test_every_system_has_its_place(
 def test_wsl_sees_the_windows_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = tmp_path / "Users/dev/AppData/Roaming/Cursor"
     theirs.mkdir(parents=True)
-    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path / "Users")
+    monkeypatch.setattr(locations, "_WINDOWS_HOMES", tmp_path / "Users")
     assert theirs in Cursor().roots(Machine(tmp_path))
     assert theirs not in Cursor().roots(Machine(tmp_path, {}, "darwin"))
 

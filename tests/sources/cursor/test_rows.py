@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.model import Message, fold
-from backscroll.sources.cursor import Cursor, rows
+from backscroll.sources.cursor import Cursor
+from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import read, said, tell
 
@@ -17,7 +18,7 @@ TALK = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens on
 def test_sessions_read_in_a_row_are_the_same_as_read_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "BUDGET", 400_000)
+    monkeypatch.setattr(session_rows, "BUDGET", 400_000)
     root = cursor.history(tmp_path / "Cursor", sessions=12, bubbles=900, megabytes=4)
     source = Cursor()
     units = [unit for unit in source.units(root) if unit.key]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.model import fold
-from backscroll.sources.cursor import Cursor, rows
+from backscroll.sources.cursor import Cursor
+from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import read, read_one, said
 
@@ -18,16 +19,16 @@ from tests.sources.cursor.reading import read, read_one, said
 def test_values_larger_than_expected_are_fetched_fewer_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "BUDGET", 100_000)
+    monkeypatch.setattr(session_rows, "BUDGET", 100_000)
     fetched: list[int] = []
-    fetch = rows.Warehouse.fetch
+    fetch = session_rows.Warehouse.fetch
 
-    def watched(self: rows.Warehouse, rowids: list[int]) -> dict[int, rows.Value] | None:
+    def watched(self: session_rows.Warehouse, rowids: list[int]) -> dict[int, session_rows.Value] | None:
         found = fetch(self, rowids)
         fetched.append(sum(len(value) for value in (found or {}).values() if isinstance(value, bytes)))
         return found
 
-    monkeypatch.setattr(rows.Warehouse, "fetch", watched)
+    monkeypatch.setattr(session_rows.Warehouse, "fetch", watched)
     home = cursor.Home(tmp_path / "Cursor")
     talk = [cursor.user(f"{number} " + "x" * 60_000) for number in range(40)]
     made = home.composer(talk, has_graph=False)

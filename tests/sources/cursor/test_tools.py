@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backscroll.model import Edit, Hunk, ToolCall
-from backscroll.sources.cursor.edit import from_code_diff
+from backscroll.sources.cursor.session.edits import from_code_diff
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import converse, tell
 

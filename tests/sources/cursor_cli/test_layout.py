@@ -10,7 +10,7 @@ import pytest
 from backscroll.ingest.join import join
 from backscroll.model import Message, Told, fold
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.sources.cursor_cli.layout import Layout, layout_of
+from backscroll.sources.cursor_cli.transcript_layout import Layout, layout_of
 from backscroll.testing import cursor_cli
 from backscroll.testing.cursor import assistant, user
 

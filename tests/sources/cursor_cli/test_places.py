@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine
-from backscroll.sources.cursor_cli import CursorCli, places
-from backscroll.sources.cursor_cli.models import display_name
+from backscroll.sources.cursor_cli import CursorCli, locations
+from backscroll.sources.cursor_cli.model_names import display_name
 
 from .reading import CWD, Store, only, read_all, read_one, user
 
@@ -17,7 +17,7 @@ from .reading import CWD, Store, only, read_all, read_one, user
 def test_every_root_that_versions_have_used_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path / "nowhere")
+    monkeypatch.setattr(locations, "_WINDOWS_HOMES", tmp_path / "nowhere")
     assert CursorCli().roots(Machine(tmp_path)) == [tmp_path / ".cursor", tmp_path / ".config" / "cursor"]
     named = {"CURSOR_CONFIG_DIR": "/etc/one", "CURSOR_DATA_DIR": "~/two", "XDG_CONFIG_HOME": "/xdg"}
     assert CursorCli().roots(Machine(tmp_path, named)) == [
@@ -31,7 +31,7 @@ def test_every_root_that_versions_have_used_is_looked_at(
 def test_a_root_that_is_a_link_to_another_is_looked_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path / "nowhere")
+    monkeypatch.setattr(locations, "_WINDOWS_HOMES", tmp_path / "nowhere")
     (tmp_path / ".config").mkdir()
     (tmp_path / ".config" / "cursor").symlink_to(tmp_path / ".cursor")
     assert CursorCli().roots(Machine(tmp_path)) == [tmp_path / ".cursor"]
@@ -39,7 +39,7 @@ def test_a_root_that_is_a_link_to_another_is_looked_at_once(
 
 def test_the_windows_side_is_seen_from_wsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "zoe" / ".cursor").mkdir(parents=True)
-    monkeypatch.setattr(places, "_WINDOWS_HOMES", tmp_path)
+    monkeypatch.setattr(locations, "_WINDOWS_HOMES", tmp_path)
     assert tmp_path / "zoe" / ".cursor" in CursorCli().roots(Machine(Path("/home/zoe")))
 
 

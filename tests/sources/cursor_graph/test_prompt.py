@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.cursor_graph.prompt import folders_in, is_injected, read_prompt
+from backscroll.sources.cursor_graph.prompt_text import folders_in, is_injected, read_prompt
 
 
 @pytest.mark.parametrize(

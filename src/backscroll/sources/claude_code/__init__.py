@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.sources.claude_code import places
+from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.folders import Folder, every_folder
 
 if TYPE_CHECKING:
@@ -26,30 +26,30 @@ __all__ = ["ClaudeCode"]
 class ClaudeCode:
     """Transcripts, subagents' transcripts and the log of prompts."""
 
-    name = places.NAME
+    name = locations.NAME
     platform = "claude_code"
 
     def roots(self, machine: Machine) -> list[Path]:
-        return places.roots(machine)
+        return locations.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
-        return places.units(root)
+        return locations.units(root)
 
     def folders(self, root: Path) -> Iterator[Folder]:
         return every_folder(str(root))
 
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit]:
-        return places.units_at(root, paths)
+        return locations.units_at(root, paths)
 
     def signs(self, root: Path) -> None:
         """Nothing but a look at every file tells whether one of them grew."""
 
     def watched(self, root: Path) -> list[Path]:
-        return places.watched(root)
+        return locations.watched(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """A transcript from its mark on; the other files anew each time."""
-        from backscroll.sources.claude_code.reading import (
+        from backscroll.sources.claude_code.reader import (
             read,
         )  # loaded by nobody who only looks what is there
 
@@ -59,13 +59,13 @@ class ClaudeCode:
         """Of the database of 0.2, a session's; files are kept whole."""
         if not unit.key:
             return iter(())
-        from backscroll.sources.claude_code import store
+        from backscroll.sources.claude_code import legacy_db
 
-        return store.rows(Path(unit.path), unit.key)
+        return legacy_db.rows(Path(unit.path), unit.key)
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Every line, by type and, where there is one, by subtype."""
-        from backscroll.sources.claude_code.reading import documents
+        from backscroll.sources.claude_code.reader import documents
 
         return documents(unit)
 
@@ -77,13 +77,13 @@ class ClaudeCode:
         return retention(root, now, looks)
 
     def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
-        from backscroll.sources.claude_code.resuming import resumption
+        from backscroll.sources.claude_code.resume import resumption
 
         return resumption(session, machine)
 
     def held_by(self, root: Path, session_id: str) -> int | None:
         """As the registry of running programs tells."""
-        from backscroll.sources.claude_code.resuming import held_by
+        from backscroll.sources.claude_code.resume import held_by
 
         return held_by(root, session_id)
 

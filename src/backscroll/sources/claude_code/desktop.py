@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally, Unit, Workspace
 from backscroll.readers import lenient_json, timestamps
-from backscroll.sources.claude_code.lines import text
+from backscroll.sources.claude_code.transcript.line_types import text
 
 __all__ = ["NOTED", "read"]
 

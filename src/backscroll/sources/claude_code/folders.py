@@ -112,7 +112,7 @@ class Folder:
             if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
                 token = f"{token}-{time}"
             if kind == STORE:
-                from backscroll.sources.claude_code.store import units
+                from backscroll.sources.claude_code.legacy_db import units
 
                 yield from units(self._root, f"{self.path}{name}", f"{token}-{times.get(_LOG, '')}")
                 continue

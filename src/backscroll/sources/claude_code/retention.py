@@ -50,6 +50,8 @@ def retention(root: Path, now: datetime, looks: Mapping[str, bytes | None] | Non
 
 
 def _days(setting: Setting) -> int | None:
-    from backscroll.sources.claude_code.counts import integer  # loaded by nobody who has set nothing
+    from backscroll.sources.claude_code.transcript.numbers import (
+        integer,  # loaded by nobody who has set nothing
+    )
 
     return integer(setting.value)

@@ -6,9 +6,9 @@ from typing import Any
 
 from backscroll.model import Workspace
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.key import matches, project_key
-from backscroll.sources.claude_code.lines import text
-from backscroll.sources.claude_code.state import Facts
+from backscroll.sources.claude_code.project_key import matches, project_key
+from backscroll.sources.claude_code.transcript.line_types import text
+from backscroll.sources.claude_code.transcript.state_lines import Facts
 
 __all__ = ["of_session", "project_folder"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from backscroll.errors import BackscrollError
 from backscroll.model import Unit
 from backscroll.readers.sqlite_change import change_token
-from backscroll.sources.cursor import places
+from backscroll.sources.cursor import locations
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Item, Mark, Row
     from backscroll.model.resume import Command, Resumable
-    from backscroll.sources.cursor.library import Library, Shelfmark
+    from backscroll.sources.cursor.user_data import Library, Shelfmark
 
 __all__ = ["Cursor"]
 
@@ -42,7 +42,7 @@ class Cursor:
 
     def roots(self, machine: Machine) -> list[Path]:
         """The user-data folders of every build of the editor."""
-        return places.roots(machine)
+        return locations.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
         """One unit per session, and one per database for the rows that belong to none."""
@@ -61,12 +61,12 @@ class Cursor:
     def signs(self, root: Path) -> list[Unit]:
         """The databases themselves: nothing is written anywhere else."""
         base = str(root)
-        found = [(path, "index") for path, _ in places.database_files(root)]
-        found += [(str(path), places.TITLES) for path in places.side_databases(root)]
+        found = [(path, "index") for path, _ in locations.database_files(root)]
+        found += [(str(path), locations.TITLES) for path in locations.side_databases(root)]
         return [Unit(self.name, base, path, "", change_token(path), 0, kind) for path, kind in found]
 
     def watched(self, root: Path) -> list[Path]:
-        return places.watched(root)
+        return locations.watched(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
@@ -82,7 +82,7 @@ class Cursor:
 
     def rows(self, unit: Unit) -> Iterator[Row]:
         """The rows of one session, and the entries of lists that name it; of a whole database none."""
-        from backscroll.sources.cursor import keeping
+        from backscroll.sources.cursor import raw_rows
 
         library = self._library(Path(unit.root))
         mark = _mark(library, unit)
@@ -90,24 +90,24 @@ class Cursor:
         if not unit.key:
             return iter(())
         if kind == "tab" and colon:
-            return keeping.tab_rows(library, mark, name)
+            return raw_rows.tab_rows(library, mark, name)
         if kind == "composer" and colon:
-            return keeping.inline_rows(library, mark, name)
+            return raw_rows.inline_rows(library, mark, name)
         if unit.kind == "prompts":
-            return keeping.log_rows(library, mark)
-        return keeping.session_rows(library, mark.path, unit.key)
+            return raw_rows.log_rows(library, mark)
+        return raw_rows.session_rows(library, mark.path, unit.key)
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
-        from backscroll.sources.cursor import document
+        from backscroll.sources.cursor import raw_records
 
         library = self._library(Path(unit.root))
         path = Path(unit.path)
         try:
-            if not unit.key and unit.kind != places.TITLES:
-                yield from document.items(library, path)
+            if not unit.key and unit.kind != locations.TITLES:
+                yield from raw_records.items(library, path)
             elif unit.key and unit.kind != "prompts" and not unit.key.startswith(("tab:", "composer:")):
-                yield from document.rows(library, path, unit.key)
+                yield from raw_records.rows(library, path, unit.key)
         except (BackscrollError, sqlite3.Error):
             return
 
@@ -115,7 +115,7 @@ class Cursor:
         """Nothing is deleted by itself."""
 
     def resumption(self, session: Resumable, machine: Machine) -> Command:
-        from backscroll.sources.cursor.resuming import resumption
+        from backscroll.sources.cursor.resume import resumption
 
         return resumption(session, machine)
 
@@ -128,31 +128,33 @@ class Cursor:
             library.close()
 
     def _library(self, root: Path) -> Library:
-        from backscroll.sources.cursor.library import Library
+        from backscroll.sources.cursor.user_data import Library
 
         return self._libraries.setdefault(str(root), Library(root))
 
     def _items(self, unit: Unit) -> Iterator[Item]:
-        from backscroll.sources.cursor import account, chat, composer, listing, prompts
+        from backscroll.sources.cursor import composer, listing, prompts
+        from backscroll.sources.cursor.database import unowned_rows
+        from backscroll.sources.cursor.session import chat_tabs
 
         library = self._library(Path(unit.root))
         mark = _mark(library, unit)
         kind, colon, name = unit.key.partition(":")
-        if unit.kind == places.TITLES:
+        if unit.kind == locations.TITLES:
             return library.side.count(mark.path)
         if not unit.key:
-            return account.read(library, mark, listing.owned(library, mark))
+            return unowned_rows.read(library, mark, listing.owned(library, mark))
         if kind == "tab" and colon:
-            return chat.read_tab(library, mark, name, unit.session_id or name)
+            return chat_tabs.read_tab(library, mark, name, unit.session_id or name)
         if kind == "composer" and colon:
-            return chat.read_inline(library, mark, name)
+            return chat_tabs.read_inline(library, mark, name)
         if unit.kind == "prompts":
             return prompts.read(library, mark.path, mark.storage)
         return composer.read(library, mark.path, unit.key)
 
 
 def _mark(library: Library, unit: Unit) -> Shelfmark:
-    from backscroll.sources.cursor.library import Shelfmark
+    from backscroll.sources.cursor.user_data import Shelfmark
 
     path = Path(unit.path)
     return Shelfmark(path, "" if path == library.global_path else path.parent.name)

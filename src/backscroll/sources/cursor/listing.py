@@ -5,13 +5,13 @@ from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 
 from backscroll.model import Unit
-from backscroll.sources.cursor import places
-from backscroll.sources.cursor.composer import SOURCE, is_agent
-from backscroll.sources.cursor.decode import as_text
-from backscroll.sources.cursor.keys import Rows
-from backscroll.sources.cursor.library import Library, Shelfmark
-from backscroll.sources.cursor.prompts import session_of
-from backscroll.sources.cursor.shape import Head
+from backscroll.sources.cursor import locations
+from backscroll.sources.cursor.database.decode import as_text
+from backscroll.sources.cursor.database.keys import Rows
+from backscroll.sources.cursor.database.record_types import Head
+from backscroll.sources.cursor.prompt_log import session_of
+from backscroll.sources.cursor.session.composer import SOURCE, is_agent
+from backscroll.sources.cursor.user_data import Library, Shelfmark
 
 __all__ = ["databases", "owned", "units"]
 
@@ -42,7 +42,9 @@ def databases(library: Library) -> list[Unit]:
         (mark.path, "" if mark.path in library.faults else library.token(mark.path), "index")
         for mark in library.databases()
     ]
-    found += [(path, library.side.token(path), places.TITLES) for path in places.side_databases(library.root)]
+    found += [
+        (path, library.side.token(path), locations.TITLES) for path in locations.side_databases(library.root)
+    ]
     return [
         Unit(SOURCE, str(library.root), str(path), fingerprint=token, kind=kind)
         for path, token, kind in found

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from backscroll.sources.cursor.decode import as_map, as_text
+from backscroll.sources.cursor.database.decode import as_map, as_text
 
 __all__ = ["Address", "address", "file_path"]
 

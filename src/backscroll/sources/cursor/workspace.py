@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from backscroll.model import Workspace, normalised
-from backscroll.sources.cursor.decode import Undecodable, as_list, as_map, as_text, decode, unwrap
-from backscroll.sources.cursor.library import Library
-from backscroll.sources.cursor.shape import Composer, Head
+from backscroll.sources.cursor.database.decode import Undecodable, as_list, as_map, as_text, decode, unwrap
+from backscroll.sources.cursor.database.record_types import Composer, Head
 from backscroll.sources.cursor.uri import Address, address
+from backscroll.sources.cursor.user_data import Library
 
 __all__ = ["Claims", "attribute", "from_files", "from_requests", "parent_of", "stored"]
 

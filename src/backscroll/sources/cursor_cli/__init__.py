@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.sources.cursor_cli import places
+from backscroll.sources.cursor_cli import locations
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Item, Mark, Row, Unit
     from backscroll.model.resume import Command, Refusal, Resumable
-    from backscroll.sources.cursor_cli.transcript import Known
+    from backscroll.sources.cursor_cli.transcript_reader import Known
 
 __all__ = ["CursorCli"]
 
@@ -26,38 +26,38 @@ __all__ = ["CursorCli"]
 class CursorCli:
     """Sessions held with ``cursor-agent`` in a terminal or through another editor."""
 
-    name = places.SOURCE
+    name = locations.SOURCE
     platform = "cursor"
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
 
     def roots(self, machine: Machine) -> list[Path]:
-        return places.roots(machine)
+        return locations.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
         self._known.pop(str(root), None)  # it may have changed
-        return places.find_units(root)
+        return locations.find_units(root)
 
     def folders(self, root: Path) -> None:
         """What a transcript is depends on others, elsewhere."""
 
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit] | None:
         self._known.pop(str(root), None)
-        return places.find_units_at(root, paths)
+        return locations.find_units_at(root, paths)
 
     def signs(self, root: Path) -> None:
         """Every session has files of its own."""
 
     def watched(self, root: Path) -> list[Path]:
-        return places.watched(root)
+        return locations.watched(root)
 
     def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
         """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""
         # What reads is loaded by nobody who only looks what is there.
-        from backscroll.sources.cursor_cli.draft import read_draft, read_prompts
-        from backscroll.sources.cursor_cli.store import read_store
-        from backscroll.sources.cursor_cli.transcript import Known, read_transcript
+        from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
+        from backscroll.sources.cursor_cli.store_reader import read_store
+        from backscroll.sources.cursor_cli.transcript_reader import Known, read_transcript
 
         path = Path(unit.path)
         match unit.kind:
@@ -72,7 +72,7 @@ class CursorCli:
 
     def rows(self, unit: Unit) -> Iterator[Row]:
         """The rows of a store and the file beside it; transcripts are kept whole."""
-        from backscroll.sources.cursor_cli.keeping import file_row, store_rows
+        from backscroll.sources.cursor_cli.raw_rows import file_row, store_rows
 
         path = Path(unit.path)
         match path.name:
@@ -83,7 +83,7 @@ class CursorCli:
         return iter(())
 
     def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        from backscroll.sources.cursor_cli.document import documents_of
+        from backscroll.sources.cursor_cli.raw_records import documents_of
 
         return documents_of(Path(unit.path))
 
@@ -91,7 +91,7 @@ class CursorCli:
         """Nothing is deleted by itself."""
 
     def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
-        from backscroll.sources.cursor_cli.resuming import resumption
+        from backscroll.sources.cursor_cli.resume import resumption
 
         return resumption(session, machine)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph import Blobs, Entry, State, blob_id
-from backscroll.sources.cursor_graph.parts import load_message
+from backscroll.sources.cursor_graph.message_parts import load_message
 
 __all__ = ["Recovered", "recover"]
 

@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Answer, Item, Message, Origin, Tally, ToolCall
-from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.edits import edits_of
-from backscroll.sources.cursor_graph.parts import Place, message_at
-from backscroll.sources.cursor_graph.prompt import is_injected, read_prompt
-from backscroll.sources.cursor_graph.tools import unwrapped
+from backscroll.sources.cursor_graph.message_parts import Place, message_at
+from backscroll.sources.cursor_graph.pending_calls import Calls
+from backscroll.sources.cursor_graph.prompt_text import is_injected, read_prompt
+from backscroll.sources.cursor_graph.tool_calls import unwrapped
 
 __all__ = ["tell"]
 

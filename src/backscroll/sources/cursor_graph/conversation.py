@@ -8,12 +8,10 @@ from backscroll.model import Answer, Message, Origin, Problem, Tally
 from backscroll.readers.json_outline import name_of
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph import timeline
-from backscroll.sources.cursor_graph.archives import Archive, read_archives, whole_conversation
 from backscroll.sources.cursor_graph.blobs import Blobs
-from backscroll.sources.cursor_graph.calls import Calls
-from backscroll.sources.cursor_graph.glance import ToldAlready, glance
-from backscroll.sources.cursor_graph.nameless import joined
-from backscroll.sources.cursor_graph.parts import (
+from backscroll.sources.cursor_graph.calls_without_id import joined
+from backscroll.sources.cursor_graph.compactions import Archive, read_archives, whole_conversation
+from backscroll.sources.cursor_graph.message_parts import (
     Place,
     calls_in,
     is_summary,
@@ -27,7 +25,9 @@ from backscroll.sources.cursor_graph.parts import (
     texts_in,
     without_prompt,
 )
-from backscroll.sources.cursor_graph.prompt import folders_in, is_injected
+from backscroll.sources.cursor_graph.pending_calls import Calls
+from backscroll.sources.cursor_graph.prescan import ToldAlready, glance
+from backscroll.sources.cursor_graph.prompt_text import folders_in, is_injected
 from backscroll.sources.cursor_graph.state import Entry, State
 from backscroll.sources.cursor_graph.steps import said_in
 from backscroll.sources.cursor_graph.turns import Step, Turn, read_call_times, read_steps, read_turns

@@ -7,11 +7,11 @@ import msgspec
 
 from backscroll.model import Attachment, Message, Role, ToolCall
 from backscroll.readers import timestamps
-from backscroll.sources.cursor_graph.calls import Calls
 from backscroll.sources.cursor_graph.edits import edits_of
-from backscroll.sources.cursor_graph.parts import Place, message_at
+from backscroll.sources.cursor_graph.message_parts import Place, message_at
+from backscroll.sources.cursor_graph.pending_calls import Calls
 from backscroll.sources.cursor_graph.timeline import Spot
-from backscroll.sources.cursor_graph.tools import readable
+from backscroll.sources.cursor_graph.tool_calls import readable
 from backscroll.sources.cursor_graph.turns import Call, Step, Turn
 
 __all__ = ["said_in"]

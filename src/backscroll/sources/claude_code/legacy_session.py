@@ -1,0 +1,102 @@
+"""A session of 0.2 out of its database, told as the transcript that it would be today."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from backscroll.errors import BackscrollError
+from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent, Tally, Unit
+from backscroll.readers import jsonl, lenient_json
+from backscroll.sources.claude_code import legacy_db
+from backscroll.sources.claude_code.transcript.line_types import STARTS, Line, decoder, is_record
+from backscroll.sources.claude_code.transcript.reader import Transcript
+
+__all__ = ["documents", "read"]
+
+
+def read(unit: Unit) -> Iterator[Item]:
+    """What a session's rows say; of the database itself, what belongs to no session."""
+    try:
+        yield from _Stored(unit).items() if unit.key else _rest(unit)
+    except (BackscrollError, sqlite3.Error) as error:
+        tally = Tally()
+        tally.count("database", "problems")
+        yield Problem(Origin(unit.path, unit.key or "database"), str(error))
+        yield tally
+
+
+def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
+    """Every message by type, as a line of a transcript has it."""
+    try:
+        for _, record in legacy_db.records(Path(unit.path), unit.key) if unit.key else ():
+            yield f"{record.get('type')} (row)", record
+    except (BackscrollError, sqlite3.Error):
+        return
+
+
+class _Stored(Transcript):
+    """Rows in the place of lines."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.path = Path(unit.path).with_name(f"{unit.key}.jsonl")  # as it would be called
+        self._places: list[str] = []  # of the messages' words, in their order
+
+    def items(self) -> Iterator[Item]:
+        for item in super().items():
+            match item:
+                case Message() | Answer() | Spent() | Naming() | Problem():
+                    yield replace(item, origin=self._placed(item.origin))
+                case Tally():
+                    item.mark = None  # rows are read anew each time
+                    yield item
+                case _:
+                    yield item
+
+    def _lines(self) -> Iterator[jsonl.Line[Line]]:
+        path = Path(self.unit.path)
+        for number, (place, record) in enumerate(legacy_db.records(path, self.unit.key), start=1):
+            self._places.append(place)
+            raw = msgspec.json.encode(record)
+            try:
+                yield jsonl.Line(number, 0, len(raw), raw, (decoder.decode(raw),))
+            except lenient_json.FAILURES:
+                line = jsonl.salvage(raw, decoder, STARTS, is_record)
+                line.number = number
+                yield line
+        for leaf, title in legacy_db.summaries(path, self.unit.key):
+            self.tally.count(legacy_db.SUMMARIES, "silent")
+            self.emit(Naming(leaf, title, Origin(self.unit.path, f"{legacy_db.SUMMARIES} {leaf}")))
+
+    def _placed(self, origin: Origin) -> Origin:
+        """Where a message's words lie."""
+        number = origin.place.removeprefix("line ")
+        if number == origin.place or not number.isdigit():
+            return origin
+        return Origin(origin.path, self._places[int(number) - 1])
+
+
+def _rest(unit: Unit) -> Iterator[Item]:
+    tally = Tally()
+    found = legacy_db.rest(Path(unit.path))
+    if found.tables and not found.is_known:
+        tables = ", ".join(found.tables)
+        yield Problem(Origin(unit.path, "database"), f"is not a store of Claude Code 0.2: it has {tables}")
+        tally.count("database of unknown tables", "problems")
+        tally.meet("tables of __store.db")
+    for table, number in sorted(found.lost.items()):
+        if table in (legacy_db.MESSAGES, *legacy_db.WORDS):
+            yield Problem(Origin(unit.path, table), f"{number} rows belong to no session")
+        else:
+            yield Problem(Origin(unit.path, table), f"unknown table, with {number} rows")
+            tally.meet(f"table {table}")
+        tally.count(table, "problems", max(1, number))
+    if found.summaries:
+        tally.count(legacy_db.SUMMARIES, "silent", found.summaries)
+    if found.migrations:
+        tally.count("migrations", "silent", found.migrations)
+    yield tally

@@ -1,0 +1,68 @@
+"""How Claude Code continues a session: by its id, in the folder that its project is named after."""
+
+from pathlib import Path
+
+from backscroll.config import Machine
+from backscroll.model.resume import Command, Refusal, Resumable
+from backscroll.readers import lenient_json
+from backscroll.sources.claude_code.project_key import matches
+from backscroll.sources.claude_code.workspace import project_folder
+
+__all__ = ["held_by", "resumption"]
+
+_HOME = "CLAUDE_CONFIG_DIR"
+
+
+def resumption(session: Resumable, machine: Machine) -> Command | Refusal:
+    """``claude --resume``. Versions before autumn 2026 find a session only in its own project's folder."""
+    stores = [store for store in session.stores if store.kind == "lines" and store.path.endswith(".jsonl")]
+    if not stores:
+        kinds = {store.kind for store in session.stores}
+        if "lines" in kinds:
+            return Refusal("it is in the database of Claude Code 0.2, which later versions do not read")
+        return Refusal("only its prompts are left" if "prompts" in kinds else "its transcript is gone")
+    store = next((one for one in stores if not one.is_gone), stores[0])
+    project = project_folder(Path(store.path))
+    name = project.name if project is not None else ""
+    candidates = [folder for folder in (session.folder, *session.folders) if folder]
+    folder = next((one for one in candidates if matches(one, name)), None)
+    note = None
+    if folder is None:
+        folder = session.folder
+        note = (
+            f"its project is called {name}, after a folder that is not known; older versions look only there"
+        )
+        note = None if folder is None else note
+    return Command(("claude", "--resume", session.id), folder, _environ(Path(store.root), machine), note)
+
+
+def _environ(root: Path, machine: Machine) -> dict[str, str]:
+    """Where the program is to look, unless it looks there by itself."""
+    usual = machine.folder(_HOME, machine.home / ".claude")
+    return {} if root == usual else {_HOME: str(root)}
+
+
+def held_by(root: Path, session_id: str) -> int | None:
+    """The process that holds a session open (2.1.139 and later tell), or None."""
+    for path in sorted((root / "sessions").glob("*.json")):
+        try:
+            told = lenient_json.load(path.read_bytes())
+        except (OSError, *lenient_json.FAILURES):
+            continue
+        if not isinstance(told, dict) or told.get("sessionId") != session_id:
+            continue
+        number = told.get("pid")
+        if isinstance(number, int) and _started(number) in (None, str(told.get("procStart"))):
+            return number
+    return None
+
+
+def _started(pid: int) -> str | None:
+    """When a process began, as the registry has it; "" when there is none, None when that cannot be told."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except FileNotFoundError:
+        return "" if Path("/proc/self/stat").exists() else None
+    except OSError:
+        return None
+    return stat.rpartition(b")")[2].split()[19].decode()

@@ -1,0 +1,95 @@
+"""Content blocks: their words as text, their images and documents as attachments."""
+
+from typing import Any
+
+from msgspec.json import encode
+
+from backscroll.model import Attachment
+from backscroll.readers import lenient_json
+from backscroll.sources.claude_code.transcript.line_types import Block, ImageData, text
+
+__all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
+
+_DEEPEST = 24  # how far a result of an unknown form is looked into
+
+
+def blocks_of(content: Any) -> list[Block]:
+    """Content in any of its forms as a list of blocks; a bare string is a text block."""
+    match content:
+        case str():
+            return [Block(type="text", text=content)]
+        case list():
+            return [
+                item if isinstance(item, Block) else Block(type="text", text=_plain(item))
+                for item in content
+                if item is not None
+            ]
+        case Block():
+            return [content]
+        case None:
+            return []
+    return [Block(type="text", text=_plain(content))]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return encode(value).decode()
+    except lenient_json.FAILURES:
+        return "[nested too deeply]"
+
+
+def attachment(block: Block) -> Attachment | None:
+    """An image or document block as what came along: its type and size."""
+    if block.type not in ("image", "document"):
+        return None
+    source = block.source
+    if not isinstance(source, ImageData):
+        return Attachment(block.type, name=text(block.title))
+    encoded = max(len(source.data) - 2, 0)  # without its quotes
+    size = encoded * 3 // 4 if source.type == "base64" else encoded
+    return Attachment(
+        block.type,
+        name=text(block.title),
+        media_type=text(source.media_type),
+        size=size or None,
+        path=text(source.url),
+    )
+
+
+def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
+    """A tool result that is more than plain text as a person would read it, and what came along.
+
+    None for a form not known here.
+    """
+    words: list[str] = []
+    attachments: list[Attachment] = []
+    for block in blocks_of(content):
+        if isinstance(block.text, str):
+            words.append(block.text)
+        elif (found := attachment(block)) is not None:
+            attachments.append(found)
+        elif block.type == "tool_reference":
+            words.append(f"[tool {text(block.tool_name) or '?'}]")
+        else:
+            return None
+    return "\n".join(words), tuple(attachments)
+
+
+def odd_result_text(content: Any, depth: int = 0) -> str:
+    """A tool result in a form nobody described: its texts where it has some, else as it stands."""
+    if content is None:
+        return ""
+    if depth > _DEEPEST or not isinstance(content, list | dict):
+        return _plain(content)
+    if isinstance(content, list):
+        return "\n".join(odd_result_text(item, depth + 1) for item in content if item is not None)
+    for name in ("text", "content", "resource"):
+        inner = content.get(name)
+        if inner and (isinstance(inner, str) or name != "text"):
+            return odd_result_text(inner, depth + 1)
+    if content.get("type") in ("image", "document"):
+        return ""
+    found = [text(content.get(name)) for name in ("title", "url", "error_code")]  # what a search gives
+    return "\n".join(filter(None, found)) or _plain(content)

@@ -1,0 +1,212 @@
+"""One line of the conversation while its messages are told."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
+from backscroll.readers import jsonl, lenient_json
+from backscroll.sources.claude_code.transcript.branches import SIDE
+from backscroll.sources.claude_code.transcript.line_types import ApiMessage, ForkedFrom, Line, Unopened, text
+
+if TYPE_CHECKING:
+    from backscroll.sources.claude_code.transcript.reader import Transcript
+
+__all__ = ["Said", "place_of", "whole"]
+
+
+class Said:
+    """A chain line: its place in the tree, its thread, and the messages it gives."""
+
+    __slots__ = (
+        "agent_id",
+        "answers",
+        "at",
+        "at_source",
+        "count",
+        "id",
+        "is_agent_root",
+        "is_answer",
+        "is_known",
+        "line",
+        "model",
+        "node",
+        "number",
+        "origin",
+        "parent",
+        "response",
+        "stop_reason",
+        "transcript",
+        "usage",
+        "value",
+    )
+
+    def __init__(
+        self, transcript: "Transcript", value: Line, line: jsonl.Line[Line], number: int = 0
+    ) -> None:
+        self.transcript = transcript
+        self.value = value
+        self.line, self.number = line, number
+        uuid, parent = value.uuid, value.parent_uuid
+        self.id = uuid if isinstance(uuid, str) and uuid else f"line-{place_of(line, number)}"
+        self.parent = parent if isinstance(parent, str) and parent else None
+        self.origin = Origin(transcript.unit.path, f"line {line.number}")
+        self.at, self.at_source = transcript.moment(value)
+        self.count = 0
+        self.answers = -1  # the place of the call this line answers
+        self.is_answer = False  # it told what came of a call
+        self.agent_id = transcript.agent_id
+        self.model: str | None = None
+        self.response: str | None = None
+        self.stop_reason: str | None = None
+        self.usage: TokenUsage | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of the line; none of one that was only skimmed."""
+        return self.line.text_of(self.number)
+
+    def message(self) -> ApiMessage:
+        """The line's API message, whatever form it has."""
+        found = self.value.message
+        if isinstance(found, ApiMessage):
+            if found.content is None and found.role is None:
+                return ApiMessage(content=_spread(self.raw))
+            return found
+        if isinstance(found, str):
+            return ApiMessage(content=found)
+        return ApiMessage(content=text(self.value.content))
+
+    def enter(self, flags: int) -> None:
+        """Take a place in the tree, and in a subagent's thread when the line is a sidechain's."""
+        transcript, tree = self.transcript, self.transcript.tree
+        self.is_agent_root = False
+        if transcript.agent_id is not None:
+            self.is_agent_root = transcript.kept.agents.inline.get(transcript.agent_id) is None
+        elif self.value.is_sidechain is True:
+            flags |= SIDE
+            self.agent_id, self.is_agent_root = transcript.kept.agents.thread(
+                self.id, self.parent, text(self.value.agent_id)
+            )
+        known = len(tree.ids)
+        self.node = tree.add(self.id, self.parent, flags, self.response)
+        self.is_known = self.node < known  # the same id was read before
+
+    def repeats(self, kind: str, words: str) -> bool:
+        """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote whole exchanges.
+
+        The same are words of one response, or words typed at the same millisecond.
+        """
+        same = self.response or text(self.value.timestamp)
+        version = self.value.version
+        if same is None or self.is_known or self.is_agent_root:
+            return False
+        if not isinstance(version, str) or not version.startswith("2.0."):
+            return False
+        twin = self.transcript.kept.twin(f"{same} {kind} {words}", self.id)
+        if twin is not None:
+            self.transcript.tree.share(twin, self.node)
+        return twin is not None
+
+    def whole(self) -> dict[str, Any]:
+        """The line with all its fields."""
+        return whole(self.raw)
+
+    def unopened_result(self) -> bytes:
+        """The bytes of the structured copy of a tool's result."""
+        return bytes(msgspec.json.decode(self.raw, type=Unopened).tool_use_result) if self.raw else b""
+
+    def block(self, number: int) -> Any:
+        """A block of the line's message with all its fields, whatever they are."""
+        message = self.whole().get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = [block for block in content if block is not None] if isinstance(content, list) else [content]
+        return blocks[number] if number < len(blocks) else None
+
+    def lack(self) -> str | None:
+        """What a line that gave no message lacks to give one; None when it is known to say nothing."""
+        record = self.whole()
+        message = record.get("message", record.get("content", self))
+        if message is self:
+            return "no message in it" if record else None
+        if isinstance(message, dict):
+            return None if "content" in message else "no content in its message"
+        return None if message is None or isinstance(message, str) else "its message is of no known form"
+
+    def say(
+        self,
+        role: Role,
+        content: str,
+        *,
+        kind: str | None = None,
+        tool: ToolCall | None = None,
+        attachments: tuple[Attachment, ...] = (),
+    ) -> None:
+        """Tell one message of this line."""
+        transcript, value = self.transcript, self.value
+        facts = transcript.kept.facts
+        number = self.count
+        self.count = number + 1
+        transcript.emit(
+            # The first by place: a call with more than fifteen names takes four times as long.
+            Message(
+                self.id if number == 0 else f"{self.id}.{number}",
+                role,
+                content,
+                self.origin,
+                kind,
+                self.at,
+                self.at_source,
+                self.model,
+                parent_id=self.parent if number == 0 else self.id,
+                response_id=self.response,
+                agent_id=self.agent_id,
+                is_sidechain=self.agent_id is not None,
+                tool=tool,
+                attachments=attachments,
+                cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.same(value.cwd),
+                git_branch=facts.branch
+                if value.git_branch == facts.branch
+                else transcript.same(value.git_branch),
+                stop_reason=self.stop_reason,
+                copied_from=None if value.forked_from is None else self._copied_from(),
+                usage=self.usage,
+            )
+        )
+        self.usage = None
+
+    def _copied_from(self) -> str | None:
+        """The session that a fork took this line from."""
+        origin = self.value.forked_from
+        if not isinstance(origin, ForkedFrom):
+            return None
+        session_id = self.transcript.same(origin.session_id)
+        return session_id if session_id != self.transcript.path.stem else None
+
+
+def place_of(line: jsonl.Line[Line], number: int) -> str:
+    """A name for one of the records on a line, for those that have none of their own."""
+    return f"{line.number}-{number + 1}" if number else str(line.number)
+
+
+def whole(raw: bytes) -> dict[str, Any]:
+    """A record with all its fields; nothing when it was too large to decode."""
+    try:
+        record = msgspec.json.decode(raw)
+    except lenient_json.FAILURES:
+        try:
+            record = lenient_json.load(raw)
+        except lenient_json.FAILURES:
+            return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _spread(raw: bytes) -> str | None:
+    """A message whose text was spread over decimal keys, one character each."""
+    message = whole(raw).get("message")
+    if not isinstance(message, dict) or "0" not in message:
+        return None
+    letters: list[str] = []
+    while isinstance(letter := message.get(str(len(letters))), str):
+        letters.append(letter)
+    return "".join(letters)

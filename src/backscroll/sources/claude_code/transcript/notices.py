@@ -1,0 +1,139 @@
+"""System lines and attachments: what the program said to the user, and what it showed the model."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.json import Decoder, encode
+
+from backscroll.model import Attachment, Role
+from backscroll.readers import lenient_json
+from backscroll.sources.claude_code.transcript.content_blocks import attachment as attachment_of
+from backscroll.sources.claude_code.transcript.line_types import Block, Line, text
+from backscroll.sources.claude_code.transcript.queue import prompt_text, words_of
+from backscroll.sources.claude_code.transcript.reader import user_text
+
+__all__ = ["Notice", "is_known", "is_typed", "prompt", "tell"]
+
+_blocks: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
+
+# Subtypes that say nothing a person would read.
+_SILENT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
+_SPOKEN = frozenset(
+    {
+        "compact_boundary",
+        "informational",
+        "away_summary",
+        "bridge_status",
+        "memory_saved",
+        "agents_killed",
+        "scheduled_task_fire",
+        "permission_retry",
+        "cloud_session_status",
+        "session_start",
+        "api_refusal",
+        "model_refusal_fallback",
+    }
+)
+
+# Context for the model, except `queued_command`, which a person may have typed.
+_ATTACHMENTS = frozenset(
+    {
+        "queued_command", "file", "edited_text_file", "compact_file_reference", "already_read_file",
+        "directory",
+        "nested_memory", "invoked_skills", "dynamic_skill", "skill_listing", "hook_success",
+        "hook_blocking_error", "hook_non_blocking_error", "hook_cancelled", "hook_additional_context",
+        "hook_system_message", "hook_permission_decision", "hook_stopped_continuation", "async_hook_response",
+        "task_reminder", "todo_reminder", "task_status", "plan_mode", "plan_mode_exit", "plan_mode_reentry",
+        "plan_file_reference", "auto_mode", "auto_mode_exit", "command_permissions", "deferred_tools_delta",
+        "deferred_tools_record", "mcp_instructions_delta", "agent_listing_delta", "date", "date_change",
+        "model",
+        "environment", "session_context", "prompt_snapshot", "instructions", "credential_org",
+        "remote_session_change", "budget_usd", "total_tokens_reminder", "batching_reminder_sent",
+        "silent_turn_reminder", "read_truncation_notice", "thinking_drop", "bash_output_audience_note",
+        "goal_status", "max_turns_reached", "ultrathink_effort", "ultra_effort_enter", "ultra_effort_exit",
+        "companion_intro",
+    }
+)  # fmt: skip
+
+
+class Notice(Struct):
+    """What one system line says."""
+
+    kind: str
+    said: list[tuple[str, Role, str]]
+    subtype: str | None = None  # a subtype nobody here knows
+    retracted: list[str] = []
+
+
+def tell(value: Line, whole: Callable[[], dict[str, Any]]) -> Notice:
+    """A system line as messages; most have one, some none. ``whole`` gives the line with all its fields."""
+    subtype = text(value.subtype)
+    content = text(value.content)
+    if subtype == "api_error":
+        return Notice("api_error", [("api_error", "error", _api_error(whole()))])
+    if subtype == "local_command":
+        parts = user_text.parts([content]) if content else []
+        return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
+    kind = subtype or "notice"
+    said: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
+    if subtype in _SILENT:
+        return Notice(kind, [])
+    if subtype is None or subtype in _SPOKEN:
+        dead = value.retracted_message_uuids
+        return Notice(
+            kind,
+            said,
+            retracted=[id_ for id_ in dead if isinstance(id_, str)] if isinstance(dead, list) else [],
+        )
+    return Notice(kind, said, subtype=subtype)
+
+
+def _api_error(record: dict[str, Any]) -> str:
+    """A failed request in one line: what the server said and which attempt it was."""
+    error = record.get("error")
+    words = None
+    status = None
+    if isinstance(error, dict):
+        inner = error.get("error")
+        deeper = inner.get("error") if isinstance(inner, dict) else None
+        candidates = [error.get("formatted"), error.get("message")]
+        candidates += [found.get("message") for found in (deeper, inner) if isinstance(found, dict)]
+        words = next((found for found in candidates if isinstance(found, str) and found), None)
+        status = error.get("status")
+    elif isinstance(error, str):
+        words = error
+    parts = ["API error"]
+    if isinstance(status, int):
+        parts.append(str(status))
+    line = " ".join(parts) + (f": {words}" if words else "")
+    attempt, most = record.get("retryAttempt"), record.get("maxRetries")
+    if isinstance(attempt, int) and isinstance(most, int):
+        line += f" (attempt {attempt} of {most})"
+    return line
+
+
+def is_known(kind: str | None) -> bool:
+    """Whether an attachment of this type is known."""
+    return kind is not None and (kind in _ATTACHMENTS or kind.startswith("output_style"))
+
+
+def prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
+    """The words of a queued prompt and what came along with them."""
+    try:
+        blocks = _blocks.decode(encode(content)) if isinstance(content, list) else []
+    except lenient_json.FAILURES:
+        blocks = []
+    came_along = (attachment_of(block) for block in blocks if isinstance(block, Block))
+    return words_of(content), tuple(one for one in came_along if one is not None)
+
+
+def is_typed(attachment: dict[str, Any]) -> bool:
+    """Whether a queued command is something a person typed."""
+    origin = attachment.get("origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else None
+    if kind == "human":
+        return True
+    if kind is not None or attachment.get("isMeta") is True:
+        return False
+    return attachment.get("commandMode") in (None, "prompt") and bool(prompt_text(attachment.get("prompt")))

@@ -1,0 +1,248 @@
+"""State lines: written again and again, the last one counts.
+
+They name a session, say where it moved, which files it tracked and what it cost.
+None of them is part of the conversation.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct, field
+
+from backscroll.model import TrackedFile
+from backscroll.readers import timestamps
+from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Line, text
+from backscroll.sources.claude_code.transcript.numbers import integer
+
+__all__ = ["OPAQUE", "STATE", "Facts", "absorb", "is_opaque"]
+
+# Types known to carry nothing that a reader of conversations could use.
+OPAQUE = frozenset(
+    {
+        "atis-latch",
+        "isolation-latch",
+        "attribution-snapshot",
+        "observer-ref",
+        "dev-mods",
+        "memory-mode",
+        "history-suppression",
+        "speculation-accept",
+        "agent_metadata",
+        "content-replacement",
+        "bridge-session",
+        "started",
+        "result",
+        "rewind-pointer",
+        "auto-mode-denial",
+        "permission-denial",
+    }
+)
+_OPAQUE_FAMILIES = ("artifact-", "api-request", "marble-origami-", "workflow-")
+
+
+class Facts(Struct):
+    """What the lines of one file say about its session as a whole."""
+
+    custom_title: str | None = None
+    ai_title: str | None = None
+    agent_name: str | None = None
+    tag: str | None = None
+    last_prompt: str | None = None
+    mode: str | None = None
+    permission_mode: str | None = None
+    agent_setting: str | None = None
+    relocated_cwd: str | None = None
+    worktree: dict[str, str] | None = None
+    cost: dict[str, Any] | None = None
+    continued_in: str | None = None
+    ended_by_model: bool = False
+    forked_from: str | None = None
+    fork_parent: str | None = None
+    fork_point: str | None = None
+    teleported_from: str | None = None
+    pull_requests: dict[str, str] = field(default_factory=dict)
+    frames: dict[str, str] = field(default_factory=dict)
+    files: dict[str, TrackedFile] = field(default_factory=dict)
+    cwds: dict[str, None] = field(default_factory=dict)  # in the order met
+    last_cwd: str | None = None
+    branch: str | None = None
+    version: str | None = None
+    last_version: str | None = None
+    entrypoint: str | None = None
+    session_kind: str | None = None
+    slug: str | None = None
+    session_ids: dict[str, int | None] = field(default_factory=dict)  # once counted
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    compactions: int = 0
+
+    def note(self, value: Line) -> None:
+        """Take what a line says of its session: id, version, folder, branch."""
+        session_id = value.session_id
+        if isinstance(session_id, str) and session_id not in self.session_ids:
+            self.session_ids[session_id] = None
+        cwd = value.cwd
+        if cwd != self.last_cwd and isinstance(cwd, str) and cwd:
+            self.last_cwd = cwd
+            if cwd not in self.cwds:
+                self.cwds[cwd] = None
+        version = value.version
+        if version != self.last_version and isinstance(version, str):
+            self.last_version = version
+            if self.version is None:
+                self.version = version
+        if self.branch is None and value.git_branch is not None:
+            self.branch = text(value.git_branch)
+        if value.entrypoint is not None and self.entrypoint is None:
+            self.entrypoint = text(value.entrypoint)
+        if value.slug is not None and self.slug is None:
+            self.slug = text(value.slug)
+        if value.session_kind is not None and self.session_kind is None:
+            self.session_kind = text(value.session_kind)
+        forked_from = value.forked_from
+        if forked_from is not None and self.forked_from is None and isinstance(forked_from, ForkedFrom):
+            self.forked_from = text(forked_from.session_id)
+
+    @property
+    def title(self) -> tuple[str | None, str | None]:
+        """The session's own title and which kind of line gave it."""
+        if self.custom_title:
+            return self.custom_title, "custom-title"
+        if self.ai_title:
+            return self.ai_title, "ai-title"
+        if self.agent_name:
+            return self.agent_name, "agent-name"
+        return None, None
+
+    def metadata(self) -> dict[str, Any]:
+        """What has no field of its own in the model; nothing that is unset."""
+        found = {
+            "tag": self.tag or None,
+            "mode": self.mode,
+            "permission_mode": self.permission_mode,
+            "agent_setting": self.agent_setting,
+            "worktree": self.worktree,
+            "reported_cost": self.cost,
+            "continued_in": self.continued_in,
+            "ended_by_model": self.ended_by_model or None,
+            "forked_from": self.forked_from or self.fork_parent,
+            "fork_point": self.fork_point,
+            "teleported_from": self.teleported_from,
+            "pull_requests": list(self.pull_requests) or None,
+            "frames": self.frames or None,
+            "entrypoint": self.entrypoint,
+            "session_kind": self.session_kind,
+            "slug": self.slug,
+            "last_version": self.last_version if self.last_version != self.version else None,
+            "compactions": self.compactions or None,
+            "last_prompt": self.last_prompt,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def _named(attribute: str, key: str) -> Callable[[Facts, dict[str, Any]], None]:
+    """Keep the last value of one text field."""
+
+    def keep(facts: Facts, record: dict[str, Any]) -> None:
+        value = record.get(key)
+        if isinstance(value, str):
+            setattr(facts, attribute, value)
+
+    return keep
+
+
+def _pull_request(facts: Facts, record: dict[str, Any]) -> None:
+    if url := text(record.get("prUrl")):
+        facts.pull_requests[url] = text(record.get("prRepository")) or ""
+
+
+def _frame(facts: Facts, record: dict[str, Any]) -> None:
+    if url := text(record.get("frameUrl")):
+        facts.frames[url] = text(record.get("title")) or ""
+
+
+def _worktree(facts: Facts, record: dict[str, Any]) -> None:
+    session = record.get("worktreeSession")
+    wanted = ("originalCwd", "worktreePath", "worktreeName", "worktreeBranch", "originalBranch")
+    if isinstance(session, dict):
+        facts.worktree = {name: session[name] for name in wanted if isinstance(session.get(name), str)}
+    elif session is None:
+        facts.worktree = None
+
+
+def _cost(facts: Facts, record: dict[str, Any]) -> None:
+    wanted = ("totalCostUSD", "totalDuration", "totalLinesAdded", "totalLinesRemoved", "hasUnknownModelCost")
+    facts.cost = {name: record[name] for name in wanted if isinstance(record.get(name), float | bool)}
+    counts = {name: integer(record.get(name)) for name in wanted if name not in facts.cost}
+    facts.cost |= {name: count for name, count in counts.items() if count is not None}
+
+
+def _fork(facts: Facts, record: dict[str, Any]) -> None:
+    facts.fork_parent = text(record.get("parentSessionId"))
+    facts.fork_point = text(record.get("parentLastUuid"))
+
+
+def _snapshot(facts: Facts, record: dict[str, Any]) -> None:
+    snapshot = record.get("snapshot")
+    files = snapshot.get("trackedFileBackups") if isinstance(snapshot, dict) else None
+    for path, backup in files.items() if isinstance(files, dict) else ():
+        _track(facts, path, backup)
+
+
+def _delta(facts: Facts, record: dict[str, Any]) -> None:
+    if path := text(record.get("trackingPath")):
+        _track(facts, path, record.get("backup"))
+
+
+def _track(facts: Facts, path: str, backup: Any) -> None:
+    if not isinstance(backup, dict):
+        return
+    version = integer(backup.get("version"))
+    known = facts.files.get(path)
+    if known is not None and (known.version or 0) > (version or 0):
+        return
+    facts.files[path] = TrackedFile(
+        path, version, text(backup.get("backupFileName")), timestamps.from_value(backup.get("backupTime"))
+    )
+
+
+def _ended(facts: Facts, record: dict[str, Any]) -> None:
+    facts.ended_by_model = True
+
+
+STATE: dict[str, Callable[[Facts, dict[str, Any]], None]] = {
+    "custom-title": _named("custom_title", "customTitle"),
+    "ai-title": _named("ai_title", "aiTitle"),
+    "agent-name": _named("agent_name", "agentName"),
+    "agent-color": lambda facts, record: None,
+    "agent-setting": _named("agent_setting", "agentSetting"),
+    "tag": _named("tag", "tag"),
+    "last-prompt": _named("last_prompt", "lastPrompt"),
+    "mode": _named("mode", "mode"),
+    "permission-mode": _named("permission_mode", "permissionMode"),
+    "relocated": _named("relocated_cwd", "relocatedCwd"),
+    "continued-in": _named("continued_in", "continuedInSessionId"),
+    "teleported-from": _named("teleported_from", "remoteSessionId"),
+    "file-history-snapshot": _snapshot,
+    "file-history-delta": _delta,
+    "pr-link": _pull_request,
+    "frame-link": _frame,
+    "worktree-state": _worktree,
+    "cost-state": _cost,
+    "fork-context-ref": _fork,
+    "ended-by-model": _ended,
+}
+
+
+def is_opaque(kind: str) -> bool:
+    """Whether a line of this type says nothing, whatever is on it."""
+    return kind in OPAQUE or kind.startswith(_OPAQUE_FAMILIES)
+
+
+def absorb(facts: Facts, kind: str, record: dict[str, Any]) -> bool:
+    """Take a state line into the facts. False when it is of no such type."""
+    keep = STATE.get(kind)
+    if keep is not None:
+        keep(facts, record)
+    return keep is not None

@@ -1,0 +1,57 @@
+"""What lies beside a subagent's transcript, and what that makes of the subagent."""
+
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from backscroll.model import Agent, Link
+from backscroll.readers import lenient_json
+from backscroll.sources.claude_code.transcript.line_types import text
+
+__all__ = ["hidden_because", "link_of", "loaded", "with_sidecar"]
+
+_REPLAYS = ("acompact-", "aside_question-")  # these repeat their parent's lines, ids and all
+
+
+def loaded(path: Path) -> dict[str, Any]:
+    """The sidecar of a transcript; empty when there is none."""
+    try:
+        found = lenient_json.load(path.with_name(f"{path.stem}.meta.json").read_bytes())
+    except (OSError, *lenient_json.FAILURES):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def link_of(agent_id: str, sidecar: dict[str, Any]) -> Link | None:
+    """The call that started the agent, as the sidecar names it: the best evidence there is."""
+    call = text(sidecar.get("toolUseId"))
+    if call is None:
+        return None
+    return Link(agent_id=agent_id, tool_call_id=call, evidence="sidecar file", strength=1)
+
+
+def with_sidecar(agent: Agent, sidecar: dict[str, Any], model: str | None) -> Agent:
+    """An agent with what its sidecar adds."""
+    return replace(
+        agent,
+        tool_call_id=text(sidecar.get("toolUseId")) or agent.tool_call_id,
+        parent_agent_id=text(sidecar.get("parentAgentId")) or agent.parent_agent_id,
+        kind=text(sidecar.get("agentType")) or agent.kind,
+        description=text(sidecar.get("description")) or agent.description,
+        model=text(sidecar.get("model")) or model or agent.model,
+    )
+
+
+def hidden_because(agent: Agent, *, is_bare_answer: bool = False) -> str | None:
+    """Why an agent is the program's own business rather than work somebody asked for.
+
+    ``is_bare_answer``: its file lies flat, begins with an answer, and nothing beside it names a call.
+    """
+    if agent.agent_id.startswith(_REPLAYS):
+        return "replays its parent"
+    if (agent.prompt or "").strip() == "Warmup":
+        return "warm-up"
+    if is_bare_answer:
+        return "begins with an answer and is linked to no call"
+    return None

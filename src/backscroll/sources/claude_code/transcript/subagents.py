@@ -1,0 +1,204 @@
+"""Subagents: who started them, and what the session wrote down of them.
+
+Claude Code 1.0 wrote a subagent's lines into its parent's file; later versions
+give each a file of its own, first beside the parent's, then below it.
+"""
+
+import re
+from collections import deque
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from backscroll.model import Agent, Link
+from backscroll.sources.claude_code.transcript.line_types import Line, Progress, ToolResult, text
+from backscroll.sources.claude_code.transcript.numbers import integer
+
+__all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
+
+_NAME = re.compile(r"[\w-]+")
+
+
+class Pending(Struct, array_like=True):
+    """A call that has not been answered."""
+
+    name: str
+    node: int
+    params: dict[str, Any] | None  # only of edits, which their answer needs
+
+
+class Asked(Struct, array_like=True):
+    """A call that starts a subagent."""
+
+    prompt: str | None
+    description: str | None
+    kind: str | None
+    at: datetime | None
+
+
+class Figures(Struct, array_like=True):
+    """What the parent wrote down when a subagent ended."""
+
+    agent_id: str | None
+    duration_ms: int | None
+    tokens: int | None
+    tool_uses: int | None
+    model: str | None
+
+
+class Began(Struct, array_like=True):
+    """The first words of a subagent inlined in this file."""
+
+    prompt: str
+    at: datetime | None
+
+
+class Agents(Struct):
+    """The subagents that one transcript tells of."""
+
+    calls: dict[str, Asked] = field(default_factory=dict)
+    figures: dict[str, Figures] = field(default_factory=dict)
+    threads: dict[str, str] = field(default_factory=dict)  # line id to the inlined agent it belongs to
+    inline: dict[str, Began | None] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)  # signs already told
+
+    def asked(self, call: str, params: dict[str, Any], at: datetime | None) -> None:
+        self.calls[call] = Asked(
+            text(params.get("prompt")),
+            text(params.get("description")),
+            text(params.get("subagent_type")),
+            at,
+        )
+
+    def ended(self, call: str, result: ToolResult) -> str | None:
+        """Keep a finished agent's figures. Returns its id where the parent knew it."""
+        agent_id = text(result.agent_id)
+        self.figures[call] = Figures(
+            agent_id,
+            integer(result.total_duration_ms),
+            integer(result.total_tokens),
+            integer(result.total_tool_use_count),
+            text(result.resolved_model),
+        )
+        return agent_id
+
+    def thread(self, id_: str, parent: str | None, named: str | None) -> tuple[str, bool]:
+        """The agent a sidechain line belongs to, and whether it begins with this line."""
+        agent = self.threads.get(parent) if parent is not None else None
+        begins = agent is None
+        if agent is None:
+            agent = named or f"inline-{id_[:8]}"
+        self.threads[id_] = agent
+        if agent not in self.inline:
+            self.inline[agent] = None
+        return agent, begins
+
+    def began(self, agent: str, prompt: str, at: datetime | None) -> None:
+        if agent in self.inline and self.inline[agent] is None:
+            self.inline[agent] = Began(prompt, at)
+
+    def is_news(self, link: Link) -> bool:
+        """Whether this sign was not told before: progress lines repeat it hundreds of times."""
+        key = f"{link.agent_id} {link.tool_call_id} {link.strength}"
+        if key in self.known:
+            return False
+        self.known.add(key)
+        return True
+
+    def told(self, session_id: str | None, own: str | None = None) -> tuple[Agent, ...]:
+        """Every agent known from this file: those inlined in it, and those its calls started.
+
+        ``own`` is the agent whose file this is; none of its calls can have started it.
+        """
+        calls = self._calls_of_inlined(own)
+        agents = [
+            self._agent(agent_id, session_id, calls.get(agent_id), began)
+            for agent_id, began in self.inline.items()
+        ]
+        taken = set(calls.values())
+        for call, figures in self.figures.items():
+            if figures.agent_id is not None and call not in taken:
+                agents.append(self._agent(figures.agent_id, session_id, call, None))
+        return tuple(agents)
+
+    def _calls_of_inlined(self, own: str | None) -> dict[str, str]:
+        """Each inlined agent's call: the one that asked with its words, else the only one it can be."""
+        asking: dict[str, deque[str]] = {}
+        for call, asked in self.calls.items():
+            asking.setdefault((asked.prompt or "").strip(), deque()).append(call)
+        found: dict[str, str] = {}
+        others: list[tuple[datetime, str]] = []
+        for agent_id, began in self.inline.items():
+            if agent_id == own or began is None:
+                continue
+            if calls := asking.get(began.prompt.strip()):
+                found[agent_id] = calls.popleft()
+            elif began.at is not None:
+                others.append((began.at, agent_id))
+        taken = set(found.values())
+        free = sorted(
+            (asked.at, call) for call, asked in self.calls.items() if asked.at and call not in taken
+        )
+        waiting: list[str] = []
+        at = unclear = 0
+        for moment, agent_id in sorted(others):
+            while at < len(free) and free[at][0] <= moment:
+                waiting.append(free[at][1])
+                at += 1
+            if len(waiting) == 1:
+                found[agent_id] = waiting.pop()
+                continue
+            unclear += 1  # of two calls that wait, nobody can tell which it was
+            if unclear >= len(waiting):
+                waiting, unclear = [], 0
+        return found
+
+    def _agent(self, agent_id: str, session_id: str | None, call: str | None, began: Began | None) -> Agent:
+        asked = self.calls.get(call) if call is not None else None
+        figures = self.figures.get(call) if call is not None else None
+        return Agent(
+            agent_id=agent_id,
+            parent_session_id=session_id,
+            tool_call_id=call,
+            prompt=began.prompt if began else asked.prompt if asked else None,
+            model=figures.model if figures else None,
+            kind=asked.kind if asked else None,
+            description=asked.description if asked else None,
+            total_duration_ms=figures.duration_ms if figures else None,
+            total_tokens=figures.tokens if figures else None,
+            total_tool_use_count=figures.tool_uses if figures else None,
+            started_at=began.at if began else asked.at if asked else None,
+            is_hidden=began is not None and began.prompt.strip() == "Warmup",
+        )
+
+
+def agent_id_of(path: Path) -> str:
+    """A subagent's id from its file's name."""
+    return path.stem.removeprefix("agent-")
+
+
+def results_folder(path: Path, parent_id: str | None) -> Path:
+    """Where a transcript's spilled tool results lie: in the session's own folder and nowhere else.
+
+    ``parent_id`` is what the lines of a subagent beside its session say; it may be a trap.
+    """
+    for folder in path.parents:
+        if folder.parent.name == "projects":
+            break
+        if folder.name == "subagents":
+            return folder.parent / "tool-results"
+    own = parent_id if parent_id is not None and _NAME.fullmatch(parent_id) else path.stem
+    return path.parent / own / "tool-results"
+
+
+def link_in_progress(value: Line) -> Link | None:
+    """Which call a running agent belongs to, as a progress line tells it."""
+    data = value.data
+    if not isinstance(data, Progress) or data.type != "agent_progress":
+        return None
+    agent, call = text(data.agent_id), text(value.parent_tool_use_id)
+    if agent is None or call is None:
+        return None
+    return Link(agent_id=agent, tool_call_id=call, evidence="progress line", strength=3)

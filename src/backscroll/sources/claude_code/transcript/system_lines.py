@@ -1,0 +1,132 @@
+"""Lines that are not talk between a person and a model: notices, attachments, signs of life, the queue."""
+
+from typing import TYPE_CHECKING, Any
+
+from backscroll.model import Answer, Message, Origin, Problem, ToolCall
+from backscroll.readers import timestamps
+from backscroll.sources.claude_code.transcript.content_blocks import odd_result_text
+from backscroll.sources.claude_code.transcript.line_context import Said
+from backscroll.sources.claude_code.transcript.line_types import Attached, params, text
+from backscroll.sources.claude_code.transcript.queue import Waiting, links_in, prompt_text
+from backscroll.sources.claude_code.transcript.reader import notices
+from backscroll.sources.claude_code.transcript.subagents import link_in_progress
+
+if TYPE_CHECKING:
+    from backscroll.sources.claude_code.transcript.reader import Transcript
+
+__all__ = ["attachment", "bare_tool", "progress", "queued", "system", "tell_waiting"]
+
+
+def system(said: Said) -> None:
+    """Tell what the program said to the user."""
+    said.enter(0)
+    if not said.line.raw:
+        return  # too large to decode, and counted as such
+    transcript = said.transcript
+    told = notices.tell(said.value, said.whole)
+    if told.subtype is not None:
+        transcript.tally.meet(f"system subtype {told.subtype}")
+        if not told.said:
+            transcript.note(Problem(said.origin, f"unknown system subtype {told.subtype}"))
+    if told.retracted:
+        transcript.tree.dead.update(told.retracted)
+    if told.kind == "compact_boundary":
+        transcript.kept.facts.compactions += 1
+    for kind, role, words in told.said:
+        if kind == "command":
+            transcript.delivered(words)
+        said.say(role, words, kind=kind)
+
+
+def attachment(said: Said) -> None:
+    """Tell a prompt that was delivered as an attachment; the others are context for the model."""
+    said.enter(0)
+    if not said.raw:
+        return
+    transcript = said.transcript
+    shown = said.value.attachment
+    kind = text(shown.type) if isinstance(shown, Attached) else None
+    if not notices.is_known(kind):
+        transcript.tally.meet(f"attachment {kind}")
+        transcript.note(Problem(said.origin, f"unknown attachment {kind}"))
+        return
+    if kind != "queued_command":
+        return
+    found = said.whole().get("attachment")
+    if not isinstance(found, dict) or not notices.is_typed(found):
+        return
+    words, came_along = notices.prompt(found.get("prompt"))
+    if words.strip() or came_along:
+        transcript.delivered(words)
+        said.say("user", words, kind="queued", attachments=came_along)
+
+
+def progress(said: Said) -> None:
+    """Take the link to a running subagent."""
+    said.enter(0)
+    if (link := link_in_progress(said.value)) is not None:
+        said.transcript.link(link)
+
+
+def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
+    """Take a queue operation. True when it holds a prompt."""
+    content = record.get("content")
+    for link in links_in(content):
+        transcript.link(link)
+    operation = record.get("operation")
+    words = prompt_text(content)
+    if operation == "enqueue" and words.strip():
+        at = timestamps.from_value(record.get("timestamp"))
+        _, came_along = notices.prompt(content)
+        transcript.kept.queue.enqueue(Waiting(f"queued-{id_}", words, at, origin, came_along))
+        return True
+    if operation == "remove" and (words.strip() or content is None):
+        waiting = transcript.kept.queue.removed(words or None)
+        if waiting is not None:
+            tell_waiting(waiting, transcript)
+    return False
+
+
+def tell_waiting(waiting: Waiting, transcript: "Transcript") -> None:
+    """Tell words that only the queue has, as far as is known yet."""
+    transcript.tree.tell(transcript.tree.add(waiting.id, None, 0, None), 1)
+    transcript.emit(
+        Message(
+            id=waiting.id,
+            role="user",
+            content=waiting.words,
+            origin=waiting.origin,
+            kind="queued",
+            timestamp=waiting.at,
+            timestamp_source="stored" if waiting.at else None,
+            agent_id=transcript.agent_id,
+            is_sidechain=transcript.agent_id is not None,
+            attachments=waiting.attachments,
+        )
+    )
+
+
+def bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> None:
+    """Tell a tool's line outside any message, as some other writers leave them.
+
+    A result without an id answers the oldest call of the same tool.
+    """
+    name = text(record.get("name")) or "unknown"
+    waiting = transcript.kept.bare
+    if record.get("type") == "tool_use":
+        call = text(record.get("id")) or f"line-{id_}"
+        waiting.setdefault(name, []).append(call)
+        tool = ToolCall(call, name, params(record.get("input")))
+        transcript.emit(Message(id=f"line-{id_}", role="tool", content="", origin=origin, tool=tool))
+        return
+    named = text(record.get("tool_use_id"))
+    calls = waiting.get(name, [])
+    if named is not None:
+        if named in calls:
+            calls.remove(named)
+    else:
+        named = calls.pop(0) if calls else f"line-{id_}"
+    if not calls:
+        waiting.pop(name, None)
+    result = odd_result_text(record.get("output", record.get("content")))
+    transcript.emit(Answer(tool_call_id=named, result=result, origin=origin))

@@ -1,0 +1,205 @@
+"""What came of a tool call: the text the model saw, the edit that was made, the agent that ran."""
+
+import re
+import stat
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backscroll.model import Decision, Edit, Hunk, Status
+from backscroll.readers import lenient_json
+from backscroll.sources.claude_code.transcript.line_types import Patch, ToolResult, text
+
+__all__ = [
+    "AGENT_TOOLS",
+    "EDIT_TOOLS",
+    "edits",
+    "opened",
+    "outcome",
+    "proposed",
+    "spilled",
+]
+
+EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+AGENT_TOOLS = frozenset({"Task", "Agent"})
+
+_REJECTED = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+)
+_INTERRUPTED = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
+_SPILL = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
+_LARGEST_SPILL = 32 * 1024 * 1024
+_first_character = itemgetter(slice(0, 1))
+
+
+_structured = msgspec.json.Decoder(ToolResult)
+
+
+def opened(raw: bytes) -> ToolResult | None:
+    """The structured copy of a result from what was kept of its line; None when there is none."""
+    try:
+        return _structured.decode(raw)
+    except lenient_json.FAILURES:
+        return None
+
+
+def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
+    """How a call ended. A person's refusal is not a failure of the tool."""
+    is_error = is_error or result.startswith("<tool_use_error>")
+    if denial == "user-rejected" or (is_error and result.startswith(_REJECTED)):
+        return "cancelled", "rejected"
+    if denial is not None or (is_error and result.startswith(_INTERRUPTED)):
+        return "cancelled", None
+    return ("failed" if is_error else "completed"), None
+
+
+def change_asked(params: dict[str, Any]) -> dict[str, Any]:
+    """What an edit's answer needs of its call: paths and passages, whatever else was asked."""
+    asked: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
+    changes = params.get("edits")
+    if isinstance(changes, list):
+        asked["edits"] = [change_asked(change) for change in changes if isinstance(change, dict)]
+    return asked
+
+
+def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
+    """The change that a call of one of `EDIT_TOOLS` asks for, before anybody has answered it."""
+    path = text(params.get("file_path")) or text(params.get("notebook_path"))
+    if path is None:
+        return ()
+    return (Edit(path, _from_params(tool, params)),)
+
+
+def edits(
+    tool: str, params: dict[str, Any], found: Any, asked: tuple[Edit, ...] = ()
+) -> tuple[tuple[Edit, ...], Decision]:
+    """What a finished edit did to its file, and whether a person had a hand in it.
+
+    An edit that ran was let through, by hand or by a standing permission; one the user changed says so.
+    ``found`` is the structured copy of its result, or whatever stands there; ``asked`` is what `proposed`
+    told of the same call, where that is still known.
+    """
+    if not isinstance(found, ToolResult):
+        found = ToolResult()
+    decision: Decision = "modified" if found.user_modified is True else "accepted"
+    path = (
+        text(found.file_path)
+        or text(found.notebook_path)
+        or text(params.get("file_path"))
+        or text(params.get("notebook_path"))
+    )
+    if path is None:
+        return (), decision
+    hunks = _patched(found.structured_patch)
+    is_new = found.type == "create"
+    if not hunks and not (found.type == "update" and found.structured_patch == []):  # which changed nothing
+        hunks = asked[0].hunks if asked else _from_params(tool, params)
+    return (Edit(path, hunks, "create" if is_new else "update"),), decision
+
+
+def _patched(patches: Any) -> tuple[Hunk, ...]:
+    """Runs of changed lines, each at its place, from hunks that also hold what stayed."""
+    hunks: list[Hunk] = []
+    for patch in patches if isinstance(patches, list) else ():
+        if not isinstance(patch, Patch) or not isinstance(patch.lines, list):
+            continue
+        old = patch.old_start if isinstance(patch.old_start, int) else None
+        new = patch.new_start if isinstance(patch.new_start, int) else None
+        lines = patch.lines
+        if set(map(type, lines)) != {str}:
+            lines = [line for line in lines if isinstance(line, str)]
+        hunks += _runs(lines, old, new)
+    return tuple(hunks)
+
+
+def _runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
+    """``old`` and ``new`` are the places of the first line before and after the change."""
+    hunks: list[Hunk] = []
+    removed: list[str] = []
+    added: list[str] = []
+    for mark, run in groupby([*lines, " "], key=_first_character):  # a line that stayed ends the last run
+        if mark == "-":
+            removed += [line[1:] for line in run]
+        elif mark == "+":
+            added += [line[1:] for line in run]
+        elif mark != "\\":  # "\ No newline at end of file" is no line
+            if removed or added:
+                hunks.append(Hunk(tuple(removed), tuple(added), old, new))
+            stayed = len(list(run))
+            old = None if old is None else old + len(removed) + stayed
+            new = None if new is None else new + len(added) + stayed
+            removed, added = [], []
+    return hunks
+
+
+def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
+    """The change as it was asked for, where the tool kept no account of it."""
+    if tool == "Write":
+        content = params.get("content")
+        return (Hunk(added=tuple(_lines(content)), new_start=1),) if isinstance(content, str) else ()
+    if tool == "NotebookEdit":
+        source = params.get("new_source")
+        return (Hunk(added=tuple(_lines(source))),) if isinstance(source, str) else ()
+    asked = params.get("edits") if tool == "MultiEdit" else [params]
+    hunks: list[Hunk] = []
+    for change in asked if isinstance(asked, list) else ():
+        if not isinstance(change, dict):
+            continue
+        old, new = change.get("old_string"), change.get("new_string")
+        if isinstance(old, str) and isinstance(new, str):
+            hunks.append(_changed(_lines(old), _lines(new)))
+    return tuple(hunks)
+
+
+def _lines(passage: str) -> list[str]:
+    """Lines as an editor counts them; only a newline ends one."""
+    lines = passage.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _changed(old: list[str], new: list[str]) -> Hunk:
+    """Two versions of a passage without the lines they begin and end with alike."""
+    start = _alike(zip(old, new, strict=False))
+    old, new = old[start:], new[start:]
+    end = _alike(zip(reversed(old), reversed(new), strict=False))
+    return Hunk(tuple(old[: len(old) - end]), tuple(new[: len(new) - end]))
+
+
+def _alike(pairs: Iterable[tuple[str, str]]) -> int:
+    """How many of the first pairs are of the same line."""
+    number = 0
+    for one, other in pairs:
+        if one != other:
+            break
+        number += 1
+    return number
+
+
+def spilled(result: str, folder: Path) -> str:
+    """The whole of a result too long for the transcript, from the session's own folder only.
+
+    The path in the text may be another machine's or a trap; only its last part is believed.
+    """
+    found = _SPILL.match(result)
+    if found is None:
+        return result
+    name = found[1].strip().replace("\\", "/").rpartition("/")[2]
+    if not name or name in (".", ".."):
+        return result
+    path = folder / name
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SPILL:
+            return result
+        if folder.is_symlink() or folder.parent.is_symlink():
+            return result
+        return path.read_bytes().decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return result

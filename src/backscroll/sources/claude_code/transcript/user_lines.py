@@ -1,0 +1,227 @@
+"""User lines: few were typed by a person, most answer a tool call."""
+
+from typing import Any
+
+from backscroll.model import Answer, Attachment, Edit, Link
+from backscroll.readers.text_values import words_in
+from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, TALK
+from backscroll.sources.claude_code.transcript.checkpoint import Early
+from backscroll.sources.claude_code.transcript.content_blocks import (
+    attachment,
+    blocks_of,
+    odd_result_text,
+    result_text,
+)
+from backscroll.sources.claude_code.transcript.line_context import Said
+from backscroll.sources.claude_code.transcript.line_types import Block, Line, LineOrigin, ToolResult, text
+from backscroll.sources.claude_code.transcript.reader import tool_results, user_text
+
+__all__ = ["answer", "settle", "tell"]
+
+_COMMANDS = frozenset({"command", "command output", "shell", "shell output"})
+
+
+def tell(said: Said) -> None:
+    """Tell what a user line answers and says."""
+    content = said.message().content
+    if isinstance(content, list) and len(content) == 1:
+        only = content[0]
+        if isinstance(only, Block) and only.type == "tool_result":  # as nearly all are
+            said.enter(_flags(said.value, []))
+            answer(only, said)
+            return
+    texts, attachments, answers, unknown = _opened(content)
+    kind = _injected(said.value, texts[0] if texts else "") if texts or attachments else None
+    parts = user_text.parts(texts) if kind is None else [user_text.Part(kind, "\n".join(texts))]
+    said.enter(_flags(said.value, parts))
+    for block in answers:
+        answer(block, said, () if parts else attachments)
+    if attachments and not parts and not answers:
+        parts = [user_text.Part(None, "")]
+    human = any(part.kind is None for part in parts)
+    for part in parts:
+        if part.kind is None:
+            _prompt(part.content, said, attachments)
+            attachments = ()
+        else:
+            if part.kind == "command":
+                said.transcript.delivered(part.content)
+            elif part.kind == "shell":
+                said.transcript.delivered(part.content.replace("! ", "!", 1))
+            said.say("system", part.content, kind=part.kind, attachments=() if human else attachments)
+    for number, kind in unknown:
+        words = words_in(said.block(number))
+        if kind is None and not words:
+            continue
+        said.transcript.tally.meet(f"content block {kind}")
+        said.say("system", f"[{kind}]\n{words}".strip(), kind="unknown block")
+
+
+_Unknown = tuple[int, str | None]  # the place of a block that nobody knows, and its type
+
+
+def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[_Unknown]]:
+    """A line's words, what came along, the tool results in it, and the blocks that nobody knows."""
+    if isinstance(content, str):
+        return [content], (), [], []
+    texts: list[str] = []
+    attachments: list[Attachment] = []
+    answers: list[Block] = []
+    unknown: list[_Unknown] = []
+    for number, block in enumerate(blocks_of(content)):
+        kind = text(block.type)
+        if kind is not None and kind.endswith("tool_result"):
+            answers.append(block)
+        elif (found := attachment(block)) is not None:
+            attachments.append(found)
+        elif isinstance(block.text, str):
+            texts.append(block.text)
+        else:
+            unknown.append((number, kind if kind != "text" else None))
+    return texts, tuple(attachments), answers, unknown
+
+
+def _prompt(words: str, said: Said, attachments: tuple[Attachment, ...]) -> None:
+    if words and said.repeats("prompt", words):
+        return
+    said.transcript.delivered(words)
+    kind = None
+    if said.is_agent_root:
+        said.transcript.kept.agents.began(said.agent_id or "", words, said.at)
+        kind = "task"
+    said.say("user", words, kind=kind, attachments=attachments)
+
+
+def _injected(value: Line, first: str) -> str | None:
+    """Why a user line was not typed by a person, as far as its flags tell."""
+    if value.is_compact_summary is True or first.lstrip().startswith(user_text.COMPACTION_START):
+        return "compaction"
+    origin = value.origin.kind if isinstance(value.origin, LineOrigin) else None
+    if origin in ("peer", "coordinator"):
+        return "peer"  # they also say isMeta, and are worth more than a reminder
+    if value.is_meta is True:
+        return "caveat" if user_text.is_caveat(first) else "meta"
+    if origin == "task-notification":
+        return "notification"
+    if origin == "auto-continuation":
+        return "continuation"
+    if value.is_visible_in_transcript_only is True:
+        return "transcript only"
+    if value.prompt_source == "system":
+        return "meta"
+    return None
+
+
+def _flags(value: Line, parts: list[user_text.Part]) -> int:
+    flags = TALK
+    if value.is_meta is True or value.team_name is not None:
+        flags |= META
+    if parts and parts[0].kind == "caveat":
+        flags |= CAVEAT
+    if parts and all(part.kind in _COMMANDS for part in parts):
+        flags |= COMMAND
+    return flags
+
+
+def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -> None:
+    """Tell what came of a call; ``attachments`` lay beside the result."""
+    transcript = said.transcript
+    value = said.value
+    call = text(block.tool_use_id) or f"record {said.id}"
+    content = block.content
+    is_error = block.is_error is True
+    own: tuple[Attachment, ...] = ()
+    if isinstance(content, str):
+        result = content
+    else:
+        found = result_text(content)
+        result, own = found if found is not None else (odd_result_text(_content(said, block)), ())
+        is_error = is_error or _is_error(content)
+    if result.startswith("<persisted-output>"):
+        result = tool_results.spilled(result, transcript.results_folder)
+    denial = None if value.tool_denial_kind is None else text(value.tool_denial_kind)
+    status, decision = tool_results.outcome(result, is_error=is_error, denial=denial)
+    edits: tuple[Edit, ...] = ()
+    pending = transcript.kept.answer(call)
+    if pending is not None:
+        said.answers = pending.node
+        if pending.params is not None:
+            asked = transcript.proposals.pop(call, ())
+            if status == "completed":
+                edits, decision = tool_results.edits(
+                    pending.name, pending.params, value.tool_use_result, asked
+                )
+        if pending.name in tool_results.AGENT_TOOLS:
+            _agent_ended(call, value.tool_use_result, said)
+    else:
+        early = Early(result, status, said.unopened_result(), said.origin, said.id, said.at)
+        transcript.kept.keep_early(call, early)
+    said.is_answer = True
+    transcript.emit(
+        Answer(
+            tool_call_id=call,
+            result=result,
+            origin=said.origin,
+            record_id=said.id,
+            status=status,
+            decision=decision,
+            timestamp=said.at,
+            edits=edits,
+            attachments=own + attachments,
+        )
+    )
+
+
+def _is_error(content: Any) -> bool:
+    """Whether a server's tool says by the type of its result that it failed."""
+    kind = text(content.type) if isinstance(content, Block) else None
+    return kind is not None and kind.endswith("_error")
+
+
+def _content(said: Said, block: Block) -> Any:
+    """A result's content as it stands in the line, for forms that the typed reading does not know."""
+    message = said.whole().get("message")
+    blocks = message.get("content") if isinstance(message, dict) else None
+    for found in blocks if isinstance(blocks, list) else [blocks]:
+        if isinstance(found, dict) and found.get("tool_use_id") == block.tool_use_id:
+            return found.get("content")
+    return None
+
+
+def settle(call: str, early: Early, said: Said) -> None:
+    """Read an answer that preceded its call again, now that the call is known."""
+    kept = said.transcript.kept
+    pending = kept.answer(call)
+    if pending is None:
+        return
+    said.transcript.tree.share(early.record_id, pending.node)
+    edits: tuple[Edit, ...] = ()
+    decision = None
+    structured = tool_results.opened(early.raw)
+    asked = said.transcript.proposals.pop(call, ())
+    if pending.params is not None and early.status == "completed":
+        edits, decision = tool_results.edits(pending.name, pending.params, structured, asked)
+    if pending.name in tool_results.AGENT_TOOLS:
+        _agent_ended(call, structured, said)
+    said.transcript.emit(
+        Answer(
+            tool_call_id=call,
+            result=early.result,
+            origin=early.origin,
+            record_id=early.record_id,
+            status=early.status,
+            decision=decision,
+            timestamp=early.at,
+            edits=edits,
+        )
+    )
+
+
+def _agent_ended(call: str, found: Any, said: Said) -> None:
+    if not isinstance(found, ToolResult):
+        return
+    agent_id = said.transcript.kept.agents.ended(call, found)
+    if agent_id is not None:
+        said.transcript.link(
+            Link(agent_id=agent_id, tool_call_id=call, evidence="result of the call", strength=2)
+        )

@@ -1,0 +1,60 @@
+"""The keys of a table whose index is damaged, gathered from the table itself."""
+
+import sqlite3
+from sqlite3 import Connection
+from typing import Literal, NamedTuple
+
+from backscroll.sources.cursor.database.keys import has_table, is_damage
+
+__all__ = ["keys_of"]
+
+_Row = tuple[int, bytes | None, int]
+
+
+class _Scan(NamedTuple):
+    rows: list[_Row]
+    fault: sqlite3.DatabaseError | None
+
+
+def keys_of(connection: Connection) -> Connection:
+    """A database in memory with the same table, its keys and its rowids, and no values.
+
+    Where the table is damaged too, it has the rows before the first bad page and those after the last.
+    Raises what SQLite says when not one row can be reached.
+    """
+    if not has_table(connection, "cursorDiskKV"):
+        return _copy([])
+    found = _scan(connection, "asc")
+    if found.fault is None:
+        return _copy(found.rows)
+    rest = _scan(connection, "desc")
+    if not found.rows and not rest.rows:
+        raise found.fault
+    return _copy([*found.rows, *rest.rows])
+
+
+def _scan(connection: Connection, direction: Literal["asc", "desc"]) -> _Scan:
+    rows: list[_Row] = []
+    try:
+        rows.extend(
+            connection.execute(
+                f"select rowid, key, typeof(key) = 'blob' from cursorDiskKV not indexed order by rowid {direction}"  # noqa: S608, E501 - one of two words
+            )
+        )
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return _Scan(rows, error)
+    return _Scan(rows, None)
+
+
+def _copy(rows: list[_Row]) -> Connection:
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    copy.text_factory = bytes
+    copy.execute("create table cursorDiskKV (key text unique on conflict replace, value blob)")
+    copy.execute("begin")
+    copy.executemany(
+        "insert or replace into cursorDiskKV (rowid, key) values (?1, iif(?3, ?2, cast(?2 as text)))", rows
+    )
+    copy.execute("commit")
+    return copy

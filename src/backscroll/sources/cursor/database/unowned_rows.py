@@ -1,0 +1,155 @@
+"""The account of a database: every row that belongs to no session, counted by what it is."""
+
+from collections.abc import Callable, Iterator
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from msgspec import Raw
+
+from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
+from backscroll.model import Item, Origin, Problem, Tally
+from backscroll.readers.sqlite import as_bytes
+from backscroll.sources.cursor import index
+from backscroll.sources.cursor.database import key_families, keys
+from backscroll.sources.cursor.database.decode import Undecodable, decode
+from backscroll.sources.cursor.database.key_families import Count
+from backscroll.sources.cursor.user_data import Library, Shelfmark
+
+__all__ = ["read"]
+
+_SPEAKING = (index.CHAT_KEY, index.COMPOSERS_KEY, *index.LOG_KEYS)
+
+
+class _Item(NamedTuple):
+    """A value of ``ItemTable`` that is ours to read, and what is wrong with it."""
+
+    key: str
+    faults: list[str]
+    is_lost: bool = False
+
+
+_Found = tuple[list[Count], list[_Item]]
+
+
+def read(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> Iterator[Item]:
+    """Counts and problems of one database; ``sessions`` have units of their own, which count their rows."""
+    tally = Tally()
+    path = str(mark.path)
+    parts: dict[str, Callable[[], _Found]] = {
+        "cursorDiskKV": lambda: (_kept(library, mark, sessions), []),
+        "ItemTable": lambda: library.database(mark.path).read(lambda db: _items(db, mark)),
+        "composerHeaders": lambda: library.database(mark.path).read(lambda db: _headers(db, sessions)),
+    }
+    faults: dict[str, str] = {}
+    for table, count in parts.items():
+        try:
+            counts, items = count()
+        except DatabaseLockedError:
+            raise
+        except DatabaseUnreadableError as error:
+            faults[table] = str(error)
+        else:
+            yield from _counted(tally, path, counts, items)
+    if len(faults) == len(parts):
+        faults = {"database": faults["ItemTable"]}
+    for table, reason in faults.items():
+        tally.count(table, "problems", max(1, _number_of(library, mark, table)))
+        yield Problem(Origin(path, table), reason)
+    if library.warehouse(mark.path).is_mended:
+        yield Problem(
+            Origin(path, "cursorDiskKV"), "the index of its keys is damaged; the table was searched"
+        )
+    yield tally
+
+
+def _number_of(library: Library, mark: Shelfmark, table: str) -> int:
+    """How many rows a table has that cannot be read; 0 when even that cannot be said."""
+    if table == "database":
+        return 0
+    try:
+        return library.database(mark.path).read(lambda db: keys.row_count(db, table))
+    except DatabaseUnreadableError:
+        return 0
+
+
+def _kept(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> list[Count]:
+    here = library.sessions(mark.path).keys()
+    copied = frozenset(here & library.sessions(library.global_path).keys()) if mark.storage else frozenset()
+    return library.warehouse(mark.path).walk(lambda db: key_families.count(db, sessions, copied))
+
+
+def _counted(tally: Tally, path: str, counts: list[Count], items: list[_Item]) -> Iterator[Problem]:
+    for count in counts:
+        if count.is_known:
+            tally.count(count.family, "silent", count.number)
+            continue
+        tally.count(count.family, "problems", count.number)
+        reason = count.reason
+        if not reason:
+            tally.meet(f"key family {count.family}", count.number)
+            reason = f"unknown key family '{count.family}' ({count.number} rows)"
+        yield Problem(Origin(path, count.family), reason)
+    for item in items:
+        for reason in item.faults:
+            yield Problem(Origin(path, item.key), reason)
+        if item.is_lost:
+            tally.count("ItemTable", "problems")
+        else:
+            tally.count("ItemTable", "understood" if item.key in _SPEAKING else "silent")
+
+
+def _items(connection: Connection, mark: Shelfmark) -> _Found:
+    """``ItemTable``: our few keys, and the editor's own state, of which only the number is of interest."""
+    if not keys.has_table(connection, "ItemTable"):
+        return [], []
+    known = index.WORKSPACE_KEYS if mark.storage else index.GLOBAL_KEYS
+    editor = 0
+    items: list[_Item] = []
+    for (key,) in connection.execute("select key from ItemTable not indexed").fetchall():
+        text = (as_bytes(key) or b"").decode("utf-8", "replace")
+        if text in known or text == index.CHAT_KEY:
+            items.append(_item(text, connection))
+        elif text.startswith(index.PANE_PREFIX):
+            items.append(_Item(text, []))
+        else:
+            editor += 1
+    return [Count("ItemTable (editor state)", editor)] if editor else [], items
+
+
+def _item(key: str, connection: Connection) -> _Item:
+    """One of our keys; some hold no JSON by nature."""
+    value = index.item(connection, key)
+    if key in index.BARE_KEYS or value is None:
+        return _Item(key, [])
+    try:
+        decode(Raw(value), object)
+        return _Item(key, index.entry_faults(key, value))
+    except Undecodable as error:
+        return _Item(key, [f"not readable as JSON: {error}"], is_lost=True)
+
+
+def _headers(connection: Connection, sessions: frozenset[str]) -> _Found:
+    """Rows of the header table that name no session, or that SQLite counts and cannot find."""
+    if not keys.has_table(connection, "composerHeaders"):
+        return [], []
+    names = [row[1] for row in connection.execute("pragma table_info(composerHeaders)")]
+    number = keys.row_count(connection, "composerHeaders")
+    if b"composerId" not in names or b"value" not in names:
+        reason = "the table has no columns composerId and value"
+        return [Count("composerHeaders", number, False, reason)], []
+    rows = keys.readable(connection, "select composerId from composerHeaders not indexed")
+    listed = [_name(row[0]) for row in rows]
+    nameless = sum(name not in sessions for name in listed)
+    lost = max(0, number - len(listed))
+    found = []
+    if nameless:
+        reason = f"{nameless} rows of composerHeaders name no session"
+        found.append(Count("composerHeaders", nameless, False, reason))
+    if lost:
+        reason = f"{lost} rows of composerHeaders are lost: the table is damaged"
+        found.append(Count("composerHeaders", lost, False, reason))
+    return found, []
+
+
+def _name(cell: object) -> str:
+    return (as_bytes(cell) or b"").decode("utf-8", "replace")

@@ -1,0 +1,71 @@
+"""The raw records of a unit, decoded, for those who want to see what they look like."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
+
+from msgspec import Raw
+
+from backscroll.readers.sqlite import as_bytes
+from backscroll.sources.cursor import index
+from backscroll.sources.cursor.database.decode import Undecodable, decode
+from backscroll.sources.cursor.database.keys import has_table
+from backscroll.sources.cursor.database.session_rows import Beside
+from backscroll.sources.cursor.user_data import Library
+
+__all__ = ["items", "rows"]
+
+_SECRETS = frozenset({"blobEncryptionKey", "speculativeSummarizationEncryptionKey"})
+_BESIDE = ("codeBlockDiff", "codeBlockPartialInlineDiffFates", "messageRequestContext")
+
+
+def rows(library: Library, path: Path, session: str) -> Iterator[tuple[str, Any]]:
+    """The rows of one session, by key family."""
+    shelf = library.warehouse(path).take(session)
+    yield from _decoded("composerData", shelf.data())
+    for _, value in shelf.bodies(shelf.bubbles):
+        yield from _decoded("bubbleId", value)
+    for family in _BESIDE:
+        if shelf.others.get(family):
+            for value in Beside(library.warehouse(path), session).values(family):
+                yield from _decoded(family, value)
+
+
+def items(library: Library, path: Path) -> Iterator[tuple[str, Any]]:
+    """The lists of one database, by key; of ``ItemTable`` only the keys that are ours to read."""
+    for kind, value in library.database(path).read(_lists):
+        yield from _decoded(kind, value)
+
+
+def _lists(connection: Connection) -> list[tuple[str, bytes | None]]:
+    found: list[tuple[str, bytes | None]] = []
+    if has_table(connection, "ItemTable"):
+        for key in sorted(index.WORKSPACE_KEYS | index.GLOBAL_KEYS):
+            found.append((key, index.item(connection, key)))
+    if has_table(connection, "composerHeaders"):
+        cursor = connection.execute("select * from composerHeaders")
+        names = [column[0] for column in cursor.description]
+        if "value" in names:
+            place = names.index("value")
+            found += [("composerHeaders", as_bytes(row[place])) for row in cursor]
+    return found
+
+
+def _decoded(kind: str, value: object) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, bytes):
+        return
+    try:
+        document = decode(Raw(value), object)
+    except Undecodable:
+        return
+    yield kind, _without_secrets(document) if b"EncryptionKey" in value else document
+
+
+def _without_secrets(document: Any) -> Any:
+    """The same document; lists of the earliest builds hold whole records, so that keys may lie deep."""
+    if isinstance(document, dict):
+        return {key: _without_secrets(item) for key, item in document.items() if key not in _SECRETS}
+    if isinstance(document, list):
+        return [_without_secrets(item) for item in document]
+    return document

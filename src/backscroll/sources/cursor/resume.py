@@ -1,0 +1,24 @@
+"""How Cursor continues a session: its workspace is opened, and the session chosen there."""
+
+from pathlib import Path
+
+from backscroll.config import Machine
+from backscroll.model.resume import Command, Resumable
+from backscroll.sources.cursor.locations import roots
+
+__all__ = ["resumption"]
+
+
+def resumption(session: Resumable, machine: Machine) -> Command:
+    """Cursor on the workspace; no command of it opens a single conversation."""
+    argv = ["cursor"]
+    store = next((one for one in session.stores if not one.is_gone and one.source == "cursor"), None)
+    if store is not None and Path(store.root) not in roots(machine):
+        argv += ["--user-data-dir", store.root]
+    if session.folder is not None and session.authority:
+        argv += ["--folder-uri", f"vscode-remote://{session.authority}{session.folder}"]
+    elif session.folder is not None:
+        argv.append(session.folder)
+    title = f"“{session.title}”" if session.title else "it"
+    note = f"Cursor opens the workspace; choose {title} in its chat history"
+    return Command(tuple(argv), None if session.authority else session.folder, note=note)

@@ -1,0 +1,100 @@
+"""The agent's own record of a session: what remembers the conversation when its bubbles are gone."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+
+from backscroll.model import Answer, Closing, Message, Opening, Problem, ToolCall, fold
+from backscroll.readers.protobuf import Record
+from backscroll.sources.cursor.database.decode import as_text
+from backscroll.sources.cursor.database.session_rows import Warehouse
+from backscroll.sources.cursor.session.record_counts import Notes
+from backscroll.sources.cursor_graph import Blobs, Conversation, State
+from backscroll.sources.cursor_graph.turns import read_turns
+
+__all__ = ["Memory"]
+
+_BLOB = "agentKv:blob:"
+_CHECKPOINT = "agentKv:checkpoint:"
+
+
+class Memory:
+    """The graph behind one session. Nothing is decoded before it is asked for."""
+
+    def __init__(
+        self, warehouse: Warehouse, session: str, conversation_state: object, model: str | None, notes: Notes
+    ) -> None:
+        self._warehouse = warehouse
+        self._session = session
+        self._written = as_text(conversation_state)
+        self._model = model
+        self._notes = notes
+
+    @cached_property
+    def state(self) -> State | None:
+        """The root, kept in the session's own record or named by its last checkpoint; None without one."""
+        root = self._root()
+        state = State(root) if root else None
+        if state is not None and state.fault:
+            self._notes.trouble(self._notes.record, f"conversationState: {state.fault}")
+        return state if state is not None and not state.is_empty else None
+
+    def _root(self) -> bytes:
+        text = "".join(self._written.removeprefix("~").split())
+        if text:
+            try:
+                return b64decode(text + "=" * (-len(text) % 4), validate=True)
+            except (binascii.Error, ValueError):
+                self._notes.trouble(self._notes.record, "conversationState is not base64")
+        value = self._warehouse.value_at(f"{_CHECKPOINT}{self._session}")
+        name = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
+        return (Blobs(self._fetch).get(name) or b"") if len(name) == 64 else b""
+
+    @property
+    def workspace_uris(self) -> list[str]:
+        """The folders that the session was told it works in."""
+        return self.state.workspace_uris if self.state is not None else []
+
+    def items(self, begun: datetime | None, ended: datetime | None) -> Iterator[Message | Answer | Problem]:
+        """The whole conversation, as the agent remembers it."""
+        if self.state is None:
+            return iter(())
+        conversation = Conversation(
+            self.state,
+            Blobs(self._fetch),
+            path=self._notes.path,
+            tally=self._notes.tally,
+            model=self._model,
+            started_at=begun,
+            ended_at=ended,
+        )
+        return conversation.items()
+
+    @cached_property
+    def prompts(self) -> Mapping[str, str]:
+        """What was typed, by the id of the bubble it was typed in."""
+        if self.state is None:
+            return {}
+        blobs = Blobs(self._fetch)
+        turns = [turn for turn in read_turns(self.state.turns, blobs) if turn.user_id and turn.text.strip()]
+        texts = {turn.user_id: turn.text for turn in turns}
+        found: dict[str, str] = {}
+        for name, data in blobs.each([turn.user_id or "" for turn in turns]):
+            if bubble_id := Record(data or b"").text(2):
+                found[bubble_id] = texts[name]
+        return found
+
+    @cached_property
+    def calls(self) -> Mapping[str, ToolCall]:
+        """Tool calls by their ids, with what came of them."""
+        opening = Opening(source="cursor", id=self._session, store="graph")
+        told = fold(chain([opening], self.items(None, None), [Closing()]))
+        messages = told.readings[0].messages if told.readings else ()
+        return {each.tool.id: each.tool for each in messages if each.tool is not None and each.tool.id}
+
+    def _fetch(self, ids: Sequence[str]) -> Mapping[str, bytes]:
+        found = self._warehouse.values_at([_BLOB + each for each in ids])
+        return {key.removeprefix(_BLOB): value for key, value in found.items()}

@@ -1,0 +1,146 @@
+"""What a session's store and the file beside it say about the session as a whole."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from backscroll.readers import lenient_json
+from backscroll.readers.sqlite import as_bytes
+from backscroll.sources.secret_fields import is_secret
+
+__all__ = ["KNOWN", "Meta", "Sidecar", "is_hex", "read_meta", "read_sidecar", "text_of_hex"]
+
+KNOWN = {
+    "agentId",
+    "approvalMode",
+    "createdAt",
+    "currentPlanUri",
+    "isRunEverything",
+    "lastUsedModel",
+    "latestRootBlobId",
+    "mode",
+    "name",
+    "subagentInfo",
+}
+_NOT_TEXT = {"createdAt", "isRunEverything", "subagentInfo"}
+_HEX = re.compile(rb"[0-9a-fA-F]+")
+_SCALAR = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
+_LARGEST_SIDECAR = 1024 * 1024
+
+
+class Meta(Struct, frozen=True):
+    """A store's own metadata, without its secrets."""
+
+    fields: dict[str, Any]
+    unknown: tuple[str, ...] = ()
+    fault: str | None = None
+
+    def text(self, key: str) -> str | None:
+        value = self.fields.get(key)
+        return value if isinstance(value, str) and value else None
+
+    @property
+    def subagent(self) -> dict[str, Any]:
+        info = self.fields.get("subagentInfo")
+        return info if isinstance(info, dict) else {}
+
+    def agent(self, key: str) -> str | None:
+        """An id that the metadata of a subagent names."""
+        value = self.subagent.get(key)
+        return value if isinstance(value, str) and value else None
+
+
+class Sidecar(Struct, frozen=True):
+    """``meta.json``, as far as it is there."""
+
+    fields: dict[str, Any] = {}
+    fault: str | None = None
+    is_there: bool = False
+
+    def text(self, key: str) -> str | None:
+        value = self.fields.get(key)
+        return value if isinstance(value, str) and value else None
+
+
+def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
+    """The metadata in the rows of ``meta``: JSON in hex, plain JSON, or a row for each field."""
+    fields: dict[str, Any] = {}
+    fault: str | None = None
+    for raw_key, raw_value in rows:
+        key, value = (as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value)
+        if key in KNOWN:
+            fields.setdefault(key, _plain(value, is_text=key not in _NOT_TEXT))
+            continue
+        if is_secret(key) or value is None:
+            continue
+        loaded, problem = _document(value)
+        fields = {**fields, **loaded}
+        fault = fault or problem
+    known = {name: value for name, value in fields.items() if name in KNOWN}
+    unknown = sorted(name for name in fields if name not in KNOWN and not is_secret(name))
+    return Meta(known, tuple(unknown), fault)
+
+
+def _document(value: bytes) -> tuple[dict[str, Any], str | None]:
+    """A whole object, or the plain fields of one that is cut or torn."""
+    text = text_of_hex(value)
+    try:
+        loaded = lenient_json.load(text)
+    except lenient_json.FAILURES:
+        spelled = lenient_json.clean_text(text)
+        return {key: _scalar(found) for key, found in _SCALAR.findall(spelled)}, "is not whole JSON"
+    return (loaded, None) if isinstance(loaded, dict) else ({}, "is not an object")
+
+
+def is_hex(value: bytes) -> bool:
+    """Whether text is written as hexadecimal digits, as newer versions write it."""
+    return _HEX.fullmatch(value.strip()) is not None
+
+
+def text_of_hex(value: bytes) -> bytes:
+    """The text that digits stand for, or the text itself; a digit too many says nothing."""
+    if not is_hex(value):
+        return value
+    digits = value.strip()
+    return bytes.fromhex(digits[: len(digits) // 2 * 2].decode())
+
+
+def _scalar(found: str) -> Any:
+    try:
+        return lenient_json.load(found)
+    except lenient_json.FAILURES:
+        return None
+
+
+def _plain(value: bytes | None, *, is_text: bool) -> Any:
+    """A field that has a row of its own: JSON where it is, text where it is not; a name may be a number."""
+    if value is None:
+        return None
+    try:
+        loaded = lenient_json.load(value)
+    except lenient_json.FAILURES:
+        return lenient_json.clean_text(value)
+    return (
+        loaded if not is_text or isinstance(loaded, str) or loaded is None else lenient_json.clean_text(value)
+    )
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """``meta.json`` beside a store. A missing one is silence, a broken one a fault."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_SIDECAR)
+    except FileNotFoundError:
+        return Sidecar()
+    except OSError as error:
+        return Sidecar(fault=f"cannot be opened: {error.strerror}", is_there=True)
+    try:
+        loaded = lenient_json.load(data)
+    except lenient_json.FAILURES:
+        return Sidecar(fault="is not JSON", is_there=True)
+    if not isinstance(loaded, dict):
+        return Sidecar(fault="is not an object", is_there=True)
+    return Sidecar({key: value for key, value in loaded.items() if not is_secret(key)}, is_there=True)

@@ -1,0 +1,61 @@
+"""The raw records of a unit, decoded, for those who want to look at their outline."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
+from backscroll.readers import jsonl, lenient_json
+from backscroll.readers.json_outline import name_of
+from backscroll.readers.protobuf import Record
+from backscroll.readers.sqlite import Database
+from backscroll.sources.cursor_cli.blob_rows import fetch, survey
+from backscroll.sources.cursor_cli.metadata import read_meta, read_sidecar
+from backscroll.sources.cursor_graph import Blobs
+from backscroll.sources.cursor_graph.message_parts import load_message
+
+__all__ = ["documents_of"]
+
+_DECODER = msgspec.json.Decoder(dict[str, Any])
+
+
+def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
+    """Every record by its kind; what cannot be read gives nothing, and neither do secrets."""
+    match path.name:
+        case "store.db":
+            yield from _stored(path)
+        case "meta.json":
+            yield "meta.json", read_sidecar(path).fields
+        case "prompt_history.json":
+            try:
+                yield "prompt_history.json", lenient_json.load(path.read_bytes())
+            except (OSError, *lenient_json.FAILURES):
+                return
+        case _ if path.suffix == ".jsonl":
+            try:
+                for line in jsonl.lines(path, _DECODER):
+                    for record in line.values:
+                        yield f"transcript/{name_of(record.get('role') or record.get('type'))}", record
+            except OSError:
+                return
+
+
+def _stored(path: Path) -> Iterator[tuple[str, Any]]:
+    with Database(path) as database:
+        try:
+            rows = database.read(survey)
+            meta = read_meta(rows.meta)
+            yield "meta", {**dict.fromkeys(meta.unknown), **meta.fields}
+            yield "meta.json", read_sidecar(path.with_name("meta.json")).fields
+            blobs = Blobs(lambda ids: fetch(database, ids, rows), sizes=rows.sizes)
+            for id, data in blobs.each(rows.sizes):
+                message = load_message(data) if data is not None and data[:1] == b"{" else None
+                if message is not None:
+                    yield f"blob/{name_of(message.get('role'))}", message
+                elif data is not None and id == meta.text("latestRootBlobId"):
+                    yield "blob/root", {f"field_{number}": None for number in Record(data).numbers}
+        except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error):
+            return

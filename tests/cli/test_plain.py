@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from backscroll.cli.app import app
-from backscroll.cli.plain import plain_sync
+from backscroll.cli.fast_sync import plain_sync
 from backscroll.testing.claude_code import Transcript
 from tests.cli.running import Shell, backscroll
 

@@ -267,7 +267,7 @@ def test_a_link_to_the_settings_stays_a_link(tmp_path: Path) -> None:
 
 def test_settings_are_changed_without_loading_the_server() -> None:
     heavy = {"mcp", "pydantic", "anyio", "sqlite3"}
-    code = f"import backscroll.cli.mcp, sys; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import backscroll.cli.commands.mcp, sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.cli.app import run
-from backscroll.cli.ending import sentences
+from backscroll.cli.exit import sentences
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.stores import write_settings
 

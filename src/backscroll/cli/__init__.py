@@ -20,7 +20,7 @@ def main() -> None:
     # A command makes many values and next to no cycles: looking for these every seven hundred values, as is
     # usual, takes a tenth of its time, and looking once more at its end half as much.
     gc.set_threshold(_MANY, 20, 20)
-    from backscroll.cli.ending import opened_streams, sentences
+    from backscroll.cli.exit import opened_streams, sentences
 
     opened_streams()
     try:
@@ -31,11 +31,11 @@ def main() -> None:
 
 
 def _run(words: list[str]) -> None:
-    from backscroll.cli.plain import plain_sync
+    from backscroll.cli.fast_sync import plain_sync
 
     # What reads command lines takes longer to load than a sync that finds nothing.
     if "_BACKSCROLL_COMPLETE" not in os.environ and (asked := plain_sync(words)) is not None:
-        from backscroll.cli.refresh import refresh
+        from backscroll.cli.sync_output import refresh
 
         setup, as_json = asked
         sys.exit(refresh(setup, as_json=as_json))

@@ -7,37 +7,46 @@ from pathlib import Path
 import click
 
 from backscroll import __version__
-from backscroll.cli.ending import ignore_output
-from backscroll.cli.setup import Setup
+from backscroll.cli.context import Setup
+from backscroll.cli.exit import ignore_output
 
 __all__ = ["Setup", "app", "run"]
 
 # name: (module, one line for --help)
 _COMMANDS = {
-    "archive": ("backscroll.cli.archive", "Look after the file that everything is kept in."),
-    "completion": ("backscroll.cli.completion", "Print what makes a shell complete what you type."),
-    "demo": ("backscroll.cli.demo", "Write a made-up history to try things on."),
-    "export": ("backscroll.cli.export", "Write sessions as Markdown, HTML, JSON, JSON lines or text."),
-    "handoff": ("backscroll.cli.handoff", "Print a session in short, to paste into any assistant."),
-    "open": ("backscroll.cli.open", "Open a session's workspace, or the file at a message."),
-    "resume": ("backscroll.cli.resume", "Continue a session in the tool that held it."),
-    "note": ("backscroll.cli.note", "Write something down about a session."),
-    "mcp": ("backscroll.cli.mcp", "Let assistants use the history, through MCP."),
-    "recall": ("backscroll.cli.recall", "Find what earlier sessions have to say about a task."),
-    "rename": ("backscroll.cli.rename", "Show a session under a title of your own."),
-    "star": ("backscroll.cli.star", "Mark a session as one to come back to."),
-    "tag": ("backscroll.cli.tag", "Give a session tags."),
-    "untag": ("backscroll.cli.untag", "Take tags away from a session."),
-    "list": ("backscroll.cli.list", "List sessions, newest first."),
-    "search": ("backscroll.cli.search", "Find the sessions where something was said."),
-    "secrets": ("backscroll.cli.secrets", "List the keys and passwords in sessions, without showing them."),
-    "show": ("backscroll.cli.show", "Show a session."),
-    "stats": ("backscroll.cli.stats", "Add up sessions, prompts, time, tokens, cost and more."),
-    "tail": ("backscroll.cli.tail", "Follow a session while it is being held."),
-    "tui": ("backscroll.cli.tui", "Look through everything in the terminal."),
-    "watch": ("backscroll.cli.watch", "Keep the archive up to date while the tools write."),
-    "sync": ("backscroll.cli.sync", "Read what changed into the archive."),
-    "doctor": ("backscroll.cli.doctor", "Say what history there is, and whether all of it was understood."),
+    "archive": ("backscroll.cli.commands.archive", "Look after the file that everything is kept in."),
+    "completion": ("backscroll.cli.commands.completion", "Print what makes a shell complete what you type."),
+    "demo": ("backscroll.cli.commands.demo", "Write a made-up history to try things on."),
+    "export": (
+        "backscroll.cli.commands.export",
+        "Write sessions as Markdown, HTML, JSON, JSON lines or text.",
+    ),
+    "handoff": ("backscroll.cli.commands.handoff", "Print a session in short, to paste into any assistant."),
+    "open": ("backscroll.cli.commands.open", "Open a session's workspace, or the file at a message."),
+    "resume": ("backscroll.cli.commands.resume", "Continue a session in the tool that held it."),
+    "note": ("backscroll.cli.commands.note", "Write something down about a session."),
+    "mcp": ("backscroll.cli.commands.mcp", "Let assistants use the history, through MCP."),
+    "recall": ("backscroll.cli.commands.recall", "Find what earlier sessions have to say about a task."),
+    "rename": ("backscroll.cli.commands.rename", "Show a session under a title of your own."),
+    "star": ("backscroll.cli.commands.star", "Mark a session as one to come back to."),
+    "tag": ("backscroll.cli.commands.tag", "Give a session tags."),
+    "untag": ("backscroll.cli.commands.untag", "Take tags away from a session."),
+    "list": ("backscroll.cli.commands.list", "List sessions, newest first."),
+    "search": ("backscroll.cli.commands.search", "Find the sessions where something was said."),
+    "secrets": (
+        "backscroll.cli.commands.secrets",
+        "List the keys and passwords in sessions, without showing them.",
+    ),
+    "show": ("backscroll.cli.commands.show", "Show a session."),
+    "stats": ("backscroll.cli.commands.stats", "Add up sessions, prompts, time, tokens, cost and more."),
+    "tail": ("backscroll.cli.commands.tail", "Follow a session while it is being held."),
+    "tui": ("backscroll.cli.commands.tui", "Look through everything in the terminal."),
+    "watch": ("backscroll.cli.commands.watch", "Keep the archive up to date while the tools write."),
+    "sync": ("backscroll.cli.commands.sync", "Read what changed into the archive."),
+    "doctor": (
+        "backscroll.cli.commands.doctor",
+        "Say what history there is, and whether all of it was understood.",
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from backscroll.cli.completing import complete_names, complete_tags
+from backscroll.cli.completion_values import complete_names, complete_tags
 from backscroll.cli.progress import Bar
 from backscroll.errors import ArchiveError
 from backscroll.sources import NAMES

@@ -7,8 +7,8 @@ import click
 import msgspec
 
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
-from backscroll.cli.launching import command_document, launch
+from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.history import History
 from backscroll.render.json import encoded

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import bring_up_to_date
 from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall

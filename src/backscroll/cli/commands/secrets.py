@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
 from backscroll.model import SessionSummary

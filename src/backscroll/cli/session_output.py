@@ -6,7 +6,7 @@ from itertools import chain
 import click
 from msgspec.structs import replace
 
-from backscroll.cli.screen import Screen
+from backscroll.cli.terminal import Screen
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary
 from backscroll.render.annotations import added_lines

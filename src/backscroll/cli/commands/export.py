@@ -9,7 +9,7 @@ import click
 
 from backscroll.archive import Filter
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters
 from backscroll.cli.progress import Bar
 from backscroll.export.write_files import FORMATS, Format, write_one

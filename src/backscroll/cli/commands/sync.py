@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from backscroll.cli.refresh import refresh
-from backscroll.cli.setup import Setup
+from backscroll.cli.context import Setup
+from backscroll.cli.sync_output import refresh
 
 __all__ = ["command"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from backscroll.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from backscroll.cli.setup import Setup
+    from backscroll.cli.context import Setup
     from backscroll.ingest.sync import Synced
     from backscroll.model import Retention
     from backscroll.model.events import Ledger

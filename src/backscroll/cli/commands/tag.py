@@ -2,9 +2,9 @@
 
 import click
 
+from backscroll.cli.annotation_output import as_json, change
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs, complete_tags
-from backscroll.cli.noting import as_json, change
+from backscroll.cli.completion_values import complete_refs, complete_tags
 
 __all__ = ["command"]
 

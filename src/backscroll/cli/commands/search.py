@@ -8,7 +8,7 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_conditions, bring_up_to_date, message_filters, reading
 from backscroll.cli.progress import Bar
-from backscroll.cli.screen import coloured, screen
+from backscroll.cli.terminal import coloured, screen
 from backscroll.cli.welcome import welcome_lines
 
 __all__ = ["command"]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backscroll.cli.setup import Setup
+from backscroll.cli.context import Setup
 
 __all__ = ["plain_sync"]
 

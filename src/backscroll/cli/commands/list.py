@@ -7,7 +7,7 @@ import click
 
 from backscroll.cli.app import Setup
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
-from backscroll.cli.screen import coloured, screen
+from backscroll.cli.terminal import coloured, screen
 from backscroll.history import History
 
 __all__ = ["command"]

@@ -10,7 +10,7 @@ import msgspec
 
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
-from backscroll.cli.refresh import RECENTLY
+from backscroll.cli.sync_output import RECENTLY
 from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History

@@ -5,7 +5,7 @@ import sys
 import click
 
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import bring_up_to_date, reading
 from backscroll.redact.redactor import Redaction
 from backscroll.render.handoff import briefing_document, briefing_lines

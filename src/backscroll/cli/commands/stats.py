@@ -9,9 +9,9 @@ import click
 
 from backscroll.archive import Filter
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import Day, as_filter, bring_up_to_date, message_filters, reading
-from backscroll.cli.screen import Colour, Screen, coloured, screen
+from backscroll.cli.terminal import Colour, Screen, coloured, screen
 from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
 from backscroll.model.statistics import By, Explanation, Report

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs
+from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.progress import Bar
 from backscroll.errors import UsageError
 from backscroll.render.events import ledger_document, ledger_line

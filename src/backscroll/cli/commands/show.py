@@ -7,9 +7,9 @@ from typing import Any, get_args
 import click
 
 from backscroll.cli.app import Setup
-from backscroll.cli.completing import complete_refs, complete_roles
+from backscroll.cli.completion_values import complete_refs, complete_roles
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
-from backscroll.cli.screen import coloured, screen
+from backscroll.cli.terminal import coloured, screen
 
 __all__ = ["command"]
 
@@ -100,7 +100,7 @@ def command(
     if turns and message is not None:
         raise click.UsageError("--turn and --message both say where to begin; give one of them")
     # The shell asks this module what can be typed; what only a reader needs is not loaded for that.
-    from backscroll.cli.transcript import show_messages, show_records
+    from backscroll.cli.session_output import show_messages, show_records
     from backscroll.render.json import json_pieces
     from backscroll.render.terminal.options import View
     from backscroll.render.turns import is_shown

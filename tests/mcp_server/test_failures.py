@@ -15,8 +15,8 @@ from backscroll.archive import connection
 from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
-from backscroll.mcp.crew import Crew
-from backscroll.mcp.failures import failure_of
+from backscroll.mcp.errors import failure_of
+from backscroll.mcp.workers import Crew
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.serving import Asking, environment, over_stdio
 

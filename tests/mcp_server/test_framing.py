@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.mcp.framing import NOTICE, framed, indented
+from backscroll.mcp.quoting import NOTICE, framed, indented
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.calls import write
 from tests.mcp_server.serving import Asking, environment, over_stdio, wait_for

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backscroll.config import Machine
 from backscroll.errors import DestinationError, UsageError
-from backscroll.mcp.clients import CLIENTS, installation
+from backscroll.mcp.install import CLIENTS, installation
 from backscroll.mcp.jsonc import NotJsonError, decoded, with_member, without_member
 from tests.cli.running import backscroll
 from tests.mcp_server.serving import over_stdio

@@ -20,8 +20,8 @@ from backscroll.archive import connection
 from backscroll.archive.sync_lock import turn
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
-from backscroll.mcp.crew import Crew
 from backscroll.mcp.server import Desk
+from backscroll.mcp.workers import Crew
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.serving import COMMAND, HELLO, Asking, environment
 

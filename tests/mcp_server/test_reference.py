@@ -10,7 +10,7 @@ from typing import Any
 
 from backscroll import errors
 from backscroll.errors import BackscrollError
-from backscroll.mcp.failures import failure_of
+from backscroll.mcp.errors import failure_of
 from backscroll.mcp.prompts import told_prompts
 from backscroll.mcp.resources import TEMPLATES
 from backscroll.mcp.server import told_tools

@@ -5,8 +5,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from backscroll.history import History
-from backscroll.mcp.framing import NOTICE
 from backscroll.mcp.prompts import PROMPTS
+from backscroll.mcp.quoting import NOTICE
 from tests.mcp_server.serving import Asking
 
 SESSION = ResourceTemplateReference(uri="backscroll://session/{ref}")

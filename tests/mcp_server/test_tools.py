@@ -10,9 +10,9 @@ import pytest
 from mcp import Client
 
 from backscroll.history import History
-from backscroll.mcp.framing import NOTICE
+from backscroll.mcp.quoting import NOTICE
 from backscroll.mcp.server import told_tools
-from backscroll.mcp.tools import TOOLS
+from backscroll.mcp.tools.registry import TOOLS
 from tests.mcp_server.serving import Asking, over_stdio
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "mcp" / "tools.json"

@@ -8,7 +8,7 @@ import uvicorn
 
 from backscroll.errors import DestinationError
 from backscroll.history import History
-from backscroll.mcp.guard import Guard
+from backscroll.http_guard import Guard
 from backscroll.mcp.server import Desk
 
 __all__ = ["serve"]

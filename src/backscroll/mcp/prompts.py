@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
-from backscroll.mcp.framing import framed
+from backscroll.mcp.quoting import framed
 from backscroll.render.handoff.output import text_of
 from backscroll.render.recall import recollection_lines
 from backscroll.render.sanitize import inert

@@ -8,9 +8,9 @@ import mcp_types as types
 
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.mcp.call import Call
-from backscroll.mcp.framing import framed
-from backscroll.mcp.messages import page_lines, page_of
-from backscroll.mcp.sessions import title_line
+from backscroll.mcp.quoting import framed
+from backscroll.mcp.tools.message_pages import page_lines, page_of
+from backscroll.mcp.tools.sessions import title_line
 from backscroll.model import SessionSummary
 from backscroll.readers.timestamps import iso
 from backscroll.render.sanitize import one_line

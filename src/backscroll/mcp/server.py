@@ -12,16 +12,16 @@ from mcp.shared.exceptions import MCPError
 from backscroll import __version__
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.mcp.answers import Answer, schema_of, spare
+from backscroll.mcp.background_sync import Upkeep
 from backscroll.mcp.call import Call, CrashedError
 from backscroll.mcp.completions import complete
-from backscroll.mcp.crew import Crew
-from backscroll.mcp.failures import INVALID, Failure, failure_of
-from backscroll.mcp.framing import NOTICE, framed
+from backscroll.mcp.errors import INVALID, Failure, failure_of
 from backscroll.mcp.prompts import PROMPTS, told_prompts
+from backscroll.mcp.quoting import NOTICE, framed
 from backscroll.mcp.resources import TEMPLATES, listed, read
-from backscroll.mcp.tools import TOOLS, Tool
-from backscroll.mcp.upkeep import Upkeep
+from backscroll.mcp.tools.registry import TOOLS, Tool
+from backscroll.mcp.tools.results import Answer, schema_of, spare
+from backscroll.mcp.workers import Crew
 
 __all__ = ["Desk", "told_tools"]
 

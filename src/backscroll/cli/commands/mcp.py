@@ -9,7 +9,7 @@ import click
 
 from backscroll.cli.app import Setup
 from backscroll.config import archive_home, named_roots, this_machine
-from backscroll.mcp.clients import CLIENTS, Change, entry_of, installation, removal
+from backscroll.mcp.install import CLIENTS, Change, entry_of, installation, removal
 
 __all__ = ["command"]
 
@@ -52,7 +52,7 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
 
 
 def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
-    from backscroll.mcp.guard import token_in
+    from backscroll.http_guard import token_in
     from backscroll.mcp.http import serve
 
     path = setup.history().archive_path.with_name("mcp-token")

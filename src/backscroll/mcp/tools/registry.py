@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.mcp import answers, arguments, finding, sessions
-from backscroll.mcp.answers import Answer
 from backscroll.mcp.call import Call
+from backscroll.mcp.tools.registry import arguments, results, search, sessions
+from backscroll.mcp.tools.results import Answer
 
 __all__ = ["TOOLS", "Tool"]
 
@@ -33,8 +33,8 @@ _EVERY = (
         " or debugged before. Write the task in plain words. Read on with get_session, using a session's ref"
         " and the message's number.",
         arguments.Recall,
-        answers.RecallAnswer,
-        finding.recall,
+        results.RecallAnswer,
+        search.recall,
     ),
     Tool(
         "search_sessions",
@@ -44,8 +44,8 @@ _EVERY = (
         " pattern=exact for punctuation and pattern=regex for expressions; use recall for a task in plain"
         " words.",
         arguments.SearchSessions,
-        answers.SearchAnswer,
-        finding.search_sessions,
+        results.SearchAnswer,
+        search.search_sessions,
     ),
     Tool(
         "list_sessions",
@@ -53,7 +53,7 @@ _EVERY = (
         "List earlier sessions with coding assistants, newest first, all of them or those of a workspace, a"
         " tool or a time. Gives refs to pass to get_session.",
         arguments.ListSessions,
-        answers.SessionsAnswer,
+        results.SessionsAnswer,
         sessions.list_sessions,
     ),
     Tool(
@@ -64,7 +64,7 @@ _EVERY = (
         " from_char. roles=[user, assistant] gives the talk without the tool calls. next_from is where the"
         " next page begins.",
         arguments.GetSession,
-        answers.SessionAnswer,
+        results.SessionAnswer,
         sessions.get_session,
     ),
     Tool(
@@ -72,7 +72,7 @@ _EVERY = (
         "Read a subagent's session",
         "Read what a subagent was asked and did, by one of the agent_ids that get_session names.",
         arguments.GetAgentSession,
-        answers.AgentAnswer,
+        results.AgentAnswer,
         sessions.get_agent_session,
     ),
     Tool(
@@ -81,7 +81,7 @@ _EVERY = (
         "Give a whole session as Markdown, text, JSON, JSON lines or HTML, in pieces: pass next_from_char as"
         " from_char to go on. To answer a question, recall and get_session cost far less.",
         arguments.ExportSession,
-        answers.ExportAnswer,
+        results.ExportAnswer,
         sessions.export_session,
     ),
     Tool(
@@ -90,7 +90,7 @@ _EVERY = (
         "List the folders that sessions were held in, the one used last first, with how many sessions each"
         " has. Their names and paths are what other tools take as workspace.",
         arguments.ListWorkspaces,
-        answers.WorkspacesAnswer,
+        results.WorkspacesAnswer,
         sessions.list_workspaces,
     ),
     Tool(
@@ -100,8 +100,8 @@ _EVERY = (
         " workspace, a tool or a time; with by, a row for each day, week, month, source, workspace, model or"
         " tool. What nobody counted is missing, never 0.",
         arguments.Stats,
-        answers.StatsAnswer,
-        finding.stats,
+        results.StatsAnswer,
+        search.stats,
     ),
 )
 

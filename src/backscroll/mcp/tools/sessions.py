@@ -5,10 +5,16 @@ from typing import Any
 
 import msgspec
 
-from backscroll.mcp.answers import Answer, more_from, portion
-from backscroll.mcp.arguments import ExportSession, GetAgentSession, GetSession, ListSessions, ListWorkspaces
 from backscroll.mcp.call import Call
-from backscroll.mcp.messages import Page, page_lines, page_notes, page_of
+from backscroll.mcp.tools.arguments import (
+    ExportSession,
+    GetAgentSession,
+    GetSession,
+    ListSessions,
+    ListWorkspaces,
+)
+from backscroll.mcp.tools.message_pages import Page, page_lines, page_notes, page_of
+from backscroll.mcp.tools.results import Answer, more_from, portion
 from backscroll.model import SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.readers.timestamps import iso

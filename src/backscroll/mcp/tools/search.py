@@ -2,9 +2,9 @@
 
 from msgspec.structs import asdict, replace
 
-from backscroll.mcp.answers import Answer, more_from, portion
-from backscroll.mcp.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.call import Call, moments
+from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
+from backscroll.mcp.tools.results import Answer, more_from, portion
 from backscroll.model import SearchMatch
 from backscroll.readers.timestamps import iso
 from backscroll.render.json import search_document

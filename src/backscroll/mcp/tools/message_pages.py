@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.framing import indented
+from backscroll.mcp.quoting import indented
 from backscroll.model import Message, SessionSummary
 from backscroll.render.json import message_document
 from backscroll.render.sanitize import inert, one_line

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backscroll.history import History
 from backscroll.tui.app import Backscroll
-from backscroll.tui.listing import PAUSE
+from backscroll.tui.session_list.panel import PAUSE
 from benchmarks.figures import Figure, lasted
 from benchmarks.measure import Took, fastest, share
 from benchmarks.stage import BACKSCROLL, Stage

@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Event, get_ident
 
 from backscroll.history import History
-from backscroll.tui.desk import Desk
+from backscroll.tui.worker import Desk
 
 
 def test_an_answer_is_told_after_all_that_the_work_told_on_the_way(tmp_path: Path) -> None:

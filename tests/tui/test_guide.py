@@ -6,7 +6,7 @@
 import re
 from pathlib import Path
 
-from backscroll.tui.screens import KEYS
+from backscroll.tui.dialogs import KEYS
 from tests.commands import settled
 from tests.tui.screen import Seat, sit
 

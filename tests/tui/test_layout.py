@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from backscroll.model import SearchMatch
-from backscroll.tui.blocks import Block
-from backscroll.tui.entries import of_match
 from backscroll.tui.footer import LINES
-from backscroll.tui.layout import Layout
-from backscroll.tui.listing import as_typed
-from backscroll.tui.wrapping import fitted, wrap
+from backscroll.tui.session_list.entry import of_match
+from backscroll.tui.session_list.panel import as_typed
+from backscroll.tui.transcript.blocks import Block
+from backscroll.tui.transcript.layout import Layout
+from backscroll.tui.transcript.wrap import fitted, wrap
 
 BLOCKS = st.lists(
     st.builds(
@@ -117,8 +117,8 @@ def test_what_was_found_is_marked_where_it_stands(text: str, data: st.DataObject
 
 def test_every_key_that_is_shown_is_bound() -> None:
     from backscroll.tui.app import Backscroll
-    from backscroll.tui.sessions import SessionList
-    from backscroll.tui.transcript import Transcript
+    from backscroll.tui.session_list.widget import SessionList
+    from backscroll.tui.transcript.widget import Transcript
 
     everywhere = bound(Backscroll)
     assert {key for _, _, key in LINES["sessions"]} <= everywhere | bound(SessionList)

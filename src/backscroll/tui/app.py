@@ -12,14 +12,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from backscroll.tui.desk import Open
+from backscroll.tui.actions import Keeping
 from backscroll.tui.footer import Keys
-from backscroll.tui.keeping import Keeping
-from backscroll.tui.listing import Welcome
-from backscroll.tui.sessions import SessionList
-from backscroll.tui.shelf import Narrowing
-from backscroll.tui.transcript import Transcript
-from backscroll.tui.wrapping import fitted
+from backscroll.tui.session_list.model import Narrowing
+from backscroll.tui.session_list.panel import Welcome
+from backscroll.tui.session_list.widget import SessionList
+from backscroll.tui.transcript.widget import Transcript
+from backscroll.tui.transcript.wrap import fitted
+from backscroll.tui.worker import Open
 
 __all__ = ["Backscroll"]
 
@@ -140,7 +140,7 @@ class Backscroll(Keeping):
             event.stop()
 
     def action_help(self) -> None:
-        from backscroll.tui.screens import Help
+        from backscroll.tui.dialogs import Help
 
         self.push_screen(Help())
 

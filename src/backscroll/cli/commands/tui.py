@@ -45,7 +45,7 @@ def command(
             "This terminal says that it can only print (TERM=dumb); backscroll list and backscroll search do"
         )
     from backscroll.tui.app import Backscroll
-    from backscroll.tui.shelf import Narrowing
+    from backscroll.tui.session_list.model import Narrowing
 
     setup.history().close()  # what is wrong with the settings is said before the screen is taken
     screen = Backscroll(

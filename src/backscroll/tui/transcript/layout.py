@@ -11,8 +11,8 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from backscroll.tui.blocks import Block, Place, Tone
-from backscroll.tui.wrapping import wrap
+from backscroll.tui.transcript.blocks import Block, Place, Tone
+from backscroll.tui.transcript.wrap import wrap
 
 __all__ = ["INDENT", "Layout", "Row", "columns"]
 

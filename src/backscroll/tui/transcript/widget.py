@@ -11,11 +11,11 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backscroll.tui.blocks import Block, Place
-from backscroll.tui.layout import Layout
-from backscroll.tui.marking import finder
-from backscroll.tui.painting import Painter
-from backscroll.tui.tones import tones_of
+from backscroll.tui.colors import tones_of
+from backscroll.tui.transcript.blocks import Block, Place
+from backscroll.tui.transcript.finder import finder
+from backscroll.tui.transcript.layout import Layout
+from backscroll.tui.transcript.painter import Painter
 
 __all__ = ["Transcript"]
 

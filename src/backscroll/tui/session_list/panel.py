@@ -13,11 +13,11 @@ from textual.widgets import Input, Static
 
 from backscroll.history import History
 from backscroll.model import SearchResult, SessionSummary
-from backscroll.tui.desk import Open
-from backscroll.tui.entries import of_match, of_session
-from backscroll.tui.reading import Reading
-from backscroll.tui.sessions import SessionList
-from backscroll.tui.shelf import ORDERS, Narrowing, Order, Shelf
+from backscroll.tui.session_list.entry import of_match, of_session
+from backscroll.tui.session_list.model import ORDERS, Narrowing, Order, Shelf
+from backscroll.tui.session_list.widget import SessionList
+from backscroll.tui.transcript.panel import Reading
+from backscroll.tui.worker import Open
 
 __all__ = ["PAUSE", "Listing", "Welcome", "as_typed"]
 
@@ -247,7 +247,7 @@ class Listing(Reading):
 
     def action_pick(self, what: str) -> None:
         """Choose a workspace or a source."""
-        from backscroll.tui.screens import Pick
+        from backscroll.tui.dialogs import Pick
 
         choices = self.shelf.workspaces() if what == "workspace" else self.shelf.sources()
         if not choices:

@@ -13,9 +13,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backscroll.tui.entries import Entry
-from backscroll.tui.tones import tones_of
-from backscroll.tui.wrapping import fitted, wrap
+from backscroll.tui.colors import tones_of
+from backscroll.tui.session_list.entry import Entry
+from backscroll.tui.transcript.wrap import fitted, wrap
 
 __all__ = ["SessionList"]
 

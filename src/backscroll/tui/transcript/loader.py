@@ -5,7 +5,7 @@ from itertools import islice
 
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.tui.blocks import Block, Place, Teller, body_of, front
+from backscroll.tui.transcript.blocks import Block, Place, Teller, body_of, front
 
 __all__ = ["read_blocks", "read_body"]
 

@@ -13,9 +13,9 @@ from textual.message import Message
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 from backscroll.render.sanitize import inert
-from backscroll.tui.desk import Desk, Open
-from backscroll.tui.sessions import SessionList
-from backscroll.tui.transcript import Transcript
+from backscroll.tui.session_list.widget import SessionList
+from backscroll.tui.transcript.widget import Transcript
+from backscroll.tui.worker import Desk, Open
 
 __all__ = ["Frame"]
 

@@ -9,10 +9,10 @@ from textual.timer import Timer
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.tui.blocks import Block, Place
-from backscroll.tui.frame import Frame
-from backscroll.tui.loading import read_blocks, read_body
-from backscroll.tui.transcript import Transcript
+from backscroll.tui.base import Frame
+from backscroll.tui.transcript.blocks import Block, Place
+from backscroll.tui.transcript.loader import read_blocks, read_body
+from backscroll.tui.transcript.widget import Transcript
 
 __all__ = ["Reading"]
 

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from backscroll.tui.blocks import Block
-from backscroll.tui.layout import INDENT, Layout, Row, columns
-from backscroll.tui.marking import Find
-from backscroll.tui.wrapping import fitted
+from backscroll.tui.transcript.blocks import Block
+from backscroll.tui.transcript.finder import Find
+from backscroll.tui.transcript.layout import INDENT, Layout, Row, columns
+from backscroll.tui.transcript.wrap import fitted
 
 __all__ = ["Painter"]
 

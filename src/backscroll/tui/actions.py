@@ -14,7 +14,7 @@ from textual.app import SuspendNotSupported
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.tui.clipboard import copy
-from backscroll.tui.listing import Listing
+from backscroll.tui.session_list.panel import Listing
 
 if TYPE_CHECKING:
     from backscroll.export.write_files import Format
@@ -152,7 +152,7 @@ class Keeping(Listing):
         """Write the session into a file."""
         from backscroll.export.file_names import file_names
         from backscroll.export.write_files import FORMATS, write_one
-        from backscroll.tui.screens import Ask
+        from backscroll.tui.dialogs import Ask
 
         summary = self.chosen
         if summary is None:
@@ -186,7 +186,7 @@ class Keeping(Listing):
 
     def action_tag(self) -> None:
         """Change the tags of the session."""
-        from backscroll.tui.screens import Ask
+        from backscroll.tui.dialogs import Ask
 
         summary = self.chosen
         if summary is None:

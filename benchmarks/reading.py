@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from benchmarks.figures import Figure, lasted
 from benchmarks.histories import FOLDER, made
 from benchmarks.measure import Took, fastest, run
@@ -62,7 +62,9 @@ def _write(folder: Path) -> None:
         session.user(f"Why is departure {number} late?")
         for log in range(8):
             found = "\n".join(f"line {line} about departure {number}" for line in range(20))
-            session.run(calls.bash(f"grep -n {number} log/{log}.txt", found), text=f"Looking at log {log}.")
+            session.run(
+                tool_calls.bash(f"grep -n {number} log/{log}.txt", found), text=f"Looking at log {log}."
+            )
         session.assistant(
             f"# Departure {number}\n\nIts **zone** is wrong.\n\n```python\nzone = {number}\n```\n"
         )

@@ -11,7 +11,7 @@ import pytest
 
 from backscroll import sources
 from backscroll.model import fold
-from backscroll.testing import description
+from backscroll.testing import from_description
 from tests.normal import normal
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -31,7 +31,7 @@ def build(native: Path, root: Path) -> None:
         path.write_bytes(native.read_bytes())
         os.utime(path, (WRITTEN_AT, WRITTEN_AT))
     else:
-        description.build_file(native, root)
+        from_description.build_file(native, root)
 
 
 @pytest.mark.parametrize("native", NATIVE, ids=lambda path: f"{path.parent.name}/{path.name.split('.')[0]}")

@@ -8,7 +8,7 @@ import pytest
 
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import write_settings
+from backscroll.testing.claude_code.side_files import write_settings
 
 HEAVY = {"click", "rich", "platformdirs", "sqlite3", "asyncio", "email", "http", "urllib.request", "msgspec"}
 

@@ -17,7 +17,7 @@ from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.sources import named
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript, resume
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 
 SECRET = "zanzibarquokka"
 ONE = "5e551011-0000-4000-8000-0000000000aa"

@@ -10,8 +10,8 @@ import pytest
 
 from backscroll.model import Message
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Transcript, calls, fork, resume
-from backscroll.testing.cursor.kinds import best_of_n
+from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
+from backscroll.testing.cursor.session_kinds import best_of_n
 from tests.archive.keeping import Kept
 from tests.archive.kept import change, home_with
 
@@ -111,7 +111,7 @@ def test_a_session_that_was_moved_and_changed_tells_what_it_says_now_and_what_it
 
 
 def test_an_older_copy_beside_a_session_says_nothing_twice(kept: Kept) -> None:
-    session = Transcript().user("list them").assistant(tools=[calls.bash("ls")])
+    session = Transcript().user("list them").assistant(tools=[tool_calls.bash("ls")])
     older = session.write(kept.root)
     copy = older.parent.with_name("-home-zoe-copy") / older.name
     copy.parent.mkdir()
@@ -138,7 +138,7 @@ def test_what_vanished_leaves_the_rest_in_its_order(kept: Kept) -> None:
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_response_counts_in_the_same_session_whichever_was_read_first(kept: Kept, is_first: bool) -> None:
-    first = Transcript().user("list them").assistant(tools=[calls.bash("ls")])
+    first = Transcript().user("list them").assistant(tools=[tool_calls.bash("ls")])
     second = resume(first, restamp=False)
     second.result(second.tool_ids[-1], "a b")
     for session in (first, second) if is_first else (second, first):
@@ -206,9 +206,9 @@ def test_a_session_that_lies_in_two_folders_counts_once(kept: Kept) -> None:
     transcript = (
         Transcript(cwd="/home/zoe/ferry")
         .user("look")
-        .run(calls.edit("/a.py", "one", "two", original="one\n"))
+        .run(tool_calls.edit("/a.py", "one", "two", original="one\n"))
     )
-    transcript.delegate("look at the quay", "it is wet", calls=[calls.bash("tide", "low")])
+    transcript.delegate("look at the quay", "it is wet", calls=[tool_calls.bash("tide", "low")])
     path = transcript.write(kept.root)
     kept.sync()
     once = {one.ref: one for one in kept.summaries()}
@@ -263,7 +263,14 @@ def test_a_file_that_was_replaced_or_changed_within_is_read_anew(kept: Kept, tmp
 
 
 def test_the_account_of_a_file_that_grew_is_that_of_the_whole_file(kept: Kept, tmp_path: Path) -> None:
-    path = Transcript().user("one").run(calls.bash("ls", "a")).assistant("two").user("three").write(kept.root)
+    path = (
+        Transcript()
+        .user("one")
+        .run(tool_calls.bash("ls", "a"))
+        .assistant("two")
+        .user("three")
+        .write(kept.root)
+    )
     lines = path.read_bytes().splitlines(keepends=True)
     tally = "select tally from unit"
     for line in range(len(lines)):
@@ -298,7 +305,7 @@ def test_an_attempt_whose_parent_comes_later_is_told_once(tmp_path: Path) -> Non
 
 def test_a_subagent_is_found_when_its_session_is_gone(kept: Kept) -> None:
     transcript = Transcript(cwd="/home/zoe/ferry").user("look")
-    transcript.delegate("look at the quay", "it is wet", calls=[calls.bash("tide", "low")])
+    transcript.delegate("look at the quay", "it is wet", calls=[tool_calls.bash("tide", "low")])
     path = transcript.write(kept.root)
     whole = path.read_bytes()
     path.unlink()
@@ -359,7 +366,9 @@ def test_what_another_account_completes_says_how_it_is_known(kept: Kept) -> None
 
 
 def test_a_failure_stays_when_the_line_that_told_of_it_is_gone(kept: Kept) -> None:
-    path = Transcript().user("go").run(calls.bash("make", "").failed("no rule to make it")).write(kept.root)
+    path = (
+        Transcript().user("go").run(tool_calls.bash("make", "").failed("no rule to make it")).write(kept.root)
+    )
     kept.sync()
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     kept.sync()
@@ -396,7 +405,9 @@ def test_a_session_of_which_only_subagents_lines_are_left_is_still_listed(kept: 
 
 
 def test_an_answer_whose_call_is_elsewhere_stands_where_it_was_given(kept: Kept, tmp_path: Path) -> None:
-    session = Transcript().run(calls.bash("make", "done")).assistant("made").user("thanks").assistant("bye")
+    session = (
+        Transcript().run(tool_calls.bash("make", "done")).assistant("made").user("thanks").assistant("bye")
+    )
     del session.records[0]
     path = session.write(kept.root)
     whole = path.read_bytes()

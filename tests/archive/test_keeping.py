@@ -11,7 +11,7 @@ import pytest
 from backscroll.ingest.join import join
 from backscroll.model import fold
 from backscroll.testing import cursor, cursor_cli, database
-from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, resume
+from backscroll.testing.claude_code import GENERATIONS, Transcript, resume, tool_calls
 from tests.archive.keeping import Kept
 from tests.histories import HISTORIES, History
 
@@ -92,7 +92,7 @@ def test_only_what_was_added_is_read(kept: Kept) -> None:
     session = Transcript().user("a").assistant("b")
     session.write(kept.root)
     kept.sync()
-    session.user("c").assistant(tools=[calls.bash("ls")])
+    session.user("c").assistant(tools=[tool_calls.bash("ls")])
     session.write(kept.root)
     assert kept.sync().grew == 1
     session.result(session.tool_ids[-1], "a.py").write(kept.root)
@@ -168,8 +168,8 @@ def test_a_response_that_was_copied_unfinished_costs_what_the_finished_one_says(
 
 def test_figures_of_a_session(kept: Kept) -> None:
     original = "one\ntwo\n"
-    session = Transcript().user("go").run(calls.edit("/a.py", "two", "2\n3", original=original))
-    session.assistant(tools=[calls.edit("/a.py", "one", "1", original=original)])
+    session = Transcript().user("go").run(tool_calls.edit("/a.py", "two", "2\n3", original=original))
+    session.assistant(tools=[tool_calls.edit("/a.py", "one", "1", original=original)])
     session.reject(session.tool_ids[-1]).user("no").assistant("fine").write(kept.root)
     kept.sync()
     (summary,) = kept.summaries()

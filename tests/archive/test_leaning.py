@@ -11,7 +11,7 @@ from backscroll.archive.storage import delta_bases
 from backscroll.errors import ArchiveError
 from backscroll.index import Index
 from backscroll.ingest.maintenance import forget, rebuild
-from backscroll.testing.claude_code import Transcript, calls, fork, resume
+from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 from tests.archive.keeping import Kept
 
 Copy = Callable[[Transcript], Transcript]
@@ -42,7 +42,7 @@ def _talk(session: Transcript, turns: int) -> Transcript:
         return " ".join(f"{rng.getrandbits(40):x}" for _ in range(count))
 
     for _ in range(turns):
-        session.user(words(100)).run(calls.bash(words(30))).assistant(words(700))
+        session.user(words(100)).run(tool_calls.bash(words(30))).assistant(words(700))
     return session
 
 

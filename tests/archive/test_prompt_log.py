@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.sources.claude_code import prompt_log
 from backscroll.testing.claude_code import Prompt
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 from tests.archive.keeping import Kept
 
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)

@@ -15,7 +15,7 @@ from backscroll.ingest.maintenance import Rebuilt, rebuild
 from backscroll.model import Item, Mark, Message, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import cursor, cursor_cli
-from backscroll.testing.claude_code import GENERATIONS, Transcript, calls
+from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
 from tests.archive.keeping import Kept
 from tests.archive.kept import change, home_with
 
@@ -79,7 +79,7 @@ def test_originals_that_vanished_are_told_anew_as_the_reader_reads_them_today(
 def test_what_lay_beside_a_vanished_file_is_not_lost(tmp_path: Path) -> None:
     kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("read it all")
-    session.spill(calls.bash("cat long.txt"), "a long line\n" * 5000)
+    session.spill(tool_calls.bash("cat long.txt"), "a long line\n" * 5000)
     path = session.write(kept.root)
     kept.sync()
     results = [m.tool.result for m in kept.messages(ONE) if m.tool]

@@ -11,7 +11,7 @@ from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.render.turns import Begun, Ended, Said
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.histories import HISTORIES
 from tests.histories import History as Written
 
@@ -93,7 +93,7 @@ def test_a_message_has_the_record_that_it_was_read_from(history: History) -> Non
 def test_a_subagent_inside_a_session_is_counted_and_told_in_its_place(tmp_path: Path) -> None:
     session = Transcript("5e551011-0000-4000-8000-0000000000ee", seed=2, version="1.0.90")
     session.user("Go.").delegate(
-        "Where is it?", "In the shed.", calls=[calls.bash("ls", "shed")], layout="inline"
+        "Where is it?", "In the shed.", calls=[tool_calls.bash("ls", "shed")], layout="inline"
     )
     session.assistant("Found.").write(tmp_path / "root")
     with History(roots=[NamedRoot("claude-code", tmp_path / "root")], home=tmp_path / "home") as history:

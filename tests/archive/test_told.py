@@ -10,7 +10,7 @@ from backscroll.archive.storage import delta_raw, raw_files
 from backscroll.archive.storage.codec import compress
 from backscroll.index import Index
 from backscroll.ingest.maintenance import forget, rebuild
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.archive.keeping import Kept
 
 
@@ -32,7 +32,7 @@ def _talk(session: Transcript, turns: int) -> Transcript:
         return " ".join(f"{rng.getrandbits(40):x}" for _ in range(count))
 
     for _ in range(turns):
-        session.user(words(40)).run(calls.bash(words(30), stdout=words(200))).assistant(words(100))
+        session.user(words(40)).run(tool_calls.bash(words(30), stdout=words(200))).assistant(words(100))
     return session
 
 
@@ -65,7 +65,7 @@ def test_text_with_line_ends_and_quotes_costs_little_more_than_text_without(
     lines = [" ".join(f"{rng.getrandbits(40):x}" for _ in range(3)) for _ in range(2000)]
     sizes = []
     for number, between in enumerate((" and then ", '\n\t"')):
-        file = Transcript(seed=number).user("go").run(calls.bash("x", stdout=between.join(lines)))
+        file = Transcript(seed=number).user("go").run(tool_calls.bash("x", stdout=between.join(lines)))
         path = file.write(kept.root)
         kept.sync()
         with sqlite3.connect(kept.archive.path) as db:

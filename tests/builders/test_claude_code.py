@@ -13,15 +13,15 @@ from backscroll.testing.claude_code import (
     Call,
     Era,
     Transcript,
-    calls,
     fork,
     point_back,
     project_key,
     repeat,
     resume,
     stray,
+    tool_calls,
 )
-from backscroll.testing.claude_code.stores import write_index, write_live, write_settings, write_stub
+from backscroll.testing.claude_code.side_files import write_index, write_live, write_settings, write_stub
 
 Record = dict[str, Any]
 CHAIN = {"user", "assistant", "system", "attachment", "progress"}
@@ -203,7 +203,7 @@ def test_a_generation_puts_its_files_where_its_time_did(name: str, pattern: str,
 def test_a_response_is_split_and_ended_as_its_version_did(
     version: str, blocks: list[int], reasons: list[str | None]
 ) -> None:
-    session = Transcript("s", version=version).assistant("text", thinking="hm", tools=[calls.bash("ls")])
+    session = Transcript("s", version=version).assistant("text", thinking="hm", tools=[tool_calls.bash("ls")])
     lines = responses(session)
     assert [len(line["message"]["content"]) for line in lines] == blocks
     assert [line["message"]["stop_reason"] for line in lines] == reasons
@@ -229,7 +229,7 @@ def test_a_placeholder_stands_where_output_was_not_yet_counted(
 
 
 def test_results_of_parallel_calls_hang_on_their_own_calls() -> None:
-    session = Transcript("s", version="2.1.38").user("go").run(calls.bash("a"), calls.bash("b"))
+    session = Transcript("s", version="2.1.38").user("go").run(tool_calls.bash("a"), tool_calls.bash("b"))
     _, first, second, one, two = written(session)
     assert second["parentUuid"] == first["uuid"]
     assert (one["parentUuid"], two["parentUuid"]) == (first["uuid"], second["uuid"])
@@ -244,7 +244,9 @@ def test_a_branch_goes_on_from_an_earlier_line() -> None:
 
 
 def test_an_inline_subagent_has_a_root_of_its_own_and_the_session_goes_on_before_it() -> None:
-    session = Transcript("s", version="1.0.98").user("go").delegate("look", "found", calls=[calls.bash("ls")])
+    session = (
+        Transcript("s", version="1.0.98").user("go").delegate("look", "found", calls=[tool_calls.bash("ls")])
+    )
     lines = written(session)
     side = [line for line in lines if line["isSidechain"]]
     assert [line["parentUuid"] is None for line in side] == [True, False, False, False]
@@ -274,7 +276,7 @@ def test_a_forked_agent_begins_with_a_pointer_and_repeats_one_response() -> None
 
 
 def test_a_spilled_result_is_found_by_its_name_beside_the_session(tmp_path: Path) -> None:
-    session = Transcript("s", version="2.1.9").user("go").spill(calls.bash("cat"), "x" * 40_000)
+    session = Transcript("s", version="2.1.9").user("go").spill(tool_calls.bash("cat"), "x" * 40_000)
     path = session.write(tmp_path)
     told = records(path)[-1]["message"]["content"][0]["content"]
     name = told.partition("tool-results/")[2].partition("\n")[0]
@@ -335,7 +337,7 @@ def test_a_fork_says_of_every_line_where_it_comes_from() -> None:
 
 
 def test_lines_go_astray_and_exchanges_are_repeated() -> None:
-    session = Transcript("s", version="2.0.31").user("home").run(calls.bash("ls", "a"))
+    session = Transcript("s", version="2.0.31").user("home").run(tool_calls.bash("ls", "a"))
     repeat(session, 2)
     stray(session, "other", lambda file: file.user("astray"))
     lines = written(session)
@@ -345,14 +347,14 @@ def test_lines_go_astray_and_exchanges_are_repeated() -> None:
 
 
 def test_a_failed_call_keeps_only_a_string_as_its_rich_copy() -> None:
-    session = Transcript("s").run(calls.read("a.py", "").failed("no such file"))
+    session = Transcript("s").run(tool_calls.read("a.py", "").failed("no such file"))
     result = written(session)[-1]
     assert result["message"]["content"][0]["is_error"]
     assert result["toolUseResult"] == "Error: no such file"
 
 
 def test_an_edit_tells_what_was_taken_out_and_put_in() -> None:
-    call = calls.edit("a.py", "b", "x\ny", original="a\nb\nc")
+    call = tool_calls.edit("a.py", "b", "x\ny", original="a\nb\nc")
     assert call.rich["structuredPatch"] == [
         {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 4, "lines": [" a", "-b", "+x", "+y", " c"]}
     ]

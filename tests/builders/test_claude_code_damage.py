@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import DAMAGE, ODDITIES, Transcript, calls
+from backscroll.testing.claude_code import DAMAGE, ODDITIES, Transcript, tool_calls
 from backscroll.testing.claude_code.damage import giant_line
 
 SESSION = "5e551011-0000-4000-8000-0000000000aa"
 WHOLE = (
-    Transcript(SESSION).user("café?").run(calls.bash("ls", "a")).assistant("yes").user("more").assistant("no")
+    Transcript(SESSION)
+    .user("café?")
+    .run(tool_calls.bash("ls", "a"))
+    .assistant("yes")
+    .user("more")
+    .assistant("no")
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.testing import cursor, cursor_cli, description, protobuf
+from backscroll.testing import cursor, cursor_cli, from_description, protobuf
 from backscroll.testing.cursor_cli import damage
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -326,7 +326,7 @@ def test_transcripts_lie_in_every_layout(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("cursor*/*.native.json")), ids=lambda path: path.stem)
 def test_a_description_builds_every_file_it_names(tmp_path: Path, path: Path) -> None:
     described = json.loads(path.read_text())
-    description.build_file(path, tmp_path)
+    from_description.build_file(path, tmp_path)
     for name, content in described["files"].items():
         assert (tmp_path / name).stat().st_mtime == described.get("mtime", AT) / 1000
         for table, told in content.get("tables", {}).items():
@@ -336,7 +336,7 @@ def test_a_description_builds_every_file_it_names(tmp_path: Path, path: Path) ->
 
 
 def test_the_described_root_is_byte_for_byte_the_documented_one(tmp_path: Path) -> None:
-    description.build_file(GOLDEN / "cursor-cli/rename-foo.native.json", tmp_path)
+    from_description.build_file(GOLDEN / "cursor-cli/rename-foo.native.json", tmp_path)
     [store] = tmp_path.rglob("store.db")
     top = root(store)
     assert [number for number, _ in fields(top)] == [1, 1, 1, 1, 5, 8, 9, 10, 14, 26, 27]

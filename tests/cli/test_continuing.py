@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backscroll.testing import cursor, cursor_cli
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import Ran, backscroll
 
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -251,7 +251,7 @@ def edited(desk: Desk) -> Path:
     """A file that the session's third message changed, and which has moved on since."""
     file = desk.workspace / "ferry.py"
     said = talk(desk)
-    said.run(calls.edit(str(file), "noon = 12", "noon = 13", original="noon = 12\n"))
+    said.run(tool_calls.edit(str(file), "noon = 12", "noon = 13", original="noon = 12\n"))
     said.write(desk.claude)
     file.write_text("# one\n# two\n# three\nnoon = 13\n", encoding="utf-8")
     return file

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import backscroll
 
 
 def written(root: Path) -> str:
-    Transcript().user("a secret question").run(calls.bash("ls", "secret-output")).assistant(
+    Transcript().user("a secret question").run(tool_calls.bash("ls", "secret-output")).assistant(
         "an answer"
     ).write(root)
     return f"claude-code={root}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import Shell
 from tests.render.tokens import made
 
@@ -18,7 +18,9 @@ def shell(tmp_path: Path) -> Shell:
         session = Transcript(
             f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd="/home/zoe/ferry"
         )
-        session.user(f"question {number}").run(calls.bash(f"curl -H 'X: {TOKEN}'", "ok")).assistant("Done.")
+        session.user(f"question {number}").run(tool_calls.bash(f"curl -H 'X: {TOKEN}'", "ok")).assistant(
+            "Done."
+        )
         session.write(tmp_path / "claude")
     return Shell(tmp_path)
 

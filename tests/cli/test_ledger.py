@@ -13,7 +13,7 @@ from backscroll.model.events import Fate, Ledger
 from backscroll.render.events import ledger_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
-from backscroll.testing.claude_code.stores import write_prompts, write_settings
+from backscroll.testing.claude_code.side_files import write_prompts, write_settings
 from tests.cli.running import Shell, backscroll
 
 TUESDAY = datetime(2026, 11, 10, 9, tzinfo=UTC)

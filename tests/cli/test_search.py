@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls, resume
+from backscroll.testing.claude_code import Transcript, resume, tool_calls
 from tests.cli.running import Shell, backscroll
 
 MATCH = {
@@ -23,7 +23,9 @@ MATCH = {
 def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
     one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
-    one.user("Why is parseHTTPRequest so flaky?").run(calls.bash("pytest -q", "E1234 in tests/test_http.py"))
+    one.user("Why is parseHTTPRequest so flaky?").run(
+        tool_calls.bash("pytest -q", "E1234 in tests/test_http.py")
+    )
     one.assistant("It depended on the clock.").write(shell.root)
     two = Transcript("20000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/web")
     two.user("Make the header green").assistant("Now it is green, not flaky.").write(shell.root)
@@ -78,7 +80,7 @@ def test_a_star_in_a_workspace_stands_for_anything_also_where_a_subagent_worked(
 
 def test_a_session_is_found_by_a_file_that_was_only_read(shell: Shell) -> None:
     three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quay")
-    three.user("Look").run(calls.read("/home/zoe/quay/src/moorings.py", "x = 1")).write(shell.root)
+    three.user("Look").run(tool_calls.read("/home/zoe/quay/src/moorings.py", "x = 1")).write(shell.root)
     assert ids(shell.json("search", "file:moorings.py")) == ["3"]
     assert ids(shell.json("search", "file:src/moor*")) == ["3"]
     assert ids(shell.json("search", "file:x")) == []
@@ -86,9 +88,9 @@ def test_a_session_is_found_by_a_file_that_was_only_read(shell: Shell) -> None:
 
 def test_sessions_that_are_gone_or_changed_files_can_be_picked(shell: Shell) -> None:
     three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quay")
-    three.user("flaky").run(calls.edit("/home/zoe/quay/a.py", "x = 1", "x = 2", original="x = 1\n")).write(
-        shell.root
-    )
+    three.user("flaky").run(
+        tool_calls.edit("/home/zoe/quay/a.py", "x = 1", "x = 2", original="x = 1\n")
+    ).write(shell.root)
     assert sorted(ids(shell.json("search", "flaky"))) == ["1", "2", "3"]
     assert ids(shell.json("search", "flaky", "--has-edits")) == ["3"]
     assert sorted(ids(shell.json("search", "flaky", "-has:edits"))) == ["1", "2"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls, resume
+from backscroll.testing.claude_code import Transcript, resume, tool_calls
 from tests.cli.running import Shell
 from tests.cli.terminal import in_terminal
 
@@ -29,7 +29,9 @@ def shell(tmp_path: Path) -> Shell:
         session = Transcript(
             f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=f"/home/zoe/p{number}"
         )
-        session.user(f"question {number}").run(calls.bash("ls", "a.py"), text="Looking.").assistant("Done.")
+        session.user(f"question {number}").run(tool_calls.bash("ls", "a.py"), text="Looking.").assistant(
+            "Done."
+        )
         session.write(shell.root)
     return shell
 

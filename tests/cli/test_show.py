@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing import demo
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import Ran, Shell, backscroll
 from tests.cli.terminal import in_terminal, uncoloured
 
@@ -30,7 +30,9 @@ def shell(tmp_path: Path) -> Reading:
     """A session of three turns: one that was taken back and said anew, and one with a subagent."""
     shell = Reading(tmp_path)
     session = Transcript(ID, seed=11, cwd="/home/zoe/ferry")
-    session.user("first prompt").run(calls.bash("ls", "a.py\nb.py"), thinking="a thought", text="Looking.")
+    session.user("first prompt").run(
+        tool_calls.bash("ls", "a.py\nb.py"), thinking="a thought", text="Looking."
+    )
     answered = session.leaf
     session.user("taken back").assistant("an answer nobody kept")
     session.leaf = answered
@@ -159,7 +161,7 @@ def test_records_are_the_lines_of_the_file_each_once(shell: Reading) -> None:
 
 
 def test_the_record_of_a_call_comes_with_that_of_its_answer(tmp_path: Path) -> None:
-    session = Transcript(ID).user("go").run(calls.bash("make", "made"), calls.bash("ls", "listed"))
+    session = Transcript(ID).user("go").run(tool_calls.bash("make", "made"), tool_calls.bash("ls", "listed"))
     path = session.assistant("done").write(tmp_path / "claude")
     roots = f"--root=claude-code={tmp_path / 'claude'}"
     for is_there in (True, False):

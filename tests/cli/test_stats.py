@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import Ran, Shell
 
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -26,7 +26,7 @@ def shell(tmp_path: Path) -> Figuring:
     shell = Figuring(tmp_path)
     usage = {"input_tokens": 1_000_000, "output_tokens": 10_000}
     one = Transcript(ONE, cwd="/home/zoe/ferry").user("a")
-    one.run(calls.bash("make").failed("no rule"), usage=usage, model="claude-opus-4-5")
+    one.run(tool_calls.bash("make").failed("no rule"), usage=usage, model="claude-opus-4-5")
     one.write(shell.root)
     two = Transcript(TWO, cwd="/home/zoe/tides", seed=2).user("b")
     two.assistant("c", usage=usage, model=HOSTILE).write(shell.root)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import COMMAND, Shell
 from tests.cli.terminal import in_terminal
 
@@ -24,7 +24,7 @@ def empty(tmp_path: Path) -> Shell:
 def shell(empty: Shell) -> Shell:
     """A session that looks at a file and says enough to fill a pipe."""
     session = Transcript(ID, seed=5, cwd=str(empty.folder))
-    session.user("look").run(calls.bash("ls", "a.py"), text="seen " * 40_000)
+    session.user("look").run(tool_calls.bash("ls", "a.py"), text="seen " * 40_000)
     session.write(empty.root)
     return empty
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pytest
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.running import COMMAND, Shell
 
 _LONG = 20.0  # seconds; nothing here should take so long
@@ -175,7 +175,7 @@ def test_a_session_is_followed_from_its_last_messages_on(shell: Holding) -> None
         shell.append()
         assert tail.line().endswith("── user")
         assert tail.line() == "Look again"
-        shell.session.assistant(tools=[calls.bash("ls -l")])
+        shell.session.assistant(tools=[tool_calls.bash("ls -l")])
         shell.append()
         assert tail.line().endswith("── Bash · pending  command=ls -l")
         shell.session.result(shell.session.tool_ids[-1], "a.py\nb.py")
@@ -188,7 +188,7 @@ def test_a_session_is_followed_from_its_last_messages_on(shell: Holding) -> None
 def test_a_followed_session_for_programs_is_an_object_per_message(shell: Holding) -> None:
     with shell.start("tail", "1000", "--json") as tail:
         first = [json.loads(tail.line()) for _ in range(2)]
-        shell.session.assistant(tools=[calls.bash("ls")])
+        shell.session.assistant(tools=[tool_calls.bash("ls")])
         shell.append()
         asked = json.loads(tail.line())
         shell.session.result(shell.session.tool_ids[-1], "")

@@ -13,7 +13,7 @@ from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
 from backscroll.history import History
 from backscroll.testing import demo
-from backscroll.testing.demo import Demo, writing
+from backscroll.testing.demo import Demo, writer
 from backscroll.testing.demo.story import Story
 
 
@@ -83,7 +83,7 @@ def test_stopped_halfway_it_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
 
 
 def test_without_git_there_are_files_but_no_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "find_git", lambda: None)
+    monkeypatch.setattr(writer, "find_git", lambda: None)
     done = CliRunner().invoke(command, [str(tmp_path / "home")])
     assert done.exit_code == 0
     assert "4 projects without their commits, because git was not found" in done.output

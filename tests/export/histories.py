@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 
 __all__ = ["HOSTILE", "write_hostile", "write_plain"]
 
@@ -17,14 +17,14 @@ def write_plain(root: Path) -> str:
     id_ = "5e551011-0000-4000-8000-0000000000aa"
     session = Transcript(id_, seed=4, cwd="/home/zoe/ferry")
     session.user("Why is the timetable off by one hour?\nThe board says 09:40.\n\n- North Sound\n- every day")
-    session.run(calls.bash("grep -n utc board.py", "3: utc = True\n"), thinking="The zone is assumed.")
+    session.run(tool_calls.bash("grep -n utc board.py", "3: utc = True\n"), thinking="The zone is assumed.")
     session.delegate("Where are zones read?", "In `zones.py`.", description="Find the zones")
     before = "import zones\nutc = True\n"
     session.run(
-        calls.edit("/home/zoe/ferry/board.py", "utc = True", "utc = False", original=before),
+        tool_calls.edit("/home/zoe/ferry/board.py", "utc = True", "utc = False", original=before),
         text="It takes local times for UTC.",
     )
-    session.run(calls.bash("pytest -q", "1 failed").failed("exit code 1"))
+    session.run(tool_calls.bash("pytest -q", "1 failed").failed("exit code 1"))
     session.assistant(
         "Fixed:\n\n```python\nutc = False  # <quay>\n```\n\n| zone | offset |\n|---|---|\n| Oslo | +1 |"
     )
@@ -38,9 +38,9 @@ def write_hostile(root: Path) -> str:
     id_ = "5e551011-0000-4000-8000-0000000000bb"
     session = Transcript(id_, seed=5, cwd="/home/zoe/ferry")
     session.user(HOSTILE)
-    session.run(calls.bash(HOSTILE, HOSTILE), thinking=HOSTILE, text=HOSTILE)
+    session.run(tool_calls.bash(HOSTILE, HOSTILE), thinking=HOSTILE, text=HOSTILE)
     session.delegate(HOSTILE, HOSTILE, description=HOSTILE)
-    session.run(calls.edit("/home/zoe/ferry/a.py", HOSTILE, HOSTILE, original=HOSTILE))
+    session.run(tool_calls.edit("/home/zoe/ferry/a.py", HOSTILE, HOSTILE, original=HOSTILE))
     session.assistant(HOSTILE)
     session.write(root)
     return id_

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from backscroll.testing.claude_code import Transcript, calls, fork, resume
+from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 __all__ = ["HISTORIES", "Told", "write"]
 
@@ -52,17 +52,19 @@ def _work(session: Transcript, steps: Sequence[Step]) -> None:
             case "answer":
                 session.assistant("so")
             case "think":
-                session.assistant("so", thinking="let me see", tools=[calls.ls("/home/zoe", ["a"])] * many)
+                session.assistant(
+                    "so", thinking="let me see", tools=[tool_calls.ls("/home/zoe", ["a"])] * many
+                )
                 for id_ in session.tool_ids[len(session.tool_ids) - many :]:
                     session.result(id_, "a")
             case "run":
-                session.run(*[calls.bash("ls", "a")] * (many + 1))
+                session.run(*[tool_calls.bash("ls", "a")] * (many + 1))
             case "fail":
-                session.run(calls.bash("make").failed("no rule"))
+                session.run(tool_calls.bash("make").failed("no rule"))
             case "edit":
-                session.run(calls.edit("/home/zoe/a.py", "one", "two\nthree", original="one\n"))
+                session.run(tool_calls.edit("/home/zoe/a.py", "one", "two\nthree", original="one\n"))
             case "delegate":
-                session.delegate("look", "found", calls=[calls.bash("ls", "a")] * many)
+                session.delegate("look", "found", calls=[tool_calls.bash("ls", "a")] * many)
             case "fork agent" if session.era.reached("2.1.118"):
                 session.fork_agent("go on", "done")
             case "wait":

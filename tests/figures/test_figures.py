@@ -12,7 +12,7 @@ from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.model.statistics import UsageRecord
-from backscroll.testing.claude_code import Transcript, calls, fork, resume
+from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 ONE = "10000000-0000-4000-8000-000000000000"
 START = datetime(2026, 10, 3, 22, 50, tzinfo=UTC)
@@ -137,7 +137,7 @@ def fates(records: tuple[UsageRecord, ...]) -> list[str]:
 
 
 def test_a_record_that_repeats_a_response_is_a_stream_duplicate(history: History, root: Path) -> None:
-    Transcript(ONE).user("a").assistant("b", thinking="hm", tools=[calls.bash("ls")]).write(root)
+    Transcript(ONE).user("a").assistant("b", thinking="hm", tools=[tool_calls.bash("ls")]).write(root)
     history.sync()
     explained = history.explain_session(ONE)
     assert fates(explained.records) == ["counted", "stream duplicate", "stream duplicate"]
@@ -209,7 +209,7 @@ def test_a_subagent_is_explained_with_its_session(history: History, root: Path) 
 
 
 def test_what_is_forgotten_is_in_no_figure(history: History, root: Path) -> None:
-    Transcript(ONE).user("a").run(calls.bash("ls")).write(root)
+    Transcript(ONE).user("a").run(tool_calls.bash("ls")).write(root)
     history.sync()
     history.forget_session(ONE)
     total = history.stats().total

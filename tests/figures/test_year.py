@@ -9,7 +9,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.stats.topics import topics_of
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def history(tmp_path: Path) -> Iterator[History]:
             seed=number,
         )
         session.user("The ferry timetable loses an hour")
-        session.run(calls.edit("/home/zoe/ferry/clock.py", "one", "two\nthree", original="one\n"))
+        session.run(tool_calls.edit("/home/zoe/ferry/clock.py", "one", "two\nthree", original="one\n"))
         for _ in range(number):
             session.user("And the harbour lights").assistant("fine")
         session.write(root)

@@ -17,7 +17,7 @@ from backscroll.model import Message, Origin, ToolCall
 from backscroll.search.byte_prefilter import telltales
 from backscroll.search.search import By
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Transcript, calls, fork
+from backscroll.testing.claude_code import Transcript, fork, tool_calls
 from tests.sources.cursor.reading import converse
 
 Kind = Literal["words", "exact", "regex"]
@@ -58,7 +58,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     folder: Path = tmp_path_factory.mktemp("finding")
     for number, cwd in enumerate(("/home/zoe/x/ferry", "/srv/x/ferry", "/home/zoe/web")):
         one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd)
-        one.user("why is it flaky").run(calls.bash("ls", "a.py")).assistant("Because 中文.").write(
+        one.user("why is it flaky").run(tool_calls.bash("ls", "a.py")).assistant("Because 中文.").write(
             folder / "claude"
         )
     with History(roots=[NamedRoot("claude-code", folder / "claude")], home=folder / "home") as history:

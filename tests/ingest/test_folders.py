@@ -22,7 +22,7 @@ from backscroll.sources import named
 from backscroll.sources.claude_code import folders
 from backscroll.sources.claude_code.folders import Folder
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 from tests.archive.keeping import Kept
 
 ONE = "5e551011-0000-4000-8000-0000000000aa"

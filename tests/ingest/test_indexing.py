@@ -14,7 +14,7 @@ from backscroll.ingest import sync as syncing
 from backscroll.ingest.indexer import Indexing, searchable, update
 from backscroll.ingest.sync import sync
 from backscroll.sources import named
-from backscroll.testing.claude_code import GENERATIONS, Transcript, calls, fork, resume
+from backscroll.testing.claude_code import GENERATIONS, Transcript, fork, resume, tool_calls
 from tests.archive.keeping import Kept
 
 FILTERS = ("role:user", "role:tool", "source:claude-code", "is:error", "is:edit", "branch:main", "file:py")
@@ -93,7 +93,7 @@ def test_what_a_fork_copied_is_found_once_when_the_session_it_is_from_comes_late
 def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
     kept: Kept, index: Index, copy: Callable[[Transcript], Transcript], is_late: bool
 ) -> None:
-    first = Transcript().user("where is it?").assistant(tools=[calls.bash("find lighthouse")])
+    first = Transcript().user("where is it?").assistant(tools=[tool_calls.bash("find lighthouse")])
     second = copy(first)
     second.result(second.tool_ids[-1], "behind the dike").assistant("found it")
     for session in (second, first) if is_late else (first, second):
@@ -110,7 +110,7 @@ def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
 def test_an_answer_that_both_sessions_got_is_found_once(
     kept: Kept, index: Index, copy: Callable[[Transcript], Transcript]
 ) -> None:
-    first = Transcript().user("where is it?").assistant(tools=[calls.bash("find lighthouse")])
+    first = Transcript().user("where is it?").assistant(tools=[tool_calls.bash("find lighthouse")])
     second = copy(first)
     for session in (first, second):
         session.write(kept.root)
@@ -155,7 +155,7 @@ def test_only_what_a_session_grew_by_is_indexed(kept: Kept, index: Index) -> Non
 
 
 def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: Kept, index: Index) -> None:
-    path = Transcript().user("look").run(calls.bash("ls", "lantern.txt")).write(kept.root)
+    path = Transcript().user("look").run(tool_calls.bash("ls", "lantern.txt")).write(kept.root)
     *before, last = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(before))
     kept.sync()

@@ -8,8 +8,8 @@ import pytest
 from backscroll.ingest.join import Key, Session, join
 from backscroll.model import fold
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Prompt, Transcript, calls, fork, resume
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code import GENERATIONS, Prompt, Transcript, fork, resume, tool_calls
+from backscroll.testing.claude_code.side_files import write_prompts
 
 
 def everything(root: Path, seed: int | None = None) -> dict[Key, Session]:
@@ -87,7 +87,7 @@ def test_a_deleted_session_survives_in_its_prompts(tmp_path: Path) -> None:
 
 def test_an_agent_without_a_sign_is_linked_by_its_prompt(tmp_path: Path) -> None:
     parent = Transcript(version="2.0.40").user("go")
-    parent.assistant(tools=[calls.bash("ls")]).delegate("Look around", "Seen.").assistant("ok")
+    parent.assistant(tools=[tool_calls.bash("ls")]).delegate("Look around", "Seen.").assistant("ok")
     for record in parent.records:
         if isinstance(record, dict) and isinstance(record.get("toolUseResult"), dict):
             record["toolUseResult"].pop("agentId", None)

@@ -13,7 +13,7 @@ from backscroll.history import History
 from backscroll.redact.redactor import Redaction
 from backscroll.render.recall import recollection_lines
 from backscroll.render.token_estimate import cut_to, tokens_of
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 
 KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
 
@@ -24,7 +24,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     for number, cwd in enumerate(("/home/zoe/x/ferry", "/srv/x/ferry", "/home/zoe/web")):
         one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd)
         one.user(f"why is the harbour clock wrong in {cwd}")
-        one.run(calls.bash("cat harbour.py", "the harbour clock reads the wrong zone\n" * 400))
+        one.run(tool_calls.bash("cat harbour.py", "the harbour clock reads the wrong zone\n" * 400))
         one.assistant("It reads the wrong zone.")
         one.assistant("Fixed: the harbour clock reads UTC now.")
         one.user("and the lighthouse?").assistant(f"The lighthouse needs the key {KEY} to talk.")

@@ -6,7 +6,7 @@ import pytest
 
 from backscroll.ingest.audit import Place, survey
 from backscroll.testing.claude_code import Prompt, Transcript
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 from tests.histories import HISTORIES, History
 
 

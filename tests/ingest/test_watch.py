@@ -19,7 +19,7 @@ from backscroll.ingest.follow import Said
 from backscroll.ingest.watch import Change
 from backscroll.model import Message, SessionSummary
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.database import living
 
 _LONG = 20.0  # seconds; nothing here should take so long
@@ -241,7 +241,7 @@ def test_a_place_that_was_moved_away_and_back_is_still_watched(place: Place, ses
 def test_a_followed_session_tells_a_call_and_then_its_answer(place: Place, session: Transcript) -> None:
     with place.follow(ONE, last=1) as following:
         assert following.next().message.content == "Let me see."
-        place.append(session.assistant(tools=[calls.bash("ls")]))
+        place.append(session.assistant(tools=[tool_calls.bash("ls")]))
         asked: Said = following.next()
         assert asked.message.tool is not None
         assert (asked.position, asked.message.tool.status, asked.before) == (2, "pending", None)
@@ -298,7 +298,7 @@ def test_a_long_session_is_followed_without_reading_what_was_told(
         assert [following.next().position for _ in range(2)] == [1200, 1201]
         place.append(session.user("and one more"))
         said: Said = following.next()
-        place.append(session.assistant(tools=[calls.bash("ls")]))
+        place.append(session.assistant(tools=[tool_calls.bash("ls")]))
         asked: Said = following.next()
         place.append(session.result(session.tool_ids[-1], "a.py").user("thanks"))
         more = [following.next() for _ in range(2)]

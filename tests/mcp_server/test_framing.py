@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from backscroll.mcp.quoting import NOTICE, framed, indented
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.calls import write
+from backscroll.testing.claude_code.tool_calls import write
 from tests.mcp_server.serving import Asking, environment, over_stdio, wait_for
 
 TOKEN = "ghp_" + "a8Kd93jfLs02mXnB7vQe" + "T5yUiO1pAsD4fGhJ"

@@ -11,7 +11,7 @@ from tests.archive.keeping import Kept
 
 from backscroll.index import Index
 from backscroll.ingest.maintenance import rebuild
-from backscroll.testing.claude_code import Transcript, calls, fork, resume
+from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 
 
 class Desk:
@@ -46,7 +46,7 @@ class Desk:
             case 0:
                 session.user(self._word()).assistant(self._word())
             case 1:
-                session.assistant(tools=[calls.bash(self._word())])
+                session.assistant(tools=[tool_calls.bash(self._word())])
             case 2 if session.tool_ids and not _is_answered(session, session.tool_ids[-1]):
                 session.result(session.tool_ids[-1], self._word())
             case _:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backscroll.model import Told, Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import DAMAGE, GENERATIONS, Transcript, calls
+from backscroll.testing.claude_code import DAMAGE, GENERATIONS, Transcript, tool_calls
 
 plain = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -121,7 +121,7 @@ def test_any_value_in_any_field_harms_only_its_own_line(
 def test_damage_met_in_the_wild_loses_no_more_than_it_must(name: str, tmp_path: Path) -> None:
     session = Transcript(version="2.1.97")
     for turn in range(8):
-        session.user(f"question {turn} – 日本 🚀").run(calls.bash(f"echo {turn}", str(turn))).assistant(
+        session.user(f"question {turn} – 日本 🚀").run(tool_calls.bash(f"echo {turn}", str(turn))).assistant(
             f"answer {turn}"
         )
     path = session.write(tmp_path)

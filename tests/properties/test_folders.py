@@ -13,7 +13,7 @@ from tests.archive.keeping import Kept
 
 from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 
 
 class Tree:

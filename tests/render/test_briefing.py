@@ -10,7 +10,7 @@ from backscroll.history import History
 from backscroll.redact.redactor import Redaction
 from backscroll.render.handoff import Briefing, briefing_document, briefing_lines
 from backscroll.render.handoff.sentences import is_open, sentences
-from backscroll.testing.claude_code import Call, Transcript, calls
+from backscroll.testing.claude_code import Call, Transcript, tool_calls
 
 ONE = "10000000-0000-4000-8000-000000000000"
 CWD = "/home/zoe/ferry"
@@ -51,8 +51,8 @@ def test_what_the_human_says_later_is_a_decision(make: Make) -> None:
 
 
 def test_rejected_edits_and_approved_plans_are_decisions(make: Make) -> None:
-    said = begun().run(calls.exit_plan("1. Read the timetable\n2. Leave"))
-    said.assistant(tools=[calls.edit(f"{CWD}/ferry.py", "noon", "one", original="noon\n")])
+    said = begun().run(tool_calls.exit_plan("1. Read the timetable\n2. Leave"))
+    said.assistant(tools=[tool_calls.edit(f"{CWD}/ferry.py", "noon", "one", original="noon\n")])
     said.reject(said.tool_ids[-1])
     decisions = "\n".join(told(make(said), "decisions"))
     assert "plan: 1. Read the timetable 2. Leave" in decisions
@@ -60,9 +60,9 @@ def test_rejected_edits_and_approved_plans_are_decisions(make: Make) -> None:
 
 
 def test_files_are_told_with_what_was_done_to_them(make: Make) -> None:
-    said = begun().run(calls.write(f"{CWD}/new.py", "a\nb\n"))
-    said.run(calls.edit(f"{CWD}/old.py", "noon", "one", original="noon\n"))
-    said.run(calls.bash("git rm -q gone.py")).run(calls.read(f"{CWD}/seen.py", "x"))
+    said = begun().run(tool_calls.write(f"{CWD}/new.py", "a\nb\n"))
+    said.run(tool_calls.edit(f"{CWD}/old.py", "noon", "one", original="noon\n"))
+    said.run(tool_calls.bash("git rm -q gone.py")).run(tool_calls.read(f"{CWD}/seen.py", "x"))
     assert told(make(said), "files") == [
         "new.py: new (+2 −0)",
         "old.py: changed (+1 −1)",
@@ -72,8 +72,8 @@ def test_files_are_told_with_what_was_done_to_them(make: Make) -> None:
 
 
 def test_a_check_that_failed_at_the_end_is_told_as_failing(make: Make) -> None:
-    said = begun().run(calls.bash("pytest -q tests/a.py", "1 passed"))
-    said.run(calls.bash("pytest -q tests/b.py").failed("2 failed in 0.1s"))
+    said = begun().run(tool_calls.bash("pytest -q tests/a.py", "1 passed"))
+    said.run(tool_calls.bash("pytest -q tests/b.py").failed("2 failed in 0.1s"))
     assert told(make(said), "commands") == [
         "passed: `pytest -q tests/a.py`: 1 passed",
         "failed: `pytest -q tests/b.py`: 2 failed in 0.1s",
@@ -83,8 +83,8 @@ def test_a_check_that_failed_at_the_end_is_told_as_failing(make: Make) -> None:
 def test_a_check_that_passed_in_the_end_failed_only_at_first(make: Make) -> None:
     said = (
         begun()
-        .run(calls.bash("pytest -q").failed("Exit code 1\n2 failed"))
-        .run(calls.bash("pytest -q -x", "2 passed"))
+        .run(tool_calls.bash("pytest -q").failed("Exit code 1\n2 failed"))
+        .run(tool_calls.bash("pytest -q -x", "2 passed"))
     )
     first, second = told(make(said), "commands")
     assert first.startswith("failed at first:")
@@ -92,13 +92,13 @@ def test_a_check_that_passed_in_the_end_failed_only_at_first(make: Make) -> None
 
 
 def test_a_check_whose_failure_went_through_a_pipe_is_no_pass(make: Make) -> None:
-    said = begun().run(calls.bash("pytest -q | tail -3", "3 failed, 10 passed in 2s"))
+    said = begun().run(tool_calls.bash("pytest -q | tail -3", "3 failed, 10 passed in 2s"))
     assert told(make(said), "commands") == ["failed: `pytest -q | tail -3`: 3 failed, 10 passed in 2s"]
 
 
 def test_unfinished_entries_of_the_list_are_open(make: Make) -> None:
-    said = begun().run(calls.todos([("Read it", "in_progress"), ("Fix it", "pending")]))
-    said.run(calls.todos([("Read it", "completed"), ("Fix it", "in_progress"), ("Test it", "pending")]))
+    said = begun().run(tool_calls.todos([("Read it", "in_progress"), ("Fix it", "pending")]))
+    said.run(tool_calls.todos([("Read it", "completed"), ("Fix it", "in_progress"), ("Test it", "pending")]))
     assert told(make(said.assistant("Going on.")), "open_ends") == ["Begun: Fix it", "To do: Test it"]
 
 
@@ -111,9 +111,9 @@ def test_entries_that_are_added_and_changed_one_by_one_are_known_too(make: Make)
 
 
 def test_what_was_not_committed_or_answered_or_ended_is_open(make: Make) -> None:
-    said = begun().run(calls.write(f"{CWD}/a.py", "a\n")).run(calls.bash('git commit -qam "Add a"'))
-    said.run(calls.write(f"{CWD}/b.py", "b\n")).assistant("Both are there.").user("Now push it.")
-    said.assistant(tools=[calls.bash("git push")])
+    said = begun().run(tool_calls.write(f"{CWD}/a.py", "a\n")).run(tool_calls.bash('git commit -qam "Add a"'))
+    said.run(tool_calls.write(f"{CWD}/b.py", "b\n")).assistant("Both are there.").user("Now push it.")
+    said.assistant(tools=[tool_calls.bash("git push")])
     ends = told(make(said), "open_ends")
     assert "Not committed since the last commit: b.py" in ends
     assert "Not answered to the end: Now push it." in ends
@@ -166,7 +166,7 @@ def test_a_briefing_keeps_to_its_budget_and_says_first_what_matters_most(make: M
 def test_secrets_are_replaced_before_anything_is_cut(make: Make) -> None:
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
     said = begun(f"Deploy with {token} please. " + "x" * 1150 + f" {token}")
-    said.run(calls.bash(f"curl -H 'Authorization: Bearer {token}' https://ferry.example"))
+    said.run(tool_calls.bash(f"curl -H 'Authorization: Bearer {token}' https://ferry.example"))
     redaction = Redaction()
     text = "\n".join(briefing_lines(make(said, redaction=redaction)))
     assert token[:12] not in text
@@ -186,7 +186,11 @@ def test_hostile_words_are_told_inert(make: Make) -> None:
 def test_a_message_of_a_megabyte_is_told_like_any_other(make: Make, word: str) -> None:
     text = word * (1_000_000 // len(word))
     said = (
-        begun(text).run(calls.bash(text, text)).assistant(text).user(text).assistant(f"{text}. Done at last.")
+        begun(text)
+        .run(tool_calls.bash(text, text))
+        .assistant(text)
+        .user(text)
+        .assistant(f"{text}. Done at last.")
     )
     assert make(said, redaction=Redaction(), tokens=300).tokens <= 300
 

@@ -13,7 +13,7 @@ from backscroll.config import Machine, NamedRoot
 from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.testing import claude_code, cursor, cursor_cli
-from backscroll.testing.claude_code import Transcript, calls, copies
+from backscroll.testing.claude_code import Transcript, forks, tool_calls
 
 __all__ = ["history_of", "options", "told", "write"]
 
@@ -27,11 +27,11 @@ def write(folder: Path) -> Path:
     claude_code.history(claude, sessions=24, seed=3, bytes_target=1_000_000)
     for seed in range(100, 104):
         first = Transcript(seed=seed, cwd="/home/zoe/ferry")
-        first.user(f"the ferry of {seed}").run(calls.bash("ls", "a\nb")).assistant("two files")
-        first.delegate("look at the quay", "it is wet", calls=[calls.bash("tide", "low")])
+        first.user(f"the ferry of {seed}").run(tool_calls.bash("ls", "a\nb")).assistant("two files")
+        first.delegate("look at the quay", "it is wet", calls=[tool_calls.bash("tide", "low")])
         first.write(claude)
-        copies.resume(first, seed=seed + 100).user("and on").assistant("it went").write(claude)
-        copies.fork(first, seed=seed + 200).user("or else").assistant("it did not").write(claude)
+        forks.resume(first, seed=seed + 100).user("and on").assistant("it went").write(claude)
+        forks.fork(first, seed=seed + 200).user("or else").assistant("it did not").write(claude)
     broken = Transcript(seed=99).user("cut").assistant("off").write(claude)
     broken.write_bytes(broken.read_bytes()[:-20])
     cursor.history(folder / "cursor", sessions=4, bubbles=60, megabytes=1)

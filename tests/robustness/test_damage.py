@@ -14,7 +14,7 @@ import pytest
 from backscroll.cli.app import run
 from backscroll.cli.exit import sentences
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import write_settings
+from backscroll.testing.claude_code.side_files import write_settings
 
 READING = (("list",), ("list", "--no-sync"), ("search", "harbour"), ("show", "1"), ("archive", "status"))
 WRITING = (("sync",), ("archive", "compact"))

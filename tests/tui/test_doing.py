@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.tui.screen import Seat, sit
 
 SESSION = "5e551011-0000-4000-8000-0000000000a1"
@@ -148,7 +148,7 @@ def test_what_was_unfolded_stays_so_while_the_session_goes_on(tmp_path: Path) ->
     def held(*more: str) -> None:
         session = Transcript(SESSION, seed=1, cwd="/home/zoe/ferry")
         session.user("Look at the log")
-        session.run(calls.bash("tail log.txt", "the quay is closed\nthe ferry waits"), text="Looking.")
+        session.run(tool_calls.bash("tail log.txt", "the quay is closed\nthe ferry waits"), text="Looking.")
         for prompt in more:
             session.user(prompt)
             session.assistant(f"Answer to: {prompt}")

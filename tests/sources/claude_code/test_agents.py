@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backscroll.model import Agent, Reading
-from backscroll.testing.claude_code import Transcript, calls
+from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.sources.claude_code.reading import everything, only, said, tell
 
 
@@ -13,7 +13,7 @@ def agents(reading: Reading) -> dict[str, Agent]:
 
 def test_an_inlined_subagent_keeps_its_words_apart_and_knows_its_call(tmp_path: Path) -> None:
     session = Transcript(version="1.0.98").user("where is it read?")
-    session.delegate("Find all callers", "Two.", calls=[calls.grep("parse", ["a.py"])]).assistant(
+    session.delegate("Find all callers", "Two.", calls=[tool_calls.grep("parse", ["a.py"])]).assistant(
         "In two places."
     )
     reading = only(session, tmp_path)

@@ -9,13 +9,13 @@ import pytest
 from backscroll.model import ToolCall, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.checkpoint import Remembered
-from backscroll.testing.claude_code import Call, Transcript, blocks, calls
+from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.reading import in_two, only, said, tell, tools
 
 
 def answered(content: Any, root: Path) -> ToolCall:
     """A call that got this answer."""
-    session = Transcript().user("go").assistant(tools=[calls.bash("ls")])
+    session = Transcript().user("go").assistant(tools=[tool_calls.bash("ls")])
     session.result(session.tool_ids[-1], content)
     (tool,) = tools(only(session, root).messages)
     return tool
@@ -36,7 +36,7 @@ def left(path: Path) -> Remembered:
 
 @pytest.mark.parametrize("has_copy", [True, False])
 def test_an_edit_answered_before_it_was_asked_for_is_still_an_edit(has_copy: bool, tmp_path: Path) -> None:
-    call = calls.edit("/a.py", "one", "two", original="one\n", user_modified=has_copy)
+    call = tool_calls.edit("/a.py", "one", "two", original="one\n", user_modified=has_copy)
     session = swapped(Transcript().user("go").run(call))
     if not has_copy:
         session.change(lambda record: record.pop("toolUseResult", None) and None)
@@ -60,7 +60,9 @@ def test_an_agent_that_answered_before_it_was_asked_is_linked(tmp_path: Path) ->
 
 
 def test_an_answer_may_be_read_long_before_its_call(tmp_path: Path) -> None:
-    path = swapped(Transcript().user("go").run(calls.edit("/a", "x", "y", original="x\n"))).write(tmp_path)
+    path = swapped(Transcript().user("go").run(tool_calls.edit("/a", "x", "y", original="x\n"))).write(
+        tmp_path
+    )
     data = path.read_bytes()
     (tool,) = tools(in_two(path, data.rindex(b"\n", 0, -1) + 1).readings[0].messages)
     assert (tool.status, len(tool.edits)) == ("completed", 1)
@@ -140,7 +142,7 @@ def test_a_result_without_its_call_does_not_give_way_to_the_words_beside_it(tmp_
 
 
 def test_an_image_beside_a_result_comes_along_with_it(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant(tools=[calls.bash("shoot")])
+    session = Transcript().user("go").assistant(tools=[tool_calls.bash("shoot")])
     result = {"type": "tool_result", "tool_use_id": session.tool_ids[-1], "content": "taken"}
     messages = only(session.wrapped([result, blocks.image(b"x" * 30)]), tmp_path).messages
     assert said(messages, "user") == ["go"]
@@ -165,7 +167,7 @@ def test_a_call_whose_input_has_any_shape_is_kept(tmp_path: Path) -> None:
 def test_an_edit_whose_structured_copy_is_spelled_wrongly_is_told_with_its_answer(
     spelled: bytes, added: str, tmp_path: Path
 ) -> None:
-    session = Transcript().user("go").run(calls.edit("/a.py", "one", "two", original="one\n"))
+    session = Transcript().user("go").run(tool_calls.edit("/a.py", "one", "two", original="one\n"))
     path = session.write(tmp_path)
     whole = path.read_bytes()
     assert whole.count(b'"+two"') == 1
@@ -177,7 +179,7 @@ def test_an_edit_whose_structured_copy_is_spelled_wrongly_is_told_with_its_answe
 
 
 def test_each_run_of_changed_lines_is_told_at_its_place(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant(tools=[calls.edit("/a.py", "x", "y", original="x\n")])
+    session = Transcript().user("go").assistant(tools=[tool_calls.edit("/a.py", "x", "y", original="x\n")])
     lines = [
         " kept",
         "-one",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from backscroll.model import Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, SIDE, TALK, Tree
-from backscroll.testing.claude_code import Transcript, blocks, calls, repeat
+from backscroll.testing.claude_code import Transcript, blocks, repeat, tool_calls
 from tests.sources.claude_code.reading import only, said, tools
 
 
@@ -139,7 +139,7 @@ def test_a_line_written_again_with_nothing_in_it_is_no_longer_active(tmp_path: P
 
 def test_a_response_may_say_the_same_sentence_twice(tmp_path: Path) -> None:
     session = Transcript(version="2.1.97").user("go")
-    session.assistant("Let me check.", tools=[calls.bash("ls")], message_id="msg_1")
+    session.assistant("Let me check.", tools=[tool_calls.bash("ls")], message_id="msg_1")
     session.result(session.tool_ids[-1], "a").assistant("Let me check.", message_id="msg_1")
     assert said(only(session, tmp_path).messages, "assistant") == ["Let me check.", "Let me check."]
 
@@ -170,7 +170,9 @@ def test_a_superseded_line_of_a_subagent_is_inactive_with_all_its_messages(tmp_p
 
 
 def test_results_that_lie_before_their_calls_are_active_with_them(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.bash("a", "1"), calls.bash("b", "2")).assistant("done")
+    session = (
+        Transcript().user("go").run(tool_calls.bash("a", "1"), tool_calls.bash("b", "2")).assistant("done")
+    )
     records = session.records
     records[1], records[3] = records[3], records[1]
     messages = only(session, tmp_path).messages

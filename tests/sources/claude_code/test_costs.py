@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backscroll.model import TokenUsage
 from backscroll.sources.claude_code.transcript.line_types import ApiMessage, usage
 from backscroll.sources.claude_code.transcript.numbers import integer
-from backscroll.testing.claude_code import Call, Transcript, blocks, calls
+from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.reading import only, said, tools
 
 SMALL = {"input_tokens": 1, "output_tokens": 2}
@@ -41,7 +41,7 @@ def test_a_call_appended_again_with_a_larger_cost_counts_with_it(tmp_path: Path)
 
 
 def test_a_call_written_again_after_its_answer_raises_the_cost_and_keeps_the_answer(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant(tools=[calls.bash("ls")], usage=SMALL)
+    session = Transcript().user("go").assistant(tools=[tool_calls.bash("ls")], usage=SMALL)
     again = dict(session.records[-1])
     session.result(session.tool_ids[-1], "a b")
     block = {**again["message"]["content"][0], "input": {"command": "ls -l"}}
@@ -112,13 +112,13 @@ def test_the_reported_cost_holds_only_what_was_said(tmp_path: Path) -> None:
 
 
 def test_a_file_written_as_it_was_counts_no_lines(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.write("/a", "1\n2\n", original="1\n2\n"))
+    session = Transcript().user("go").run(tool_calls.write("/a", "1\n2\n", original="1\n2\n"))
     (edit,) = tools(only(session, tmp_path).messages)[0].edits
     assert (edit.kind, edit.added, edit.removed) == ("update", 0, 0)
 
 
 def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.write("/a", "a\u2028b\x0cc\x85d\re\n"))
+    session = Transcript().user("go").run(tool_calls.write("/a", "a\u2028b\x0cc\x85d\re\n"))
     (edit,) = tools(only(session, tmp_path).messages)[0].edits
     assert (edit.kind, edit.added) == ("create", 1)
 

@@ -13,7 +13,7 @@ from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import Prompt, write_desktop, write_prompts
+from backscroll.testing.claude_code.side_files import Prompt, write_desktop, write_prompts
 from tests.sources.claude_code.reading import tell
 
 

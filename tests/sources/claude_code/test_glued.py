@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from backscroll.testing.claude_code import Prompt, Transcript, calls
+from backscroll.testing.claude_code import Prompt, Transcript, tool_calls
 from backscroll.testing.claude_code.blocks import encode
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 from tests.sources.claude_code.reading import only, said, tell, tools
 
 
@@ -68,7 +68,7 @@ def test_two_glued_tool_lines_without_ids_are_two_calls(tmp_path: Path) -> None:
 
 
 def test_a_call_and_its_result_on_one_line_are_joined(tmp_path: Path) -> None:
-    session = glued(Transcript().user("go").run(calls.bash("ls", "a b")))
+    session = glued(Transcript().user("go").run(tool_calls.bash("ls", "a b")))
     (tool,) = tools(only(session, tmp_path).messages)
     assert tool.result == "a b"
 

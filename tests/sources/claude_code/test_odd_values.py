@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backscroll.readers import jsonl
-from backscroll.testing.claude_code import Transcript, blocks, calls
+from backscroll.testing.claude_code import Transcript, blocks, tool_calls
 from backscroll.testing.claude_code.blocks import encode
 from tests.sources.claude_code.reading import only, said, tell
 
@@ -50,7 +50,7 @@ def test_every_field_of_a_queued_prompt_may_be_anything(tmp_path: Path) -> None:
 
 
 def test_a_number_too_large_for_anyone_is_no_fault(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant(tools=[calls.bash("ls")], message_id="m")
+    session = Transcript().user("go").assistant(tools=[tool_calls.bash("ls")], message_id="m")
     record = session.records.pop()
     assert isinstance(record, dict)
     record["message"]["content"][0]["input"]["limit"] = "@"

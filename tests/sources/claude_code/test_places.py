@@ -8,7 +8,7 @@ from backscroll.config import Machine
 from backscroll.model import Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import write_index, write_stub
+from backscroll.testing.claude_code.side_files import write_index, write_stub
 from tests.sources.claude_code.reading import only, tell
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from backscroll.model import Addition, Closing, Message, Opening, Tally, Unit, Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Prompt
-from backscroll.testing.claude_code.stores import write_prompts
+from backscroll.testing.claude_code.side_files import write_prompts
 from tests.sources.claude_code.reading import tell
 
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)

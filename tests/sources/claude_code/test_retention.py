@@ -14,7 +14,7 @@ from backscroll.model import Retention
 from backscroll.render.retention import expiry_lines
 from backscroll.sources.claude_code import ClaudeCode, settings
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.stores import write_settings
+from backscroll.testing.claude_code.side_files import write_settings
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 

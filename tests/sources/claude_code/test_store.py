@@ -13,14 +13,14 @@ from backscroll.history import History
 from backscroll.model import Reading, Told, fold
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import database
-from backscroll.testing.claude_code import Transcript, calls
-from backscroll.testing.claude_code.database import write_store
+from backscroll.testing.claude_code import Transcript, tool_calls
+from backscroll.testing.claude_code.legacy_db import write_store
 from tests.sources.claude_code.reading import only, said, tools
 
 
 def talk(seed: int = 0) -> Transcript:
     session = Transcript(version="0.2.122", seed=seed).user("Where is the quay?")
-    session.run(calls.bash("grep -n quay ferry.toml", "quay = 4"), text="I look.", thinking="A quay?")
+    session.run(tool_calls.bash("grep -n quay ferry.toml", "quay = 4"), text="I look.", thinking="A quay?")
     return session.assistant("Behind the dike.")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from backscroll.model import Reading, Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Transcript, calls
+from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
 from tests.sources.claude_code.reading import in_two, only, said, tell
 
 
@@ -35,7 +35,7 @@ def test_a_half_written_line_gives_its_message_once_when_it_is_whole(tmp_path: P
 
 
 def test_a_call_cut_off_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.bash("ls", "a b")).assistant("Two files.")
+    session = Transcript().user("go").run(tool_calls.bash("ls", "a b")).assistant("Two files.")
     path = session.write(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
     (whole,) = tell(path).readings
@@ -52,7 +52,7 @@ def test_the_inside_of_a_broken_line_is_no_record(tmp_path: Path) -> None:
     session = Transcript(version="2.1.30").user("go")
     inner = {"type": "user", "message": {"role": "user", "content": "said by an agent"}, "uuid": "u-1"}
     session.progress("agent_progress", agentId="a1", message=inner, normalizedMessages=[inner])
-    session.assistant(tools=[calls.bash("ls")]).user("done")
+    session.assistant(tools=[tool_calls.bash("ls")]).user("done")
     path = session.write(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
     for broken in (1, 2):

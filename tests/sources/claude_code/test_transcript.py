@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.model import Mark, Message, TokenUsage, Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, calls, repeat
+from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat, tool_calls
 from tests.sources.claude_code.reading import only, said, tell
 
 
@@ -26,7 +26,9 @@ def test_everything_said_in_any_generation_comes_back(generation: str, tmp_path:
 
 
 def test_a_call_and_its_result_are_one_message(tmp_path: Path) -> None:
-    session = Transcript().user("tz?").run(calls.bash("grep tz ferry.toml", "tz = Oslo")).assistant("Oslo.")
+    session = (
+        Transcript().user("tz?").run(tool_calls.bash("grep tz ferry.toml", "tz = Oslo")).assistant("Oslo.")
+    )
     (tool,) = [m for m in only(session, tmp_path).messages if m.role == "tool"]
     assert tool.tool is not None
     assert (tool.tool.name, tool.tool.result, tool.tool.status) == ("Bash", "tz = Oslo", "completed")
@@ -34,20 +36,20 @@ def test_a_call_and_its_result_are_one_message(tmp_path: Path) -> None:
 
 
 def test_a_call_nobody_answered_is_pending(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant(tools=[calls.bash("sleep 100")])
+    session = Transcript().user("go").assistant(tools=[tool_calls.bash("sleep 100")])
     (tool,) = [m.tool for m in only(session, tmp_path).messages if m.tool]
     assert (tool.status, tool.result) == ("pending", None)
 
 
 def test_an_empty_result_is_an_answer(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.bash("true", ""))
+    session = Transcript().user("go").run(tool_calls.bash("true", ""))
     (tool,) = [m.tool for m in only(session, tmp_path).messages if m.tool]
     assert (tool.status, tool.result) == ("completed", "")
 
 
 def test_a_failed_call_is_failed_and_a_refused_one_is_rejected(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.bash("false").failed("exit code 1"))
-    session.assistant(tools=[calls.edit("/a.py", "x", "y", original="x\n")])
+    session = Transcript().user("go").run(tool_calls.bash("false").failed("exit code 1"))
+    session.assistant(tools=[tool_calls.edit("/a.py", "x", "y", original="x\n")])
     session.reject(session.tool_ids[-1])
     failed, refused = [m.tool for m in only(session, tmp_path).messages if m.tool]
     assert (failed.status, failed.decision, failed.is_error) == ("failed", None, True)
@@ -57,7 +59,9 @@ def test_a_failed_call_is_failed_and_a_refused_one_is_rejected(tmp_path: Path) -
 
 def test_an_edit_is_kept_as_lines_taken_out_and_put_in(tmp_path: Path) -> None:
     original = "one\ntwo\nthree\nfour\n"
-    session = Transcript().user("go").run(calls.edit("/a.py", "three", "3\nand a half", original=original))
+    session = (
+        Transcript().user("go").run(tool_calls.edit("/a.py", "three", "3\nand a half", original=original))
+    )
     (tool,) = [m.tool for m in only(session, tmp_path).messages if m.tool]
     (edit,) = tool.edits
     assert (edit.path, edit.kind, edit.added, edit.removed) == ("/a.py", "update", 2, 1)
@@ -72,7 +76,7 @@ def test_an_edit_is_kept_as_lines_taken_out_and_put_in(tmp_path: Path) -> None:
 
 
 def test_a_file_written_anew_counts_its_lines(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.write("/new.py", "a\nb\n"))
+    session = Transcript().user("go").run(tool_calls.write("/new.py", "a\nb\n"))
     (tool,) = [m.tool for m in only(session, tmp_path).messages if m.tool]
     assert [(e.kind, e.added, e.removed) for e in tool.edits] == [("create", 2, 0)]
 
@@ -107,7 +111,7 @@ def test_thinking_that_is_empty_but_signed_is_kept_as_such(tmp_path: Path) -> No
 
 
 def test_fragments_of_a_response_belong_together_wherever_they_lie(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant(tools=[calls.bash("ls")], message_id="msg_1")
+    session = Transcript().user("go").assistant(tools=[tool_calls.bash("ls")], message_id="msg_1")
     session.result(session.tool_ids[-1], "a").assistant("Here it is.", message_id="msg_1")
     reading = only(session, tmp_path)
     assert {m.response_id for m in reading.messages if m.role in ("tool", "assistant")} == {"msg_1"}
@@ -150,7 +154,11 @@ def test_a_rewound_prompt_is_kept_but_not_active(tmp_path: Path) -> None:
 
 
 def test_parallel_calls_are_all_active(tmp_path: Path) -> None:
-    session = Transcript().user("go").run(calls.bash("a", "1"), calls.bash("b", "2"), calls.bash("c", "3"))
+    session = (
+        Transcript()
+        .user("go")
+        .run(tool_calls.bash("a", "1"), tool_calls.bash("b", "2"), tool_calls.bash("c", "3"))
+    )
     messages = only(session.assistant("done"), tmp_path).messages
     assert [m.tool.result for m in messages if m.tool and m.is_active] == ["1", "2", "3"]
 
@@ -201,7 +209,7 @@ def test_an_image_alone_is_still_a_message(tmp_path: Path) -> None:
 
 
 def test_a_spilled_result_is_read_from_the_sessions_own_folder(tmp_path: Path) -> None:
-    session = Transcript().user("go").spill(calls.bash("cat big.log"), "line\n" * 20_000)
+    session = Transcript().user("go").spill(tool_calls.bash("cat big.log"), "line\n" * 20_000)
     (tool,) = [m.tool for m in only(session, tmp_path).messages if m.tool]
     assert tool.result == "line\n" * 20_000
 
@@ -211,7 +219,7 @@ def test_a_spilled_result_is_never_read_from_elsewhere(tmp_path: Path) -> None:
     secret.write_text("do not read me")
     for seed, claimed in enumerate((str(secret), "../../../secret.txt", "..", "linked.txt")):
         text = f"<persisted-output>\nOutput too large (1MB). Full output saved to: {claimed}\n\nPreview:\nab"
-        session = Transcript(seed=seed).user("go").assistant(tools=[calls.bash("cat")])
+        session = Transcript(seed=seed).user("go").assistant(tools=[tool_calls.bash("cat")])
         session.result(session.tool_ids[-1], text)
         folder = session.path(tmp_path).with_suffix("") / "tool-results"
         folder.mkdir(parents=True)

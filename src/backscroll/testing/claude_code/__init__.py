@@ -7,16 +7,16 @@ answers are in `calls`, content blocks in `blocks`, the files beside the
 transcripts in `stores`.
 """
 
-from backscroll.testing.claude_code.calls import Call
-from backscroll.testing.claude_code.copies import fork, point_back, repeat, resume, stray
+from backscroll.testing.claude_code.bulk.history import Written, history
 from backscroll.testing.claude_code.damage import DAMAGE
-from backscroll.testing.claude_code.era import Era
+from backscroll.testing.claude_code.forks import fork, point_back, repeat, resume, stray
 from backscroll.testing.claude_code.generations import GENERATIONS
-from backscroll.testing.claude_code.oddities import ODDITIES
-from backscroll.testing.claude_code.project import project_key
-from backscroll.testing.claude_code.shape import Written, history
-from backscroll.testing.claude_code.stores import Prompt
+from backscroll.testing.claude_code.odd_records import ODDITIES
+from backscroll.testing.claude_code.project_key import project_key
+from backscroll.testing.claude_code.side_files import Prompt
+from backscroll.testing.claude_code.tool_calls import Call
 from backscroll.testing.claude_code.transcript import Transcript
+from backscroll.testing.claude_code.versions import Era
 
 __all__ = [
     "DAMAGE",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.testing.claude_code.blocks import Record, encode
-from backscroll.testing.claude_code.oddities import ODDITIES
+from backscroll.testing.claude_code.odd_records import ODDITIES
 
 __all__ = ["DAMAGE", "Damage", "giant_line"]
 

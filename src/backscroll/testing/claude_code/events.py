@@ -3,8 +3,8 @@
 from typing import Any, Literal, Self
 
 from backscroll.testing.claude_code.lines import stamp
-from backscroll.testing.claude_code.state import StateLines
-from backscroll.testing.claude_code.talk import Talk
+from backscroll.testing.claude_code.state_lines import StateLines
+from backscroll.testing.claude_code.turns import Talk
 
 __all__ = ["Events"]
 

@@ -5,12 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from backscroll.testing.claude_code import blocks, calls
-from backscroll.testing.claude_code.calls import Call
-from backscroll.testing.claude_code.copies import fork, point_back, repeat, resume, stray
-from backscroll.testing.claude_code.database import write_store
+from backscroll.testing.claude_code import blocks, tool_calls
 from backscroll.testing.claude_code.events import task_notification
-from backscroll.testing.claude_code.stores import (
+from backscroll.testing.claude_code.forks import fork, point_back, repeat, resume, stray
+from backscroll.testing.claude_code.legacy_db import write_store
+from backscroll.testing.claude_code.side_files import (
     Prompt,
     write_index,
     write_live,
@@ -22,6 +21,7 @@ from backscroll.testing.claude_code.stores import (
     write_todos,
     write_workflow,
 )
+from backscroll.testing.claude_code.tool_calls import Call
 from backscroll.testing.claude_code.transcript import Transcript
 
 __all__ = ["GENERATIONS", "Generation"]
@@ -37,18 +37,20 @@ def spring_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
     one = _session(seed, "0.2.122", datetime(2025, 4, 2, 9, tzinfo=UTC))
     one.user("Why is the ferry timetable parser off by one hour?")
     one.run(
-        calls.bash("grep -n tz ferry.toml", 'tz = "Europe/Oslo"'),
+        tool_calls.bash("grep -n tz ferry.toml", 'tz = "Europe/Oslo"'),
         text="I will look at the timezone first.",
         thinking="Perhaps the timezone is wrong.",
     )
-    one.run(calls.edit("/home/zoe/ferry/tz.py", '"UTC"', '"Europe/Oslo"', original=TZ), text="Found it.")
+    one.run(tool_calls.edit("/home/zoe/ferry/tz.py", '"UTC"', '"Europe/Oslo"', original=TZ), text="Found it.")
     one.assistant("The parser took UTC for local time. Fixed.")
     one.error("Claude AI usage limit reached|1743588000", status=None)
     two = _session(seed, "0.2.122", datetime(2025, 4, 3, 9, tzinfo=UTC))
     two.user([blocks.text("This screenshot is wrong"), blocks.image(PIXEL)]).assistant("I see a clock.")
     two.compact("The clock is one hour off.").user("Go on").assistant("Going on.")
     three = _session(seed, "0.2.122", datetime(2025, 4, 4, 9, tzinfo=UTC))
-    three.user("Where is the quay?").run(calls.bash("grep -n quay ferry.toml", "quay = 4"), text="I look.")
+    three.user("Where is the quay?").run(
+        tool_calls.bash("grep -n quay ferry.toml", "quay = 4"), text="I look."
+    )
     three.assistant("Behind the dike.").summary("The quay behind the dike", three.last)
     write_store(root, three)
     write_settings(root, cleanup_days=30)
@@ -62,20 +64,20 @@ def summer_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
     first.user("List every place that reads a timetable").delegate(
         "Find all callers of parse_timetable",
         "Two: web.py and cli.py.",
-        calls=[calls.grep("parse_timetable", ["web.py", "cli.py"])],
+        calls=[tool_calls.grep("parse_timetable", ["web.py", "cli.py"])],
     )
-    first.run(calls.todos([("fix web.py", "in_progress"), ("fix cli.py", "pending")]))
-    first.run(calls.multi_edit("/home/zoe/ferry/web.py", [("UTC", "Oslo"), ("hour", "h")], original=TZ))
+    first.run(tool_calls.todos([("fix web.py", "in_progress"), ("fix cli.py", "pending")]))
+    first.run(tool_calls.multi_edit("/home/zoe/ferry/web.py", [("UTC", "Oslo"), ("hour", "h")], original=TZ))
     first.run(
-        calls.ls("/home/zoe/ferry", ["web.py", "cli.py"]),
-        calls.read("/home/zoe/ferry/cli.py", "import web\n"),
+        tool_calls.ls("/home/zoe/ferry", ["web.py", "cli.py"]),
+        tool_calls.read("/home/zoe/ferry/cli.py", "import web\n"),
     )
     first.assistant("Both callers are changed.").bash_mode("ls", "web.py\ncli.py")
     first.wrapped("<user-memory-input>always use Oslo time</user-memory-input>")
     second = resume(first, seed=seed)
     second.user("And the winter table?").assistant("That one was right already.")
     third = point_back(second, seed=seed + 1)
-    third.user("Run the tests").assistant(tools=[calls.bash("make test")])
+    third.user("Run the tests").assistant(tools=[tool_calls.bash("make test")])
     third.reject(third.tool_ids[-1]).interrupt(for_tool=True)
     third.compact("The callers are changed.").user("Thank you").assistant("You are welcome.")
     titles = _session(seed, "1.0.98", datetime(2025, 8, 9, 9, tzinfo=UTC))
@@ -91,19 +93,19 @@ def autumn_2025(root: Path, seed: int) -> tuple[Transcript, ...]:
     asked = one.last
     one.snapshot(asked, {}, update=False)
     one.run(
-        calls.edit("/home/zoe/ferry/tz.py", "return hour", "return hour + 1", original=TZ),
+        tool_calls.edit("/home/zoe/ferry/tz.py", "return hour", "return hour + 1", original=TZ),
         thinking="An hour more in summer.",
     )
     one.snapshot(asked, {"tz.py": one.keep("tz.py", TZ.encode()), "new.txt": one.keep("new.txt", None)})
     one.system("api_error", level="error").assistant("Done, one hour more.")
     one.branch_from(asked).assistant("On second thought I ask first: which zones?")
     one.user("Only Oslo").run(
-        calls.bash("npm run dev", "listening"), calls.bash_output("bash_1", "listening")
+        tool_calls.bash("npm run dev", "listening"), tool_calls.bash_output("bash_1", "listening")
     )
-    one.run(calls.kill_bash("bash_1")).assistant("Stopped.")
+    one.run(tool_calls.kill_bash("bash_1")).assistant("Stopped.")
     one.compact("Only Oslo matters.", trigger="manual").user("Write the changelog").run(
-        calls.write("/home/zoe/ferry/CHANGES", "Oslo time\n"),
-        calls.bash("git diff", "").failed("not a git repository"),
+        tool_calls.write("/home/zoe/ferry/CHANGES", "Oslo time\n"),
+        tool_calls.bash("git diff", "").failed("not a git repository"),
     )
     one.assistant("Written.").system(None, "Running hook make lint", level="info")
     two = _session(seed, "2.0.14", datetime(2025, 10, 2, 9, tzinfo=UTC))
@@ -125,10 +127,10 @@ def flat_agents(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.delegate(
         "Read the summer table",
         "It has 40 rows.",
-        calls=[calls.read("/home/zoe/ferry/summer.csv", "a,b\n1,2")],
+        calls=[tool_calls.read("/home/zoe/ferry/summer.csv", "a,b\n1,2")],
     )
     one.queued("also check the ticket prices").assistant("The tables differ in 3 rows; prices are equal.")
-    repeat(one.run(calls.glob("*.csv", ["summer.csv", "winter.csv"])), 2)
+    repeat(one.run(tool_calls.glob("*.csv", ["summer.csv", "winter.csv"])), 2)
     one.custom_title("Summer and winter")
     warm = one.subagent("Warmup")
     warm.assistant("I am ready.")
@@ -139,8 +141,8 @@ def flat_agents(root: Path, seed: int) -> tuple[Transcript, ...]:
         "<bash-notification>\n<shell-id>b1</shell-id>\n<status>completed</status>\n</bash-notification>"
     )
     one.run(
-        calls.ask("Which table counts?", ["summer", "winter"], "summer"),
-        calls.exit_plan("1. Take the summer table"),
+        tool_calls.ask("Which table counts?", ["summer", "winter"], "summer"),
+        tool_calls.exit_plan("1. Take the summer table"),
     )
     one.assistant("Summer it is.")
     write_plan(root, one, "# Plan\n\nTake the summer table.\n")
@@ -154,14 +156,18 @@ def winter_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     asked = one.last
     one.snapshot(asked, {"import.py": one.keep("import.py", b"import csv\n")})
     one.run(
-        calls.bash("make profile", "slow: csv"), calls.grep("csv", ["import.py"]), thinking="Measure first."
+        tool_calls.bash("make profile", "slow: csv"),
+        tool_calls.grep("csv", ["import.py"]),
+        thinking="Measure first.",
     )
     full = "\n".join(f"row {number} of the profile" for number in range(4000))
-    one.spill(calls.bash("cat profile.txt"), full).spill(
-        calls.bash("cat more.txt"), full[:40_000], name="b7e1a2c"
+    one.spill(tool_calls.bash("cat profile.txt"), full).spill(
+        tool_calls.bash("cat more.txt"), full[:40_000], name="b7e1a2c"
     )
     one.delegate(
-        "Look at csv usage", "It parses twice.", calls=[calls.read("/home/zoe/ferry/import.py", "import csv")]
+        "Look at csv usage",
+        "It parses twice.",
+        calls=[tool_calls.read("/home/zoe/ferry/import.py", "import csv")],
     )
     one.queued("skip the tests please").assistant("The file was parsed twice; now once.")
     one.system("stop_hook_summary").system("turn_duration").system(
@@ -175,7 +181,9 @@ def winter_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
         "Committed."
     )
     two = _session(seed, "2.1.20", datetime(2026, 1, 20, 9, tzinfo=UTC))
-    two.user("Plan the next import").run(calls.mcp("tickets", "list", {"open": True}, "T-1 import is slow"))
+    two.user("Plan the next import").run(
+        tool_calls.mcp("tickets", "list", {"open": True}, "T-1 import is slow")
+    )
     two.run(Call("TaskCreate", {"subject": "Import once"}, "Task #1 created", {"task": {"id": "1"}}))
     two.assistant("Planned.", thinking="")
     _written(root, one, two)
@@ -191,17 +199,18 @@ def spring_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.user("Add a page for lost property", mode="acceptEdits")
     one.attachment("file", filename="/home/zoe/ferry/web.py", displayPath="web.py", content={"type": "text"})
     one.run(
-        calls.tool_search("select:WebFetch", ["WebFetch"]),
-        calls.fetch("https://example.invalid/lost", "A form."),
+        tool_calls.tool_search("select:WebFetch", ["WebFetch"]),
+        tool_calls.fetch("https://example.invalid/lost", "A form."),
     )
     one.queued("use the blue header").run(
-        calls.write("/home/zoe/ferry/lost.html", "<h1>Lost</h1>\n"), text="Writing it."
+        tool_calls.write("/home/zoe/ferry/lost.html", "<h1>Lost</h1>\n"), text="Writing it."
     )
     one.delegate("Check the page", "It renders.").notification(
         "b12", one.tool_ids[-1], "Check finished", trailing="\nRead it."
     )
     one.run(
-        calls.screenshot("/home/zoe/ferry/lost.png", PIXEL), calls.web_search("lost property law", ["A law"])
+        tool_calls.screenshot("/home/zoe/ferry/lost.png", PIXEL),
+        tool_calls.web_search("lost property law", ["A law"]),
     )
     one.assistant("The page is there.").ai_title("Lost property page").pr_link(12).last_prompt(
         "use the blue header"
@@ -222,7 +231,7 @@ def early_summer_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     meta = {"agentType": "workflow-subagent", "spawnDepth": 1}
     agents = [one.subagent(f"Audit table {n}", under=f"workflows/{run}", meta=meta) for n in (1, 2)]
     for number, agent in enumerate(agents, 1):
-        agent.run(calls.bash(f"wc -l table{number}.csv", "40")).assistant(f"Table {number} has 40 rows.")
+        agent.run(tool_calls.bash(f"wc -l table{number}.csv", "40")).assistant(f"Table {number} has 40 rows.")
     one.delegate("Sum it up", "All is well.").assistant("All tables are sound.")
     one.bridge().ai_title("Audit timetables").last_prompt(leaf=one.last)
     copy = fork(one, title="Audit timetables", seed=seed)
@@ -240,7 +249,7 @@ def summer_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     asked = one.last
     one.snapshot(asked, {"tz.py": one.keep("tz.py", TZ.encode())})
     one.delta(asked, "tz.py", one.keep("tz.py", TZ.encode() + b"\n", version=2)[0], 2, snapshot_id=asked)
-    one.delegate("Split the module", "Split in two.", calls=[calls.bash("ls", "tz.py")])
+    one.delegate("Split the module", "Split in two.", calls=[tool_calls.bash("ls", "tz.py")])
     boss = one.agents[-1]
     assert isinstance(boss, Transcript)
     one.delegate("Check the imports", "Imports are right.", nested=boss)
@@ -262,7 +271,7 @@ def autumn_2026(root: Path, seed: int) -> tuple[Transcript, ...]:
     one.attachment("environment", platform="linux").attachment("date", date="2026-10-03")
     one.user("Why is the ferry timetable parser off by one hour?")
     one.run(
-        calls.bash("grep tz ferry.toml", "tz = Europe/Oslo", description="Look up timezone"),
+        tool_calls.bash("grep tz ferry.toml", "tz = Europe/Oslo", description="Look up timezone"),
         thinking="",
         streamed=True,
     )

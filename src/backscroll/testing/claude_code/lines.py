@@ -9,8 +9,8 @@ from typing import Any, Self
 from uuid import UUID
 
 from backscroll.testing.claude_code.blocks import Record, encode
-from backscroll.testing.claude_code.era import Era
-from backscroll.testing.claude_code.project import project_key
+from backscroll.testing.claude_code.project_key import project_key
+from backscroll.testing.claude_code.versions import Era
 
 __all__ = ["START", "Lines", "stamp"]
 

@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Any, Self
 
 from backscroll.testing.claude_code.blocks import text
-from backscroll.testing.claude_code.calls import Call
-from backscroll.testing.claude_code.era import Layout
 from backscroll.testing.claude_code.events import Events
+from backscroll.testing.claude_code.tool_calls import Call
+from backscroll.testing.claude_code.versions import Layout
 
 __all__ = ["Transcript"]
 

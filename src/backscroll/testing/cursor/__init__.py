@@ -11,9 +11,6 @@ from backscroll.testing.cursor import damage
 from backscroll.testing.cursor.generations import DOCS, GENERATIONS, SHOP, Example, every_kind, every_tool
 from backscroll.testing.cursor.graph import Graph, build_graph
 from backscroll.testing.cursor.history import history
-from backscroll.testing.cursor.home import STARTS, Composer, Home
-from backscroll.testing.cursor.index import Entry
-from backscroll.testing.cursor.kinds import KINDS
 from backscroll.testing.cursor.messages import (
     Message,
     Tool,
@@ -32,7 +29,13 @@ from backscroll.testing.cursor.messages import (
     user,
     with_hollow_tool,
 )
-from backscroll.testing.cursor.places import (
+from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, SECRET
+from backscroll.testing.cursor.session_kinds import KINDS
+from backscroll.testing.cursor.session_lists import Entry
+from backscroll.testing.cursor.side_databases import write_picture, write_search, write_tracking
+from backscroll.testing.cursor.tool_calls import CLI_NAMES, NAMES, example
+from backscroll.testing.cursor.user_data import STARTS, Composer, Home
+from backscroll.testing.cursor.workspaces import (
     Place,
     container,
     empty_window,
@@ -43,9 +46,6 @@ from backscroll.testing.cursor.places import (
     write_code_workspace,
     wsl,
 )
-from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, SECRET
-from backscroll.testing.cursor.side import write_picture, write_search, write_tracking
-from backscroll.testing.cursor.tools import CLI_NAMES, NAMES, example
 
 __all__ = [
     "CLI_NAMES",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backscroll.testing.cursor.messages import Message, Spelling, Tool
-from backscroll.testing.cursor.tools import number
+from backscroll.testing.cursor.tool_calls import number
 
 __all__ = ["bubble", "bubble_header", "dumps", "inline_bubble", "iso", "tab_bubble", "tool_data"]
 

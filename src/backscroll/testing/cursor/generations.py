@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from backscroll.testing.cursor import kinds, side
+from backscroll.testing.cursor import session_kinds, side_databases
 from backscroll.testing.cursor.bubbles import dumps
-from backscroll.testing.cursor.home import CHAT_DATA, Home
 from backscroll.testing.cursor.messages import (
     Message,
     Tool,
@@ -24,9 +23,10 @@ from backscroll.testing.cursor.messages import (
     user,
     with_hollow_tool,
 )
-from backscroll.testing.cursor.places import container, empty_window, local, multi_root, ssh, windows, wsl
 from backscroll.testing.cursor.rows import COMPOSER_VERSIONS
-from backscroll.testing.cursor.tools import NAMES, example
+from backscroll.testing.cursor.tool_calls import NAMES, example
+from backscroll.testing.cursor.user_data import CHAT_DATA, Home
+from backscroll.testing.cursor.workspaces import container, empty_window, local, multi_root, ssh, windows, wsl
 from backscroll.testing.database import Journal, Leave
 
 __all__ = ["DOCS", "GENERATIONS", "SHOP", "Example", "every_kind", "every_tool"]
@@ -173,15 +173,15 @@ def _g5(home: Home) -> None:
     home.put_item("glass.localAgentProjectMembership.v1", dumps({whole.id: "project-1"}))
     stats = {"date": "2026-09-21", "tabSuggestedLines": 10, "tabAcceptedLines": 4}
     home.put_item("aiCodeTracking.dailyStats.v1.5.2026-09-21", dumps(stats))
-    side.write_search(home.root, [(whole.id, "Every kind", "Totals are off")])
-    side.write_picture(home.root, SHOP)
+    side_databases.write_search(home.root, [(whole.id, "Every kind", "Totals are off")])
+    side_databases.write_picture(home.root, SHOP)
 
 
 def _add_kinds(home: Home) -> None:
     newer = {"tombstone", "cloud"} if home.generation < 4 else set[str]()
     if home.generation < 3:
         newer |= {"hex_blobs", "subagent", "circle"}
-    for name, add in kinds.KINDS.items():
+    for name, add in session_kinds.KINDS.items():
         if name not in newer:
             add(home)
 

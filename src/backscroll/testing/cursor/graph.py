@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.messages import Message, Tool
-from backscroll.testing.cursor.prompts import (
+from backscroll.testing.cursor.prompt_messages import (
     Style,
     assistant_prompt,
     opening_prompts,

@@ -10,16 +10,16 @@ from random import Random
 from typing import Any
 
 from backscroll.testing import database, protobuf
-from backscroll.testing.cursor import index
+from backscroll.testing.cursor import session_lists
 from backscroll.testing.cursor.bubbles import bubble, bubble_header, dumps
 from backscroll.testing.cursor.graph import Graph
-from backscroll.testing.cursor.home import STARTS, new_id
 from backscroll.testing.cursor.messages import Message, Tool, assistant, thinking, user
-from backscroll.testing.cursor.places import Place, local
 from backscroll.testing.cursor.rows import composer_data
-from backscroll.testing.cursor.tools import NAMES, example
+from backscroll.testing.cursor.tool_calls import NAMES, example
+from backscroll.testing.cursor.user_data import STARTS, new_id
+from backscroll.testing.cursor.workspaces import Place, local
 from backscroll.testing.database import Cell
-from backscroll.testing.prose import Prose
+from backscroll.testing.lorem import Prose
 
 __all__ = ["history"]
 
@@ -65,21 +65,21 @@ def history(
     made = list(_sessions(rng, prose, places, sessions, bubbles))
     path = root / "User/globalStorage/state.vscdb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = index.header_columns(5, is_upgraded=False)
-    entries = [index.Entry(s.id, 5, s.place, s.title, s.at, s.at + s.left * 14_000) for s in made]
+    columns = session_lists.header_columns(5, is_upgraded=False)
+    entries = [session_lists.Entry(s.id, 5, s.place, s.title, s.at, s.at + s.left * 14_000) for s in made]
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("pragma journal_mode = off")
         db.execute("pragma synchronous = off")
         db.execute("pragma cache_size = -200000")
-        db.executescript(index.KEY_VALUE_SCHEMA + index.header_schema(columns))
+        db.executescript(session_lists.KEY_VALUE_SCHEMA + session_lists.header_schema(columns))
         db.execute("begin")
         rows = _rows(rng, prose, made, bubbles, megabytes * _TEXT_PER_MEGABYTE)
         db.executemany("insert into cursorDiskKV (key, value) values (?, ?)", rows)
-        table = [index.header_row(entry, 5) for entry in entries]
+        table = [session_lists.header_row(entry, 5) for entry in entries]
         db.executemany(
             *database.statements("composerHeaders", columns, [[row[c] for c in columns] for row in table])
         )
-        db.executemany("insert into ItemTable (key, value) values (?, ?)", index.gates(STARTS[5]))
+        db.executemany("insert into ItemTable (key, value) values (?, ?)", session_lists.gates(STARTS[5]))
         db.execute("commit")
         db.execute("pragma journal_mode = wal")
     database.stamp(path, max(entry.until for entry in entries))
@@ -196,9 +196,9 @@ def _data(rng: Random, prose: Prose, session: _Session, until: int, size: float)
     return dumps(record)
 
 
-def _write_workspace(root: Path, place: Place, entries: Sequence[index.Entry]) -> None:
+def _write_workspace(root: Path, place: Place, entries: Sequence[session_lists.Entry]) -> None:
     path = root / "User/workspaceStorage" / place.id / "state.vscdb"
-    listed = index.workspace_list(entries, generation=5, is_bare=False)
+    listed = session_lists.workspace_list(entries, generation=5, is_bare=False)
     rows = database.statements("ItemTable", ("key", "value"), [("composer.composerData", listed)])
-    database.write(path, index.KEY_VALUE_SCHEMA, [rows], journal="delete", mtime=STARTS[5])
+    database.write(path, session_lists.KEY_VALUE_SCHEMA, [rows], journal="delete", mtime=STARTS[5])
     path.with_name("workspace.json").write_text(place.workspace_json or "{}")

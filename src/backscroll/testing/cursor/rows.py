@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backscroll.testing.cursor.bubbles import dumps, iso
-from backscroll.testing.cursor.places import Place
+from backscroll.testing.cursor.workspaces import Place
 
 __all__ = [
     "COMPOSER_VERSIONS",

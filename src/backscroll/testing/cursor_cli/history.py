@@ -5,10 +5,10 @@ from pathlib import Path
 from random import Random
 
 from backscroll.testing.cursor.messages import Message, assistant, thinking, tool, user
-from backscroll.testing.cursor.tools import CLI_NAMES
+from backscroll.testing.cursor.tool_calls import CLI_NAMES
 from backscroll.testing.cursor_cli.home import START, Home
 from backscroll.testing.cursor_cli.transcripts import write_transcript
-from backscroll.testing.prose import Prose
+from backscroll.testing.lorem import Prose
 
 __all__ = ["history"]
 

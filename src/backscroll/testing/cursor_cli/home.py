@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 from backscroll.testing import database
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.graph import Graph, build_graph
-from backscroll.testing.cursor.home import new_id, settle
 from backscroll.testing.cursor.messages import Message
 from backscroll.testing.cursor.rows import SECRET
+from backscroll.testing.cursor.user_data import new_id, settle
 from backscroll.testing.database import Cell, Journal, Leave
 
 __all__ = ["SCHEMA", "START", "Chat", "Home", "folder_hash", "write_store"]

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from backscroll.testing import database
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.messages import Message
-from backscroll.testing.cursor.prompts import thought, turns
+from backscroll.testing.cursor.prompt_messages import thought, turns
 
 __all__ = ["Layout", "lines", "slug", "spoken_time", "text", "write_transcript"]
 

@@ -6,14 +6,14 @@ from typing import TypeVar
 
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
-from backscroll.testing.claude_code.stores import write_prompts, write_settings
+from backscroll.testing.claude_code.side_files import write_prompts, write_settings
 from backscroll.testing.cursor import Place
 from backscroll.testing.cursor_cli import Home as CliHome
-from backscroll.testing.demo.claude import ClaudeScene
-from backscroll.testing.demo.editor import EditorScene, milliseconds
-from backscroll.testing.demo.repository import Repository
-from backscroll.testing.demo.scene import Scene
-from backscroll.testing.demo.terminal import Kept, TerminalScene
+from backscroll.testing.demo.claude_session import ClaudeScene
+from backscroll.testing.demo.cursor_cli_session import Kept, TerminalScene
+from backscroll.testing.demo.cursor_session import EditorScene, milliseconds
+from backscroll.testing.demo.project import Repository
+from backscroll.testing.demo.session import Scene
 
 __all__ = ["Story", "day"]
 

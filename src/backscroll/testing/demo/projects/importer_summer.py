@@ -1,9 +1,9 @@
 """Saltern, an importer of tide gauge readings: July and August, when it had a Redis cache and lost it."""
 
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import calls, resume
-from backscroll.testing.demo import importer_files as files
-from backscroll.testing.demo.claude import Order
+from backscroll.testing.claude_code import resume, tool_calls
+from backscroll.testing.demo.claude_session import Order
+from backscroll.testing.demo.projects import importer_files as files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]
@@ -68,7 +68,7 @@ def _add_cache(story: Story) -> None:
             "Measure the stations API",
             "How long does one call of station() take, and does the API offer a bulk endpoint?",
             "Median 812 ms over 20 calls. There is no bulk endpoint; /v1/stations lists names only.",
-            [calls.bash("python -m timeit -n 20 ...", "20 loops, best of 5: 812 msec per loop")],
+            [tool_calls.bash("python -m timeit -n 20 ...", "20 loops, best of 5: 812 msec per loop")],
             kind="general-purpose",
             model="claude-sonnet-4-20250514",
         )

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from random import Random
 
-from backscroll.testing.claude_code.answers import IMAGE, Answers
-from backscroll.testing.claude_code.curve import Curve
-from backscroll.testing.claude_code.desk import Desk
-from backscroll.testing.claude_code.era import Era
-from backscroll.testing.claude_code.text import Text
+from backscroll.testing.claude_code.bulk.size_distribution import Curve
+from backscroll.testing.claude_code.bulk.text_pool import Text
+from backscroll.testing.claude_code.bulk.tool_results import IMAGE, Answers
+from backscroll.testing.claude_code.bulk.working_files import Desk
+from backscroll.testing.claude_code.versions import Era
 
 __all__ = ["Bulk", "new_uuid"]
 

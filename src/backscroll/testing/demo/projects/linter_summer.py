@@ -1,7 +1,7 @@
 """Lintel, a checker of Markdown links in Rust: July and August."""
 
 from backscroll.testing import cursor
-from backscroll.testing.demo import linter_files as files
+from backscroll.testing.demo.projects import linter_files as files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]

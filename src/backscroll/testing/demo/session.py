@@ -11,7 +11,7 @@ from hashlib import md5
 from random import Random
 from uuid import UUID
 
-from backscroll.testing.demo.repository import Repository
+from backscroll.testing.demo.project import Repository
 
 __all__ = ["Scene", "session_id"]
 

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from backscroll.testing.claude_code import blocks
 from backscroll.testing.claude_code.blocks import Block
-from backscroll.testing.claude_code.calls import Call
 from backscroll.testing.claude_code.lines import Lines
+from backscroll.testing.claude_code.tool_calls import Call
 
 __all__ = ["Talk"]
 

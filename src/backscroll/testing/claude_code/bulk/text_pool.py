@@ -9,9 +9,9 @@ from bisect import bisect_right
 from itertools import accumulate
 from random import Random
 
-from backscroll.testing.claude_code.program import program_lines
-from backscroll.testing.claude_code.terminal import listed_lines, printed_lines
-from backscroll.testing.claude_code.words import Words, escaped
+from backscroll.testing.claude_code.bulk.command_output import listed_lines, printed_lines
+from backscroll.testing.claude_code.bulk.source_code import program_lines
+from backscroll.testing.claude_code.bulk.vocabulary import Words, escaped
 
 __all__ = ["Pool", "Text"]
 

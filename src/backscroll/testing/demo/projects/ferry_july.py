@@ -1,6 +1,6 @@
 """Tideline, a web service for ferry timetables: July, when it learned what time it is."""
 
-from backscroll.testing.demo import ferry_files as files
+from backscroll.testing.demo.projects import ferry_files as files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]

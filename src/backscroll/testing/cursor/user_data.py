@@ -9,7 +9,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from backscroll.testing import database
-from backscroll.testing.cursor import index
+from backscroll.testing.cursor import session_lists
 from backscroll.testing.cursor.bubbles import (
     bubble,
     bubble_header,
@@ -20,8 +20,8 @@ from backscroll.testing.cursor.bubbles import (
 )
 from backscroll.testing.cursor.graph import Graph, build_graph
 from backscroll.testing.cursor.messages import Message
-from backscroll.testing.cursor.places import Place, local
 from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, composer_data, secrets, sidecars
+from backscroll.testing.cursor.workspaces import Place, local
 from backscroll.testing.database import Cell, Journal, Leave
 
 __all__ = ["STARTS", "Composer", "Home", "new_id", "settle"]
@@ -94,10 +94,10 @@ class Home:
         self._leave = leave
         self._shm = shm
         self._storage = storage
-        self._columns = index.header_columns(generation, is_upgraded=is_upgraded)
+        self._columns = session_lists.header_columns(generation, is_upgraded=is_upgraded)
         self._disk: list[tuple[str | None, Cell]] = []
         self._items: list[tuple[str | None, Cell]] = []
-        self._entries: dict[str, index.Entry] = {}
+        self._entries: dict[str, session_lists.Entry] = {}
         self._headers: dict[str, dict[str, Cell]] = {}
         self._desks: dict[str, _Desk] = {}
         self._drawn = 0
@@ -135,7 +135,7 @@ class Home:
         """The blobs of a conversation graph, as the editor keeps them."""
         self._disk += [(f"agentKv:blob:{id}", data) for id, data in graph.blobs.items()]
 
-    def list_head(self, entry: index.Entry) -> None:
+    def list_head(self, entry: session_lists.Entry) -> None:
         """Name a session in the index, whether or not there is anything to read."""
         if entry.place is not None:
             self._desk(entry.place)
@@ -210,7 +210,9 @@ class Home:
             self.put(f"composerData:{id}", self._stored(record))
         if is_listed:
             inline = record if is_in_workspace else None
-            self.list_head(index.Entry(id, generation, place, name, start, until, dict(head or {}), inline))
+            self.list_head(
+                session_lists.Entry(id, generation, place, name, start, until, dict(head or {}), inline)
+            )
         return Composer(id, generation, place, said, record)
 
     def tab(
@@ -244,18 +246,18 @@ class Home:
             self._write_desk(desk)
         mtime = self._mtime()
         disk, items = list(self._disk), list(self._items)
-        schema = index.KEY_VALUE_SCHEMA
+        schema = session_lists.KEY_VALUE_SCHEMA
         headers: list[list[Cell]] = []
         if self.generation >= 3:
             frozen = [entry for entry in self._entries.values() if entry.generation <= 3]
             listed = list(self._entries.values()) if self.generation == 3 else frozen
             if listed:
-                items.append(("composer.composerHeaders", index.global_list(listed, 3)))
+                items.append(("composer.composerHeaders", session_lists.global_list(listed, 3)))
         if self.generation >= 4:
-            schema += index.header_schema(self._columns)
+            schema += session_lists.header_schema(self._columns)
             headers = self._changed_headers()
             disk.append(("composer.composerHeaders.migratedToTable", "true"))
-            items += index.gates(mtime)
+            items += session_lists.gates(mtime)
         rows = [
             database.statements("cursorDiskKV", ("key", "value"), disk),
             database.statements("ItemTable", ("key", "value"), items),
@@ -278,7 +280,7 @@ class Home:
     def _changed_headers(self) -> list[list[Cell]]:
         out = []
         for entry in self._entries.values():
-            row = index.header_row(entry, self.generation)
+            row = session_lists.header_row(entry, self.generation)
             if self._headers.get(entry.id) != row:
                 self._headers[entry.id] = row
                 out.append([row[name] for name in self._columns])
@@ -287,11 +289,11 @@ class Home:
     def _write_desk(self, desk: _Desk) -> None:
         path = self.workspace_database(desk.place)
         entries = [entry for entry in self._entries.values() if entry.place == desk.place]
-        listed = index.workspace_list(entries, generation=self.generation, is_bare=desk.is_bare_list)
+        listed = session_lists.workspace_list(entries, generation=self.generation, is_bare=desk.is_bare_list)
         rows = list(desk.rows)
         if self.generation >= 1:
             rows.append(("composer.composerData", listed))
-        rows += index.pane_rows(
+        rows += session_lists.pane_rows(
             (entry for entry in entries if entry.generation in (2, 3)), f"5a{desk.place.id[:6]}-pane"
         )
         if desk.tabs:
@@ -301,7 +303,9 @@ class Home:
         desk.written = [row for row in rows if row not in desk.rows]
         statement = database.statements("ItemTable", ("key", "value"), rows)
         # The workspaces' own databases are in rollback mode.
-        database.write(path, index.KEY_VALUE_SCHEMA, [statement], journal="delete", mtime=self._mtime())
+        database.write(
+            path, session_lists.KEY_VALUE_SCHEMA, [statement], journal="delete", mtime=self._mtime()
+        )
         if desk.place.workspace_json is not None:
             path.with_name("workspace.json").write_text(desk.place.workspace_json)
         desk.rows.clear()

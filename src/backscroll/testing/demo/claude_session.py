@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from backscroll.testing.claude_code import Call, Prompt, Transcript, blocks, calls
-from backscroll.testing.claude_code.era import Layout
-from backscroll.testing.demo.repository import Repository
-from backscroll.testing.demo.scene import Scene
+from backscroll.testing.claude_code import Call, Prompt, Transcript, blocks, tool_calls
+from backscroll.testing.claude_code.versions import Layout
+from backscroll.testing.demo.project import Repository
+from backscroll.testing.demo.session import Scene
 
 __all__ = ["ClaudeScene", "Order"]
 
@@ -111,17 +111,17 @@ class ClaudeScene(Scene):
         self.pause(seconds=seconds)
 
     def shell(self, command: str, output: str = "", *, code: int = 0) -> None:
-        call = calls.bash(command, output)
+        call = tool_calls.bash(command, output)
         if code:
             told = f"Exit code {code}\n{output}"
             call = Call("Bash", {"command": command}, told, f"Error: {told}", is_error=True)
         self.run(call, seconds=2)
 
     def grep(self, pattern: str, *found: str) -> None:
-        self.run(calls.grep(pattern, self._shown_paths(found), content="\n".join(found)))
+        self.run(tool_calls.grep(pattern, self._shown_paths(found), content="\n".join(found)))
 
     def todo(self, *items: tuple[str, str]) -> None:
-        self.run(calls.todos(items))
+        self.run(tool_calls.todos(items))
 
     def reject_edit(self, path: str, old: str, new: str) -> None:
         """The assistant proposes an edit, and the person does not let it through."""
@@ -204,15 +204,15 @@ class ClaudeScene(Scene):
             self.transcript.summary(self.title, self.transcript.last)
 
     def _show_read(self, path: str, text: str) -> None:
-        self.run(calls.read(path, text.removesuffix("\n")))
+        self.run(tool_calls.read(path, text.removesuffix("\n")))
 
     def _show_edit(self, path: str, old: str, new: str, before: str) -> None:
         self._keep(path, before)
-        self.run(calls.edit(path, old, new, original=before))
+        self.run(tool_calls.edit(path, old, new, original=before))
 
     def _show_write(self, path: str, text: str, before: str | None) -> None:
         self._keep(path, before)
-        self.run(calls.write(path, text, original=before))
+        self.run(tool_calls.write(path, text, original=before))
 
     def _keep(self, path: str, before: str | None) -> None:
         """Claude Code keeps a copy of every file it is about to change."""

@@ -8,11 +8,11 @@ from itertools import chain, islice
 from pathlib import Path
 from random import Random
 
-from backscroll.testing.claude_code.answers import Answers
-from backscroll.testing.claude_code.bulk import Bulk, new_uuid
-from backscroll.testing.claude_code.curve import Curve
-from backscroll.testing.claude_code.project import project_key
-from backscroll.testing.claude_code.text import Text
+from backscroll.testing.claude_code.bulk.session import Bulk, new_uuid
+from backscroll.testing.claude_code.bulk.size_distribution import Curve
+from backscroll.testing.claude_code.bulk.text_pool import Text
+from backscroll.testing.claude_code.bulk.tool_results import Answers
+from backscroll.testing.claude_code.project_key import project_key
 
 __all__ = ["Written", "history"]
 

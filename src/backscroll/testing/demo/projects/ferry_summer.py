@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from backscroll.testing.claude_code import calls, fork
-from backscroll.testing.claude_code.stores import write_plan
-from backscroll.testing.demo import ferry_files as files
-from backscroll.testing.demo.claude import Order
-from backscroll.testing.demo.picture import chart
+from backscroll.testing.claude_code import fork, tool_calls
+from backscroll.testing.claude_code.side_files import write_plan
+from backscroll.testing.demo.claude_session import Order
+from backscroll.testing.demo.image import chart
+from backscroll.testing.demo.projects import ferry_files as files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]
@@ -42,13 +42,15 @@ def _api(story: Story) -> None:
             "Two callers: page.render formats every row as HTML; next_departure is called by nobody. Rows "
             "in data/summer.csv: 4; the operator's full table has 214.",
             [
-                calls.grep("parse_departures|next_departure", ["tideline/page.py", "tideline/timetable.py"]),
-                calls.read(f"{scene.folder}/tideline/page.py", files.PAGE.removesuffix("\n")),
+                tool_calls.grep(
+                    "parse_departures|next_departure", ["tideline/page.py", "tideline/timetable.py"]
+                ),
+                tool_calls.read(f"{scene.folder}/tideline/page.py", files.PAGE.removesuffix("\n")),
             ],
         )
     )
     scene.think("ETag over content is enough; no clock involved. Pagination is not worth it for 19 KB.")
-    scene.run(calls.exit_plan(files.PLAN))
+    scene.run(tool_calls.exit_plan(files.PLAN))
     scene.todo(("answer() with ETag", "in_progress"), ("tests", "pending"), ("README", "pending"))
     scene.write("tideline/api.py", files.API)
     scene.queue("also say in the README that times carry their offset")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backscroll.testing import database
-from backscroll.testing.cursor.places import Place
+from backscroll.testing.cursor.workspaces import Place
 from backscroll.testing.database import Cell
 
 __all__ = ["write_picture", "write_search", "write_tracking"]

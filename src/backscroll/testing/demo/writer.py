@@ -11,9 +11,13 @@ from msgspec import Struct
 
 from backscroll.errors import DestinationError
 from backscroll.testing.cursor import write_code_workspace
-from backscroll.testing.demo import (
+from backscroll.testing.demo.claude_session import ClaudeScene
+from backscroll.testing.demo.cursor_cli_session import TerminalScene
+from backscroll.testing.demo.cursor_session import EditorScene
+from backscroll.testing.demo.git_repository import find_git, write_files, write_repository
+from backscroll.testing.demo.projects import (
     ferry_autumn,
-    ferry_clock,
+    ferry_july,
     ferry_summer,
     importer_autumn,
     importer_summer,
@@ -21,11 +25,7 @@ from backscroll.testing.demo import (
     linter_summer,
     website,
 )
-from backscroll.testing.demo.checkout import find_git, write_files, write_repository
-from backscroll.testing.demo.claude import ClaudeScene
-from backscroll.testing.demo.editor import EditorScene
 from backscroll.testing.demo.story import Story
-from backscroll.testing.demo.terminal import TerminalScene
 
 __all__ = ["Demo", "tell", "write"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backscroll.testing.cursor.bubbles import dumps
-from backscroll.testing.cursor.places import Place
 from backscroll.testing.cursor.rows import head
+from backscroll.testing.cursor.workspaces import Place
 from backscroll.testing.database import Cell
 
 __all__ = [

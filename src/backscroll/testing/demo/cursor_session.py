@@ -9,10 +9,10 @@ from typing import Any
 
 from backscroll.testing import cursor
 from backscroll.testing.cursor import Message, Place
-from backscroll.testing.cursor.home import settle
-from backscroll.testing.cursor.prompts import thought
-from backscroll.testing.demo.repository import Repository
-from backscroll.testing.demo.scene import Scene, session_id
+from backscroll.testing.cursor.prompt_messages import thought
+from backscroll.testing.cursor.user_data import settle
+from backscroll.testing.demo.project import Repository
+from backscroll.testing.demo.session import Scene, session_id
 
 __all__ = ["CursorScene", "EditorScene", "milliseconds"]
 

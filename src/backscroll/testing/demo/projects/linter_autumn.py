@@ -1,7 +1,7 @@
 """Lintel, a checker of Markdown links in Rust with an npm wrapper in TypeScript: September to November."""
 
-from backscroll.testing.claude_code import Call, calls
-from backscroll.testing.demo import linter_files as files
+from backscroll.testing.claude_code import Call, tool_calls
+from backscroll.testing.demo.projects import linter_files as files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]
@@ -96,7 +96,7 @@ def _npm_wrapper(story: Story) -> None:
     )
     scene.think("")
     scene.run(
-        calls.web_search(
+        tool_calls.web_search(
             "npm optionalDependencies platform binary",
             ["Publishing binaries on npm", "optionalDependencies and os/cpu fields"],
         )

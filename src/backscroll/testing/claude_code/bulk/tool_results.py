@@ -4,9 +4,9 @@ from itertools import accumulate
 from random import Random
 from typing import NamedTuple
 
-from backscroll.testing.claude_code.curve import Curve
-from backscroll.testing.claude_code.desk import Desk, Sheet
-from backscroll.testing.claude_code.text import Text
+from backscroll.testing.claude_code.bulk.size_distribution import Curve
+from backscroll.testing.claude_code.bulk.text_pool import Text
+from backscroll.testing.claude_code.bulk.working_files import Desk, Sheet
 
 __all__ = ["Answered", "Answers"]
 

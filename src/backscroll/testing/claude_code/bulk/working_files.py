@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from backscroll.testing.claude_code.curve import Curve
-from backscroll.testing.claude_code.text import Text
+from backscroll.testing.claude_code.bulk.size_distribution import Curve
+from backscroll.testing.claude_code.bulk.text_pool import Text
 
 __all__ = ["Command", "Desk", "Sheet"]
 

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from msgspec import Struct
 
-from backscroll.testing.demo.objects import commit_id, tree_id
+from backscroll.testing.demo.git_objects import commit_id, tree_id
 
 __all__ = ["Change", "Commit", "Repository", "stamp"]
 

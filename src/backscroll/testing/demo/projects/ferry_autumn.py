@@ -1,11 +1,11 @@
 """Tideline, a web service for ferry timetables: September to November."""
 
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Call, calls
-from backscroll.testing.claude_code.stores import write_tasks
-from backscroll.testing.demo import ferry_files as files
-from backscroll.testing.demo import importer_files
-from backscroll.testing.demo.claude import Order
+from backscroll.testing.claude_code import Call, tool_calls
+from backscroll.testing.claude_code.side_files import write_tasks
+from backscroll.testing.demo.claude_session import Order
+from backscroll.testing.demo.projects import ferry_files as files
+from backscroll.testing.demo.projects import importer_files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["WORKSPACE", "tell"]
@@ -84,7 +84,7 @@ def _store(story: Story) -> None:
         "versions and know which one was valid when. SQLite?"
     )
     scene.run(
-        calls.ask(
+        tool_calls.ask(
             "What should happen to a departure that a correction removes?",
             ["Delete it", "Keep it with valid_until"],
             "Keep it with valid_until",
@@ -218,14 +218,14 @@ def _cancellations(story: Story) -> None:
             "Summarise how the operator's feed v2 announces a cancelled departure.",
             "A departure has `state`: `planned`, `cancelled` or `replaced`; `replaced` names a bus in "
             "`replacement`.",
-            [calls.fetch("https://feed.operator.example/docs", "state: planned | cancelled | replaced")],
+            [tool_calls.fetch("https://feed.operator.example/docs", "state: planned | cancelled | replaced")],
         ),
         Order(
             "Look at a day of the feed",
             "In /tmp/feed.jsonl, how often does each state occur?",
             "planned 611, cancelled 14, replaced 3. Every cancelled departure has a `reason`, mostly `wind`.",
             [
-                calls.bash(
+                tool_calls.bash(
                     "jq -r .state /tmp/feed.jsonl | sort | uniq -c",
                     "  14 cancelled\n 611 planned\n   3 replaced",
                 )
@@ -282,7 +282,7 @@ def _incident(story: Story) -> None:
         for n in range(417)
     ]
     scene.transcript.spill(
-        calls.bash("grep -n ' 503 ' /tmp/tideline.log"), "\n".join(log), home=f"{story.home}/.claude"
+        tool_calls.bash("grep -n ' 503 ' /tmp/tideline.log"), "\n".join(log), home=f"{story.home}/.claude"
     )
     scene.read("tideline/timetable.py", "tideline/store.py")
     scene.think("")

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from backscroll.testing.demo.repository import Commit, Repository, stamp
+from backscroll.testing.demo.project import Commit, Repository, stamp
 
 __all__ = ["find_git", "write_files", "write_repository"]
 

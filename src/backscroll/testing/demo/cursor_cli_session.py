@@ -5,10 +5,10 @@ from typing import Any, Literal, TypeAlias
 
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.cursor import Graph, Message
-from backscroll.testing.cursor.home import settle
-from backscroll.testing.cursor.prompts import prompts, turns
-from backscroll.testing.demo.editor import CursorScene, milliseconds
-from backscroll.testing.demo.repository import Repository
+from backscroll.testing.cursor.prompt_messages import prompts, turns
+from backscroll.testing.cursor.user_data import settle
+from backscroll.testing.demo.cursor_session import CursorScene, milliseconds
+from backscroll.testing.demo.project import Repository
 
 __all__ = ["Kept", "TerminalScene"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from random import Random
 
-from backscroll.testing.claude_code.words import Words, escaped
+from backscroll.testing.claude_code.bulk.vocabulary import Words, escaped
 
 __all__ = ["listed_lines", "printed_lines"]
 

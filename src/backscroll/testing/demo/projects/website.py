@@ -1,10 +1,10 @@
 """A personal website, built by a few files of TypeScript."""
 
 from backscroll.testing import cursor
-from backscroll.testing.claude_code import Call, Prompt, calls
-from backscroll.testing.demo import website_files as files
-from backscroll.testing.demo.claude import Order
-from backscroll.testing.demo.scene import session_id
+from backscroll.testing.claude_code import Call, Prompt, tool_calls
+from backscroll.testing.demo.claude_session import Order
+from backscroll.testing.demo.projects import website_files as files
+from backscroll.testing.demo.session import session_id
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]
@@ -72,7 +72,7 @@ def _feed(story: Story) -> None:
             "Which elements does RSS 2.0 require in channel and item, and in which format is pubDate?",
             "channel: title, link, description; item: title or description; pubDate as RFC 822, e.g. Sat, "
             "18 Jul 2026 00:00:00 GMT.",
-            [calls.web_search("RSS 2.0 required elements", ["RSS 2.0 specification"])],
+            [tool_calls.web_search("RSS 2.0 required elements", ["RSS 2.0 specification"])],
             kind="general-purpose",
             model="claude-haiku-4-5-20251001",
         )

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from backscroll.testing.claude_code.words import Words, escaped
+from backscroll.testing.claude_code.bulk.vocabulary import Words, escaped
 
 __all__ = ["program_lines"]
 

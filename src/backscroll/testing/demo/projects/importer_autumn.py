@@ -1,8 +1,8 @@
 """Saltern, an importer of tide gauge readings: September and October, when it became fast and careful."""
 
-from backscroll.testing.claude_code import calls
-from backscroll.testing.demo import importer_files as files
-from backscroll.testing.demo.claude import Order
+from backscroll.testing.claude_code import tool_calls
+from backscroll.testing.demo.claude_session import Order
+from backscroll.testing.demo.projects import importer_files as files
 from backscroll.testing.demo.story import Story, day
 
 __all__ = ["tell"]
@@ -239,7 +239,7 @@ def _review(story: Story) -> None:
             "One: `distinct on (station, measured_at) *` without `order by` keeps an arbitrary row when "
             "one batch holds both the original and its correction.",
             [
-                calls.read(f"{folder}/saltern/{name}", scene.repository.files[f"saltern/{name}"])
+                tool_calls.read(f"{folder}/saltern/{name}", scene.repository.files[f"saltern/{name}"])
                 for name in ("importer.py", "backfill.py")
             ],
             kind="code-reviewer",
@@ -250,7 +250,7 @@ def _review(story: Story) -> None:
             "Look for SQL built from strings, secrets in the repository, and unchecked paths.",
             "No SQL is built from strings, no secrets. But whoever may write `DUMP` decides every level: "
             "check its permissions on gauge-box.",
-            [calls.grep("execute\\(f", []), calls.grep("password|secret|token", [])],
+            [tool_calls.grep("execute\\(f", []), tool_calls.grep("password|secret|token", [])],
             kind="code-reviewer",
             model="claude-sonnet-5",
         ),

@@ -9,10 +9,10 @@ from typing import Any
 
 from backscroll.testing.cursor.bubbles import dumps
 from backscroll.testing.cursor.graph import build_graph
-from backscroll.testing.cursor.home import STARTS, Composer, Home
-from backscroll.testing.cursor.index import Entry
 from backscroll.testing.cursor.messages import assistant, missing, orphaned, tool, user
-from backscroll.testing.cursor.places import Place, empty_window, local
+from backscroll.testing.cursor.session_lists import Entry
+from backscroll.testing.cursor.user_data import STARTS, Composer, Home
+from backscroll.testing.cursor.workspaces import Place, empty_window, local
 
 __all__ = [
     "KINDS",

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import backscroll
 
-FLOORS = [
+LAYERS = [
     ["model", "errors"],
-    ["readers", "config", "testing"],
-    ["sources", "archive", "index", "render", "usage"],
-    ["ingest", "export", "figures", "continuing"],
+    ["readers", "config", "http_guard", "testing"],
+    ["sources", "archive", "index", "render", "redact", "pricing"],
+    ["ingest", "search", "stats", "export", "resume"],
     ["history"],
     ["mcp", "tui"],
-    ["cli"],  # the command starts the other faces
+    ["cli"],  # also starts the other interfaces
 ]
 PACKAGE = Path(backscroll.__file__).parent
 
@@ -38,13 +38,13 @@ def imports() -> Iterator[tuple[Path, str, str]]:
 
 
 def test_imports_only_go_down() -> None:
-    floor = {room: level for level, row in enumerate(FLOORS) for room in row}
+    floor = {room: level for level, row in enumerate(LAYERS) for room in row}
     for file, here, room in imports():
         assert room == here or floor[room] < floor.get(here, -1), f"{file} imports {room}"
 
 
 def test_every_room_has_a_floor() -> None:
-    known = {room for row in FLOORS for room in row} | {"__init__", "py", "__pycache__"}
+    known = {room for row in LAYERS for room in row} | {"__init__", "py", "__pycache__"}
     assert {path.name.split(".")[0] for path in PACKAGE.iterdir()} <= known
 
 

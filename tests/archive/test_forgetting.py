@@ -105,8 +105,8 @@ def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_s
         history.sync()
     bodies = place.kept_bytes()
     script = (
-        "import os, sys\nfrom backscroll.ingest import upkeep\n"
-        f"upkeep.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
+        "import os, sys\nfrom backscroll.ingest import maintenance\n"
+        f"maintenance.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
         "from backscroll.cli import main; main()"
     )
     options = ["--home", place.home, "--root", f"claude-code={place.claude}"]

@@ -116,16 +116,16 @@ __all__ = [
 
 # module: the names in it
 _PLACES = {
-    "folding": "Reading Told WITHOUT_CALL answered fold is_same_response with_answer without_call",
+    "tool_results": "Reading Told WITHOUT_CALL answered fold is_same_response with_answer without_call",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_universal record_of",
-    "note": "Note",
+    "annotation": "Note",
     "retention": "Retention",
-    "row": "Row",
+    "raw_row": "Row",
     "search": "SearchMatch SearchResult",
     "stream": "STORES Addition Agent Answer Arrival Closing Completeness Item Link Mark Naming Opening"
     " Problem Spent Tally TrackedFile Visibility",
-    "summary": "PaginatedResult Pagination Session SessionSummary",
+    "session": "PaginatedResult Pagination Session SessionSummary",
     "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalised workspace_hash",
 }

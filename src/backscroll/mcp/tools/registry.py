@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.mcp.call import Call
-from backscroll.mcp.tools.registry import arguments, results, search, sessions
+from backscroll.mcp.tools import arguments, results, search, sessions
 from backscroll.mcp.tools.results import Answer
 
 __all__ = ["TOOLS", "Tool"]

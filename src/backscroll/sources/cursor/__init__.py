@@ -133,9 +133,9 @@ class Cursor:
         return self._libraries.setdefault(str(root), Library(root))
 
     def _items(self, unit: Unit) -> Iterator[Item]:
-        from backscroll.sources.cursor import composer, listing, prompts
+        from backscroll.sources.cursor import listing, prompt_log
         from backscroll.sources.cursor.database import unowned_rows
-        from backscroll.sources.cursor.session import chat_tabs
+        from backscroll.sources.cursor.session import chat_tabs, composer
 
         library = self._library(Path(unit.root))
         mark = _mark(library, unit)
@@ -149,7 +149,7 @@ class Cursor:
         if kind == "composer" and colon:
             return chat_tabs.read_inline(library, mark, name)
         if unit.kind == "prompts":
-            return prompts.read(library, mark.path, mark.storage)
+            return prompt_log.read(library, mark.path, mark.storage)
         return composer.read(library, mark.path, unit.key)
 
 

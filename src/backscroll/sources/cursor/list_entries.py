@@ -9,8 +9,7 @@ import msgspec
 
 from backscroll.model import Row
 from backscroll.readers.sqlite import as_bytes
-from backscroll.sources.cursor import index
-from backscroll.sources.cursor.database import keys
+from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.uri import address
 from backscroll.sources.cursor.user_data import Library
@@ -33,11 +32,11 @@ def rows(library: Library, path: Path, session: str, identifier: dict[str, Any])
         if columns is not None:
             yield _header_row(here, session, columns)
     elif entry is not None:
-        yield _entry(here, index.HEADS_KEY, session, entry.raw)
+        yield _entry(here, session_lists.HEADS_KEY, session, entry.raw)
     if project := library.heads().projects.get(session):
         name = as_text(project.get("id"))
-        yield _json(here, index.PROJECTS_KEY, f"[]/{name}", project)
-        yield _json(here, index.MEMBERS_KEY, session, name)
+        yield _json(here, session_lists.PROJECTS_KEY, f"[]/{name}", project)
+        yield _json(here, session_lists.MEMBERS_KEY, session, name)
     storages = library.members(session)
     for storage in storages:
         yield from _membership(library, path, storage, session)
@@ -71,14 +70,14 @@ def _membership(library: Library, path: Path, storage: str, session: str) -> Ite
     here = "" if mark.path == path else mark.path.relative_to(library.root).as_posix()
     entry = lists.entries.get(session)
     if entry is None:
-        yield _json(here, index.COMPOSERS_KEY, f"selectedComposerIds[]/{session}", session)
+        yield _json(here, session_lists.COMPOSERS_KEY, f"selectedComposerIds[]/{session}", session)
         return
     raw = entry.raw
     if not raw:
-        found = library.database(mark.path).read(lambda db: index.inline_entry(db, session))
+        found = library.database(mark.path).read(lambda db: session_lists.inline_entry(db, session))
         raw = found[0] if found else b""
     if raw:
-        yield _entry(here, index.COMPOSERS_KEY, session, raw)
+        yield _entry(here, session_lists.COMPOSERS_KEY, session, raw)
 
 
 def _entry(path: str, key: str, session: str, raw: bytes) -> Row:

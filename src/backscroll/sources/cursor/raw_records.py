@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from backscroll.readers.sqlite import as_bytes
-from backscroll.sources.cursor import index
+from backscroll.sources.cursor.database import session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, decode
 from backscroll.sources.cursor.database.keys import has_table
 from backscroll.sources.cursor.database.session_rows import Beside
@@ -41,8 +41,8 @@ def items(library: Library, path: Path) -> Iterator[tuple[str, Any]]:
 def _lists(connection: Connection) -> list[tuple[str, bytes | None]]:
     found: list[tuple[str, bytes | None]] = []
     if has_table(connection, "ItemTable"):
-        for key in sorted(index.WORKSPACE_KEYS | index.GLOBAL_KEYS):
-            found.append((key, index.item(connection, key)))
+        for key in sorted(session_lists.WORKSPACE_KEYS | session_lists.GLOBAL_KEYS):
+            found.append((key, session_lists.item(connection, key)))
     if has_table(connection, "composerHeaders"):
         cursor = connection.execute("select * from composerHeaders")
         names = [column[0] for column in cursor.description]

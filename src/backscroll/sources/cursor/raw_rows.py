@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.model import Row
-from backscroll.sources.cursor import index, list_entries
-from backscroll.sources.cursor.database import keys
+from backscroll.sources.cursor import list_entries
+from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_rows import Warehouse
 from backscroll.sources.cursor.user_data import Library, Shelfmark
@@ -145,25 +145,27 @@ def _state(text: str) -> bytes:
 
 def tab_rows(library: Library, mark: Shelfmark, tab_id: str) -> Iterator[Row]:
     """A conversation of the old chat panel; one without an id gets the name it has here by its place."""
-    raw = library.database(mark.path).read(lambda connection: index.raw_tab(connection, tab_id))
+    raw = library.database(mark.path).read(lambda connection: session_lists.raw_tab(connection, tab_id))
     if raw is not None:
-        yield _part(index.CHAT_KEY, f"tabs[]/{tab_id}", raw)
+        yield _part(session_lists.CHAT_KEY, f"tabs[]/{tab_id}", raw)
     if mark.storage:
         yield from list_entries.workspace_file(library, mark.storage)
 
 
 def inline_rows(library: Library, mark: Shelfmark, session: str) -> Iterator[Row]:
     """A conversation that lies in its workspace's own list."""
-    found = library.database(mark.path).read(lambda connection: index.inline_entry(connection, session))
+    found = library.database(mark.path).read(
+        lambda connection: session_lists.inline_entry(connection, session)
+    )
     if found is not None:
-        yield _part(index.COMPOSERS_KEY, f"allComposers[]/{session}", found[0])
+        yield _part(session_lists.COMPOSERS_KEY, f"allComposers[]/{session}", found[0])
     yield from list_entries.workspace_file(library, mark.storage)
 
 
 def log_rows(library: Library, mark: Shelfmark) -> Iterator[Row]:
     """The log of prompts of a workspace of which no conversation is left."""
     values = library.database(mark.path).read(
-        lambda connection: [(key, index.item(connection, key)) for key in index.LOG_KEYS]
+        lambda connection: [(key, session_lists.item(connection, key)) for key in session_lists.LOG_KEYS]
     )
     for key, value in values:
         if value is not None:

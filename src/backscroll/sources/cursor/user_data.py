@@ -10,8 +10,8 @@ from msgspec import Raw, Struct
 from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseNotFoundError
 from backscroll.model import normalised
 from backscroll.readers.sqlite import Database, change_token
-from backscroll.sources.cursor import index, locations
-from backscroll.sources.cursor.database import keys
+from backscroll.sources.cursor import locations
+from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, as_int, as_map, decode
 from backscroll.sources.cursor.database.record_types import Composer
 from backscroll.sources.cursor.database.session_rows import Warehouse
@@ -49,8 +49,8 @@ class Library:
         self._tokens: dict[Path, str] = {}
         self._open: dict[Path, Database] = {}
         self._warehouses: dict[Path, Warehouse] = {}
-        self._heads: index.Heads | None = None
-        self._lists: dict[str, index.Lists] = {}
+        self._heads: session_lists.Heads | None = None
+        self._lists: dict[str, session_lists.Lists] = {}
         self._sessions: dict[Path, dict[str, keys.Rows]] = {}
         self._folders: dict[str, WorkspaceFile] | None = None
         self._members: dict[str, list[str]] | None = None
@@ -127,22 +127,24 @@ class Library:
             self._sessions[path] = found or {}
         return self._sessions[path]
 
-    def heads(self) -> index.Heads:
+    def heads(self) -> session_lists.Heads:
         """The list of the global database that is to be believed; one that cannot be read has no stand-in."""
         if self._heads is None:
             path = self.global_path
-            found = self._ask(path, index.heads) if locations.is_file(path) else None
+            found = self._ask(path, session_lists.heads) if locations.is_file(path) else None
             fault = self.faults.get(path)
-            self._heads = found or (index.Heads("table", fault=str(fault)) if fault else index.Heads())
+            self._heads = found or (
+                session_lists.Heads("table", fault=str(fault)) if fault else session_lists.Heads()
+            )
         return self._heads
 
-    def lists(self, mark: Shelfmark) -> index.Lists:
+    def lists(self, mark: Shelfmark) -> session_lists.Lists:
         """What a database's own keys list."""
         if mark.storage not in self._lists:
-            self._lists[mark.storage] = self._ask(mark.path, index.lists) or index.Lists()
+            self._lists[mark.storage] = self._ask(mark.path, session_lists.lists) or session_lists.Lists()
         return self._lists[mark.storage]
 
-    def entry(self, session: str) -> index.Entry | None:
+    def entry(self, session: str) -> session_lists.Entry | None:
         """What the believed list says of a session; a workspace's own list where no other has it."""
         found = self.heads().entries.get(session)
         if found is not None or self.heads().fault:
@@ -175,7 +177,7 @@ class Library:
         found: list[tuple[Path, Composer]] = []
         for mark in self.databases():
             if mark.storage and session in self.lists(mark).inline:
-                record = self._ask(mark.path, lambda connection: index.inline(connection, session))
+                record = self._ask(mark.path, lambda connection: session_lists.inline(connection, session))
                 found += [(mark.path, record)] if record is not None else []
         return max(found, key=lambda each: as_int(each[1].last_updated_at) or 0, default=None)
 

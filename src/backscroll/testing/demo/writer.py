@@ -31,7 +31,7 @@ __all__ = ["Demo", "tell", "write"]
 
 # Every project's chapters in the order of time; where two projects meet, both have come that far.
 _CHAPTERS = (
-    ferry_clock,
+    ferry_july,
     ferry_summer,
     importer_summer,
     ferry_autumn,

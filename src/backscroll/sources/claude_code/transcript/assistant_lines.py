@@ -8,11 +8,11 @@ from typing import Any
 
 from backscroll.model import Role, Spent, ToolCall
 from backscroll.readers.text_values import words_in
+from backscroll.sources.claude_code.transcript import tool_results, user_lines
 from backscroll.sources.claude_code.transcript.branches import TALK
 from backscroll.sources.claude_code.transcript.content_blocks import attachment, blocks_of
 from backscroll.sources.claude_code.transcript.line_context import Said
 from backscroll.sources.claude_code.transcript.line_types import Block, params, text, usage
-from backscroll.sources.claude_code.transcript.reader import tool_results, user_lines
 from backscroll.sources.claude_code.transcript.subagents import Pending
 
 __all__ = ["tell"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing
+from backscroll.sources.claude_code.transcript import subagent_sidecar
 from backscroll.sources.claude_code.transcript.branches import SIDE
-from backscroll.sources.claude_code.transcript.reader import subagent_sidecar
 from backscroll.sources.claude_code.workspace import of_session, project_folder
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from msgspec.json import Decoder, encode
 
 from backscroll.model import Attachment, Role
 from backscroll.readers import lenient_json
+from backscroll.sources.claude_code.transcript import user_text
 from backscroll.sources.claude_code.transcript.content_blocks import attachment as attachment_of
 from backscroll.sources.claude_code.transcript.line_types import Block, Line, text
 from backscroll.sources.claude_code.transcript.queue import prompt_text, words_of
-from backscroll.sources.claude_code.transcript.reader import user_text
 
 __all__ = ["Notice", "is_known", "is_typed", "prompt", "tell"]
 

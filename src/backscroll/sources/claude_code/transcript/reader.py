@@ -29,6 +29,13 @@ from backscroll.model import (
     Unit,
 )
 from backscroll.readers import jsonl, timestamps
+from backscroll.sources.claude_code.transcript import (
+    assistant_lines,
+    state_lines,
+    subagent_sidecar,
+    system_lines,
+    user_lines,
+)
 from backscroll.sources.claude_code.transcript.branches import Tree
 from backscroll.sources.claude_code.transcript.checkpoint import Remembered
 from backscroll.sources.claude_code.transcript.closing import closing
@@ -40,13 +47,6 @@ from backscroll.sources.claude_code.transcript.line_types import (
     decoder,
     is_record,
     text,
-)
-from backscroll.sources.claude_code.transcript.reader import (
-    assistant_lines,
-    state_lines,
-    subagent_sidecar,
-    system_lines,
-    user_lines,
 )
 from backscroll.sources.claude_code.transcript.subagents import agent_id_of, results_folder
 

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from backscroll.model import Answer, Message, Origin, Problem, ToolCall
 from backscroll.readers import timestamps
+from backscroll.sources.claude_code.transcript import notices
 from backscroll.sources.claude_code.transcript.content_blocks import odd_result_text
 from backscroll.sources.claude_code.transcript.line_context import Said
 from backscroll.sources.claude_code.transcript.line_types import Attached, params, text
 from backscroll.sources.claude_code.transcript.queue import Waiting, links_in, prompt_text
-from backscroll.sources.claude_code.transcript.reader import notices
 from backscroll.sources.claude_code.transcript.subagents import link_in_progress
 
 if TYPE_CHECKING:

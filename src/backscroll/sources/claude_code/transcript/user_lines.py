@@ -4,6 +4,7 @@ from typing import Any
 
 from backscroll.model import Answer, Attachment, Edit, Link
 from backscroll.readers.text_values import words_in
+from backscroll.sources.claude_code.transcript import tool_results, user_text
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, TALK
 from backscroll.sources.claude_code.transcript.checkpoint import Early
 from backscroll.sources.claude_code.transcript.content_blocks import (
@@ -14,7 +15,6 @@ from backscroll.sources.claude_code.transcript.content_blocks import (
 )
 from backscroll.sources.claude_code.transcript.line_context import Said
 from backscroll.sources.claude_code.transcript.line_types import Block, Line, LineOrigin, ToolResult, text
-from backscroll.sources.claude_code.transcript.reader import tool_results, user_text
 
 __all__ = ["answer", "settle", "tell"]
 

@@ -9,15 +9,14 @@ from msgspec import Raw
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import Item, Origin, Problem, Tally
 from backscroll.readers.sqlite import as_bytes
-from backscroll.sources.cursor import index
-from backscroll.sources.cursor.database import key_families, keys
+from backscroll.sources.cursor.database import key_families, keys, session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, decode
 from backscroll.sources.cursor.database.key_families import Count
 from backscroll.sources.cursor.user_data import Library, Shelfmark
 
 __all__ = ["read"]
 
-_SPEAKING = (index.CHAT_KEY, index.COMPOSERS_KEY, *index.LOG_KEYS)
+_SPEAKING = (session_lists.CHAT_KEY, session_lists.COMPOSERS_KEY, *session_lists.LOG_KEYS)
 
 
 class _Item(NamedTuple):
@@ -102,14 +101,14 @@ def _items(connection: Connection, mark: Shelfmark) -> _Found:
     """``ItemTable``: our few keys, and the editor's own state, of which only the number is of interest."""
     if not keys.has_table(connection, "ItemTable"):
         return [], []
-    known = index.WORKSPACE_KEYS if mark.storage else index.GLOBAL_KEYS
+    known = session_lists.WORKSPACE_KEYS if mark.storage else session_lists.GLOBAL_KEYS
     editor = 0
     items: list[_Item] = []
     for (key,) in connection.execute("select key from ItemTable not indexed").fetchall():
         text = (as_bytes(key) or b"").decode("utf-8", "replace")
-        if text in known or text == index.CHAT_KEY:
+        if text in known or text == session_lists.CHAT_KEY:
             items.append(_item(text, connection))
-        elif text.startswith(index.PANE_PREFIX):
+        elif text.startswith(session_lists.PANE_PREFIX):
             items.append(_Item(text, []))
         else:
             editor += 1
@@ -118,12 +117,12 @@ def _items(connection: Connection, mark: Shelfmark) -> _Found:
 
 def _item(key: str, connection: Connection) -> _Item:
     """One of our keys; some hold no JSON by nature."""
-    value = index.item(connection, key)
-    if key in index.BARE_KEYS or value is None:
+    value = session_lists.item(connection, key)
+    if key in session_lists.BARE_KEYS or value is None:
         return _Item(key, [])
     try:
         decode(Raw(value), object)
-        return _Item(key, index.entry_faults(key, value))
+        return _Item(key, session_lists.entry_faults(key, value))
     except Undecodable as error:
         return _Item(key, [f"not readable as JSON: {error}"], is_lost=True)
 

@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Raw
 
 from backscroll.model import Closing, Item, Message, Opening
-from backscroll.sources.cursor import composer, index
+from backscroll.sources.cursor.database import session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, as_map, as_text, decode, decode_each
 from backscroll.sources.cursor.database.record_types import Bubble, Composer, Head, Tab
-from backscroll.sources.cursor.session import bubble, timestamps
+from backscroll.sources.cursor.session import bubble, composer, timestamps
 from backscroll.sources.cursor.session.closing import Digest
 from backscroll.sources.cursor.session.code_proposals import Proposals
 from backscroll.sources.cursor.session.messages import timed
@@ -81,12 +81,14 @@ def read_tab(library: Library, mark: Shelfmark, tab_id: str, session: str) -> It
 
 
 def _tab(connection: Connection, tab_id: str) -> Tab:
-    for number, raw in enumerate(index.tab_list(index.item(connection, index.CHAT_KEY) or b"null")):
+    for number, raw in enumerate(
+        session_lists.tab_list(session_lists.item(connection, session_lists.CHAT_KEY) or b"null")
+    ):
         try:
             tab = decode(raw, Tab)
         except Undecodable:
             continue
-        if index.tab_name(tab, number) == tab_id:
+        if session_lists.tab_name(tab, number) == tab_id:
             return tab
     return Tab()
 
@@ -96,7 +98,9 @@ def _said(bodies: Raw, tab_id: str, voice: bubble.Voice, notes: Notes) -> Iterat
         try:
             body = decode(raw, _Chatter)
         except Undecodable as error:
-            notes.trouble(f"{index.CHAT_KEY} {tab_id}", f"message {number} could not be read: {error}")
+            notes.trouble(
+                f"{session_lists.CHAT_KEY} {tab_id}", f"message {number} could not be read: {error}"
+            )
             continue
         name = as_text(body.id) or as_text(body.bubble_id) or f"{tab_id}-{number}"
         if body.type is None:
@@ -110,13 +114,13 @@ def _said(bodies: Raw, tab_id: str, voice: bubble.Voice, notes: Notes) -> Iterat
             body.context = raw  # the panel kept what was attached beside the text
         if path := as_text(as_map(body.image).get("path")):
             body.images = Raw(msgspec.json.encode([{"path": path}]))
-        yield from voice.say(body, name, f"{index.CHAT_KEY} {name}")
+        yield from voice.say(body, name, f"{session_lists.CHAT_KEY} {name}")
 
 
 def read_inline(library: Library, mark: Shelfmark, session: str) -> Iterator[Item]:
     """A composer whose conversation lies in its workspace's own list, as the first builds kept it."""
-    notes = Notes(str(mark.path), f"{index.COMPOSERS_KEY} {session}")
-    record = library.database(mark.path).read(lambda connection: index.inline(connection, session))
+    notes = Notes(str(mark.path), f"{session_lists.COMPOSERS_KEY} {session}")
+    record = library.database(mark.path).read(lambda connection: session_lists.inline(connection, session))
     entry = library.lists(mark).entries.get(session)
     head = entry.head if entry else Head()
     facts = Facts(session, head, record or Composer(), entry, has_data=record is not None, has_row=False)

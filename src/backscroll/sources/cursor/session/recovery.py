@@ -6,7 +6,7 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from backscroll.model import Answer, Message, Origin, Problem
-from backscroll.sources.cursor import locations, prompts
+from backscroll.sources.cursor import locations, prompt_log
 from backscroll.sources.cursor.session import session_facts
 from backscroll.sources.cursor.session.agent_record import Memory
 from backscroll.sources.cursor.session.session_facts import Facts
@@ -47,7 +47,7 @@ def recover(
         return Rescue("search", [message], "only the text in Cursor's search index is left")
     known = {mark.storage: mark.path for mark in library.databases() if mark.storage}
     for storage in storages:
-        if storage in known and (typed := prompts.between(library, known[storage], begun, ended, latest)):
+        if storage in known and (typed := prompt_log.between(library, known[storage], begun, ended, latest)):
             return Rescue("prompts", typed, "only the log of prompts is left")
     return None
 

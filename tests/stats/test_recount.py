@@ -17,8 +17,8 @@ from backscroll.history import History
 from backscroll.model.statistics import By, Sums
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import GENERATIONS
-from tests.figures.histories import HISTORIES, Told, write
-from tests.figures.recount import Recount
+from tests.stats.histories import HISTORIES, Told, write
+from tests.stats.recount import Recount
 
 
 @contextmanager

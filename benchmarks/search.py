@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 from backscroll.history import History
-from backscroll.ingest.indexer import searchable
+from backscroll.model.searchable_text import searchable_text
 from benchmarks.figures import say
 from benchmarks.measure import share
 from benchmarks.stage import Stage
@@ -32,7 +32,7 @@ def words(history: History, rng: random.Random) -> dict[str, list[str]]:
     for summary in rng.sample(sessions, min(_SESSIONS, len(sessions))):
         for message in history.get_session(summary.ref).messages:
             messages += 1
-            met.update(set(_WORD.findall(searchable(message)[:20_000].lower())))
+            met.update(set(_WORD.findall(searchable_text(message)[:20_000].lower())))
     return {
         name: sorted(word for word, count in met.items() if least <= count / messages < most)
         for name, (least, most) in _SHARES.items()

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from backscroll.index import Document, Index, parse
-from backscroll.index.query.compile import Matching
-from backscroll.index.query.counts import reckoned_with
 from backscroll.index.query import field_plan
 from backscroll.index.query import searcher as search
+from backscroll.index.query.compile import Matching
+from backscroll.index.query.counts import reckoned_with
 from tests.index.making import DAY, NOON, message
 
 WORDS = ["ferry", "gate", "lamp", "wood"]

@@ -11,8 +11,9 @@ from backscroll.archive import Filter
 from backscroll.index import Index, parse
 from backscroll.ingest import parallel
 from backscroll.ingest import sync as syncing
-from backscroll.ingest.indexer import Indexing, searchable, update
+from backscroll.ingest.indexer import Indexing, update
 from backscroll.ingest.sync import sync
+from backscroll.model.searchable_text import searchable_text
 from backscroll.sources import named
 from backscroll.testing.claude_code import GENERATIONS, Transcript, fork, resume, tool_calls
 from tests.archive.keeping import Kept
@@ -37,7 +38,7 @@ def _words(kept: Kept) -> set[str]:
     for summary in kept.archive.summaries(
         Filter(with_unlisted=True, with_subagents=True), limit=1000, offset=0
     ):
-        texts = [searchable(message) for message in kept.archive.messages_of(summary)]
+        texts = [searchable_text(message) for message in kept.archive.messages_of(summary)]
         found.update(re.findall(r"[^\W_]{2,60}", " ".join([*texts, summary.title or ""]).lower()))
     return found
 

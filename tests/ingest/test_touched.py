@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from backscroll.model import Attachment, Edit, Message, Origin, ToolCall
-from backscroll.model.message_paths import paths_of
+from backscroll.model.searchable_text import paths_of
 
 
 def called(params: dict[str, Any], **more: Any) -> Message:

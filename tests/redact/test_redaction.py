@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, ToolCall
-from backscroll.redact.redactor import Place, Redaction
+from backscroll.model.redaction import Place
+from backscroll.redact.redactor import Redaction
 from backscroll.redact.scanner import KINDS
 from backscroll.render.json import encoded, message_document, secrets_document, summary_document
 from tests.render.sessions import SUMMARY, message

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.model.sanitize import escaped_json, inert, one_line
 from backscroll.render.diffs import diff_lines
-from backscroll.render.sanitize import escaped_json, inert, one_line
 from backscroll.render.tool_calls import argument_lines, describe, outcome
 
 

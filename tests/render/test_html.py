@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 from hypothesis import given
 
+from backscroll.model.sanitize import inert
 from backscroll.render.html import html
 from backscroll.render.html_page import foot, head
 from backscroll.render.index_page import contents
 from backscroll.render.markdown_html import highlighted
-from backscroll.render.sanitize import inert
 from tests.render.sessions import SUMMARY, events, message, session, texts
 
 VOID = {"meta", "link", "input", "br", "hr"}

@@ -8,9 +8,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from backscroll.model import Edit, Hunk, ToolCall
+from backscroll.model.sanitize import inert
 from backscroll.render.markdown import markdown
 from backscroll.render.markdown_escape import code_span, fenced, plain, safe
-from backscroll.render.sanitize import inert
 from tests.render.sessions import SUMMARY, events, message, session, texts
 
 # What we write ourselves, with any escaped text in it.

@@ -12,8 +12,8 @@ from backscroll.archive.storage.codec import packed
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index import Pattern, exact, regex
-from backscroll.ingest.index_documents import searchable
 from backscroll.model import Message, Origin, ToolCall
+from backscroll.model.searchable_text import searchable_text
 from backscroll.search.byte_prefilter import telltales
 from backscroll.search.search import By
 from backscroll.testing import cursor
@@ -146,7 +146,7 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
     origin = Origin("/a", "line 1")
     tool = ToolCall(id="1", name="Bash", params=params, result=content)
     message = Message(id="1", role="tool", content=content, origin=origin, tool=tool)
-    text = searchable(message)
+    text = searchable_text(message)
     start = data.draw(st.integers(0, len(text)))
     some = text[start : start + data.draw(st.integers(1, 12))]
     if some:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from backscroll.archive.derive.affected import Session
 from backscroll.model import SessionSummary
-from backscroll.model.annotation import NOTES, Note
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION
+from backscroll.model.session import Note
 from backscroll.readers.timestamps import iso
 
 __all__ = ["add_note", "add_tags", "edit_note", "erase", "noted", "rename", "star", "tags", "take_tags"]
@@ -144,7 +145,7 @@ def _touch(db: sqlite3.Connection, session: Session) -> None:
         "insert into unindexed (number, first) select number, ? from conversations"
         " where platform = ? and external_id = ?"
         " on conflict (number) do update set first = min(first, excluded.first), noted = noted + 1",
-        [NOTES, session.platform, session.id],
+        [ANNOTATIONS_POSITION, session.platform, session.id],
     )
 
 

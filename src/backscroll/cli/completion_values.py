@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from backscroll.errors import BackscrollError
-from backscroll.render.sanitize import one_line
+from backscroll.model.sanitize import one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

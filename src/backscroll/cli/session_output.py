@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from backscroll.cli.terminal import Screen
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary
+from backscroll.model.sanitize import one_line
 from backscroll.render.annotations import added_lines
-from backscroll.render.sanitize import one_line
 from backscroll.render.terminal.options import View
 from backscroll.render.terminal.records import record_lines
 from backscroll.render.terminal.transcript import head_lines, transcript_lines

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from backscroll.model import SessionSummary
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 
 __all__ = ["file_names"]
 

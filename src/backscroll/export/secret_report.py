@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.write_files import Progress, weight
 from backscroll.model import SessionSummary
-from backscroll.redact.redactor import Redaction, Replaced
+from backscroll.model.redaction import Replaced
+from backscroll.redact.redactor import Redaction
 from backscroll.redact.scanner import Kinds
 
 if TYPE_CHECKING:

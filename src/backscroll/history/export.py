@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from backscroll.export.write_files import Exported, Format
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.redact.redactor import Redaction, Replaced
+    from backscroll.model.redaction import Replaced
+    from backscroll.redact.redactor import Redaction
     from backscroll.redact.scanner import Kinds
 
 __all__ = ["Exporting"]

@@ -8,7 +8,7 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.model.recall import Recollection
+    from backscroll.model.search import Recollection
     from backscroll.redact.redactor import Redaction
     from backscroll.search.recall import Lead
 
@@ -60,10 +60,10 @@ class Recalling(Sessions):
     ) -> "Recollection":
         import msgspec
 
-        from backscroll.model.recall import Recollection
-        from backscroll.redact.redactor import Place
+        from backscroll.model.redaction import Place
+        from backscroll.model.sanitize import inert
+        from backscroll.model.search import Recollection
         from backscroll.render.recall import recalled_document
-        from backscroll.render.sanitize import inert
         from backscroll.render.token_estimate import tokens_of
         from backscroll.search.excerpts import recalled
 

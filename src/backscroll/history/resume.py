@@ -10,7 +10,7 @@ from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
     from backscroll.model import SessionSummary
-    from backscroll.model.resume import Command
+    from backscroll.model.tool import Command
     from backscroll.redact.redactor import Redaction
     from backscroll.render.handoff import Briefing
     from backscroll.resume.resume_command import Resumption
@@ -41,8 +41,8 @@ class Continuing(Sessions):
 
         Raises `DataNotFoundError` when there is no such file or folder here.
         """
-        from backscroll.model.message_paths import paths_of
-        from backscroll.model.resume import Command
+        from backscroll.model.searchable_text import paths_of
+        from backscroll.model.tool import Command
         from backscroll.resume.edit_location import place_of
         from backscroll.resume.editors import file_command, folder_command
 
@@ -73,7 +73,7 @@ class Continuing(Sessions):
 
         With a redaction, secrets are replaced; afterwards it tells what was.
         """
-        from backscroll.redact.redactor import Place
+        from backscroll.model.redaction import Place
         from backscroll.render.handoff import brief
 
         summary = self.find(ref)

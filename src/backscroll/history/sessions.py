@@ -94,7 +94,7 @@ class Sessions(Opened):
             raise SessionNotFoundError(
                 f"no session is called {ref!r}; backscroll list shows what there is", ref
             )
-        from backscroll.render.sanitize import one_line
+        from backscroll.model.sanitize import one_line
 
         names = "\n".join(f"  {one.ref}  {one_line(one.title or '', 100)}".rstrip() for one in found)
         raise SessionNotFoundError(f"{ref!r} may be any of these; write more of it:\n{names}", ref)
@@ -163,7 +163,7 @@ class Sessions(Opened):
         clean: Clean | None = None
         learn: Learn | None = None
         if redaction is not None:
-            from backscroll.redact.redactor import Place
+            from backscroll.model.redaction import Place
 
             def clean(text: str, ref: str, position: int) -> str:
                 return redaction.text(text, Place(ref, position))

@@ -9,8 +9,7 @@ from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
     from backscroll.archive import Filter
-    from backscroll.model.statistics import By, Explanation, Report
-    from backscroll.model.year_review import Year
+    from backscroll.model.statistics import By, Explanation, Report, Year
     from backscroll.pricing.prices import PriceTable
 
 __all__ = ["Counting"]

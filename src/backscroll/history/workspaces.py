@@ -8,7 +8,7 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backscroll.model.agent_session import AgentSession
+    from backscroll.model.session import AgentSession
     from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["Belonging"]
@@ -47,7 +47,7 @@ class Belonging(Sessions):
         """
         if found := self._archive.workspace_hashes(called):
             return found
-        from backscroll.render.sanitize import one_line
+        from backscroll.model.sanitize import one_line
 
         alike = _most_like(called, self._archive.every_workspace())
         told = "".join(f"\n  {one_line(one, 300)}" for one in alike[:_NAMED])
@@ -56,7 +56,7 @@ class Belonging(Sessions):
 
     def get_agent_session(self, ref: str) -> "AgentSession":
         """A subagent with every message of it. Raises `SessionNotFoundError` when it is no subagent."""
-        from backscroll.model.agent_session import AgentSession
+        from backscroll.model.session import AgentSession
 
         summary = self.find(ref)
         if summary.parent_ref is None:

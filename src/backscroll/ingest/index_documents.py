@@ -13,10 +13,10 @@ import msgspec
 
 from backscroll.index.engine.documents import Spoken
 from backscroll.index.engine.encode import Entry, entry
-from backscroll.model import Message
-from backscroll.model.message_paths import paths_of
+from backscroll.model import Message, SessionSummary
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
-__all__ = ["Ready", "Recorder", "searchable", "spoken"]
+__all__ = ["Ready", "Recorder", "noted", "spoken"]
 
 _FRAME = 1024 * 1024  # characters of entries that are written together
 _to_json = msgspec.json.Encoder().encode
@@ -25,15 +25,6 @@ _unpack = msgspec.msgpack.Decoder(list[Entry]).decode
 
 Frame = tuple[int, int]  # where in a file entries lie, and how many bytes they are
 Frames = dict[int, list[Frame]]  # by account
-
-
-def searchable(message: Message) -> str:
-    """Everything that can be found of a message: its words, or a tool's name, arguments and result."""
-    tool = message.tool
-    if tool is None:
-        return message.content
-    asked = "\n".join(f"{name}: {_spelled(value)}" for name, value in tool.params.items())
-    return "\n".join(part for part in (tool.name, asked, message.content, tool.result) if part)
 
 
 def _encoded(message: Message) -> str | bytes:
@@ -48,11 +39,7 @@ def _encoded(message: Message) -> str | bytes:
         parts += (message.content.encode(), tool.result.encode() if tool.result else b"")
         return b"\n".join(parts)
     except UnicodeEncodeError:
-        return searchable(message)
-
-
-def _spelled(value: object) -> str:
-    return value if isinstance(value, str) else _to_json(value).decode()
+        return searchable_text(message)
 
 
 def spoken(position: int, message: Message) -> Spoken:
@@ -71,6 +58,16 @@ def spoken(position: int, message: Message) -> Spoken:
         is_error=message.role == "error" or (tool is not None and tool.is_error),
         is_edit=bool(tool and tool.edits),
     )
+
+
+def noted(summary: SessionSummary) -> Spoken | None:
+    """What the index is told of a session's notes, as if they were one more message."""
+    text = annotations_text(summary)
+    if not text:
+        return None
+    last = max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
+    at = int(last.timestamp() * 1000) if last is not None else None
+    return Spoken(position=ANNOTATIONS_POSITION, role="note", at=at, text=text)
 
 
 class Recorder:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from backscroll.archive import Archive, Lack
 from backscroll.index import Index, Whose
 from backscroll.index.engine.background import Beside
-from backscroll.ingest.index_documents import Ready, searchable, spoken
+from backscroll.ingest.index_documents import Ready, noted, spoken
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
-from backscroll.model.annotation import NOTES
-from backscroll.search.hit_text import noted
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 if TYPE_CHECKING:
     from backscroll.index.engine.encode import Entry
     from backscroll.index.engine.writer import Writer
 
-__all__ = ["Indexing", "searchable", "update"]
+__all__ = ["Indexing", "update"]
 
 _FEW = 3  # sessions that one thread writes as fast as two
 _BATCH = 500  # sessions that are looked up together
@@ -141,13 +140,13 @@ class Indexing:
                 if summary.parent_ref is not None and summary.id.startswith("inline-"):
                     continue  # told together with its parent
                 whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
-                if firsts[number] < NOTES:
+                if firsts[number] < ANNOTATIONS_POSITION:
                     account, copies = archive.only_account(summary) or (None, set())
                     if ready is not None and account is not None and account in ready and firsts[number] == 0:
                         told.append(_Told(whose, account, copies))
                     else:
                         self._write_session(writer, whose, summary, firsts[number], account, copies)
-                _write_notes(writer, whose, summary, is_all=firsts[number] == NOTES)
+                _write_notes(writer, whose, summary, is_all=firsts[number] == ANNOTATIONS_POSITION)
         if ready is not None and told:
             self._feed(writer, ready, told)
         self._waiting.update(lacks)
@@ -179,7 +178,7 @@ def _write_notes(writer: "Writer", whose: Whose, summary: SessionSummary, *, is_
     from backscroll.index.engine.encode import entry
 
     if is_all:
-        writer.forget_rest(whose.session, NOTES)
+        writer.forget_rest(whose.session, ANNOTATIONS_POSITION)
     spoken_of = noted(summary)
     if spoken_of is not None:
         writer.add_session(whose, [entry(spoken_of)], with_title=False)

@@ -25,7 +25,7 @@ from backscroll.model import (
     record_of,
 )
 from backscroll.model.merge_messages import woven
-from backscroll.model.titles import OWN_TITLES, title_rank
+from backscroll.model.session import OWN_TITLES, title_rank
 
 __all__ = ["Key", "Session", "join"]
 

@@ -12,7 +12,8 @@ from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.index.query.dates import span_of
 from backscroll.model import Message, SessionSummary
-from backscroll.redact.redactor import Place, Redaction
+from backscroll.model.redaction import Place
+from backscroll.redact.redactor import Redaction
 
 __all__ = ["Call", "CrashedError", "StoppedError", "moments"]
 

@@ -2,7 +2,7 @@
 
 from backscroll.archive.query.completion import Names
 from backscroll.mcp.call import Call
-from backscroll.render.sanitize import one_line
+from backscroll.model.sanitize import one_line
 
 __all__ = ["complete"]
 

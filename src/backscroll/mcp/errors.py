@@ -5,8 +5,9 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll import errors
-from backscroll.redact.redactor import Place, Redaction
-from backscroll.render.sanitize import inert
+from backscroll.model.redaction import Place
+from backscroll.model.sanitize import inert
+from backscroll.redact.redactor import Redaction
 
 __all__ = ["INVALID", "Failure", "failure_of"]
 

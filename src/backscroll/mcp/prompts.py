@@ -8,9 +8,9 @@ from msgspec import Struct
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import framed
+from backscroll.model.sanitize import inert
 from backscroll.render.handoff.output import text_of
 from backscroll.render.recall import recollection_lines
-from backscroll.render.sanitize import inert
 
 __all__ = ["PROMPTS", "Prompt", "told_prompts"]
 

@@ -6,7 +6,7 @@ end a quotation; it would have to hold a digest of itself to end this one.
 
 import hashlib
 
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 
 __all__ = ["NOTICE", "framed", "indented"]
 

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backscroll.model.annotation import Note
     from backscroll.model.message import (
         Attachment,
         Decision,
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
         is_universal,
         record_of,
     )
-    from backscroll.model.raw_row import Row
     from backscroll.model.retention import Retention
     from backscroll.model.search import SearchMatch, SearchResult
-    from backscroll.model.session import PaginatedResult, Pagination, Session, SessionSummary
+    from backscroll.model.session import Note, PaginatedResult, Pagination, Session, SessionSummary
     from backscroll.model.stream import (
         STORES,
         Addition,
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
         Naming,
         Opening,
         Problem,
+        Row,
         Spent,
         Tally,
         TrackedFile,
@@ -119,13 +118,11 @@ _PLACES = {
     "tool_results": "Reading Told WITHOUT_CALL answered fold is_same_response with_answer without_call",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_universal record_of",
-    "annotation": "Note",
     "retention": "Retention",
-    "raw_row": "Row",
     "search": "SearchMatch SearchResult",
     "stream": "STORES Addition Agent Answer Arrival Closing Completeness Item Link Mark Naming Opening"
-    " Problem Spent Tally TrackedFile Visibility",
-    "session": "PaginatedResult Pagination Session SessionSummary",
+    " Problem Row Spent Tally TrackedFile Visibility",
+    "session": "Note PaginatedResult Pagination Session SessionSummary",
     "unit": "Unit",
     "workspace": "UNKNOWN_WORKSPACE Workspace normalised workspace_hash",
 }

@@ -1,4 +1,4 @@
-"""What a tool deletes by itself."""
+"""When a tool deletes its own history."""
 
 from typing import NamedTuple
 

@@ -13,34 +13,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
+from backscroll.model.redaction import Place, Replaced
+from backscroll.model.sanitize import inert
 from backscroll.redact.heuristics import is_plausible
 from backscroll.redact.scanner import Finder, Kinds, Secret
-from backscroll.render.sanitize import inert
 
-__all__ = ["Place", "Redaction", "Replaced", "strings_of"]
+__all__ = ["Redaction", "strings_of"]
 
 _NAME = 200  # characters; longer texts are not expected to come again
 _SHORTEST = 8  # a shorter one may be any word, and is replaced only where it is called a secret
 _SHORTEST_CUT = 6  # characters of a secret that are too many to be shown
 _NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "secretkey", "privatekey",
           "accesskey", "authkey", "clientsecret", "accesstoken", "authtoken", "refreshtoken")  # fmt: skip
-
-
-class Place(Struct, frozen=True):
-    """Where something was replaced; no position means the session's own title, preview or folder."""
-
-    ref: str
-    position: int | None
-
-
-class Replaced(Struct, frozen=True):
-    """What was replaced, without saying it."""
-
-    kind: str
-    number: int
-    hint: str
-    count: int
-    places: tuple[Place, ...]
 
 
 class _Known(Struct):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.model import SessionSummary
-from backscroll.render.sanitize import inert, one_line
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.session_header import moment
 
 __all__ = ["added_lines", "noted_lines", "starred_title", "tag_words"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.model import Edit, Hunk
-from backscroll.render.sanitize import inert, one_line
+from backscroll.model.sanitize import inert, one_line
 
 __all__ = ["diff_lines"]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.diffs import diff_lines
 from backscroll.render.html_page import foot, head
 from backscroll.render.markdown_html import as_html, highlighted, preformatted
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.session_header import attachment_name, facts, heading, moment, speaker, title_of
 from backscroll.render.tool_calls import argument_lines, describe, outcome
 from backscroll.render.turns import Begun, Ended, Event, Said

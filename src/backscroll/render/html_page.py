@@ -6,7 +6,7 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 
 __all__ = ["foot", "head"]
 

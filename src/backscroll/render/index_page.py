@@ -5,8 +5,8 @@ from html import escape
 from urllib.parse import quote
 
 from backscroll.model import SessionSummary
+from backscroll.model.sanitize import one_line
 from backscroll.render.html_page import foot, head
-from backscroll.render.sanitize import one_line
 from backscroll.render.session_header import moment, title_of
 
 __all__ = ["contents"]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
+from backscroll.model.sanitize import escaped_json
 from backscroll.readers.timestamps import iso
-from backscroll.render.sanitize import escaped_json
 
 if TYPE_CHECKING:
-    from backscroll.redact.redactor import Replaced
+    from backscroll.model.redaction import Replaced
 
 __all__ = [
     "encoded",

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.diffs import diff_lines
 from backscroll.render.markdown_escape import code_span, fenced, plain, quoted, safe
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.session_header import attachment_name, facts, heading, moment, title_of
 from backscroll.render.tool_calls import argument_lines, describe, outcome
 from backscroll.render.turns import Begun, Ended, Event, Said

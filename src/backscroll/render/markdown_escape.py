@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

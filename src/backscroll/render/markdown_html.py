@@ -10,7 +10,7 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

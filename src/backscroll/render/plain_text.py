@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from backscroll.model import Message, SessionSummary
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.diffs import diff_lines
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.session_header import attachment_name, facts, heading, moment, title_of
 from backscroll.render.tool_calls import argument_lines, describe, outcome
 from backscroll.render.turns import Begun, Ended, Event, Said

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.recall import Excerpt, Recalled, Recollection
+from backscroll.model.sanitize import inert, one_line
+from backscroll.model.search import Excerpt, Recalled, Recollection
 from backscroll.readers.timestamps import iso
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.terminal.session_table import short_id
 
 __all__ = ["recalled_document", "recollection_document", "recollection_lines"]

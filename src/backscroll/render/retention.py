@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 
 if TYPE_CHECKING:
     from backscroll.model import Retention

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from backscroll.model import SearchMatch, SearchResult
-from backscroll.render.sanitize import inert, one_line
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.terminal.humanize import ago
 from backscroll.render.terminal.session_table import short_id
 from backscroll.render.terminal.width import cells, cut, fitting

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from backscroll.model import Attachment, Message, SessionSummary
-from backscroll.render.sanitize import one_line
+from backscroll.model.sanitize import one_line
 
 __all__ = ["attachment_name", "facts", "heading", "moment", "speaker", "title_of"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model import ToolCall
-from backscroll.render.sanitize import inert, one_line
+from backscroll.model.sanitize import inert, one_line
 
 __all__ = ["argument_lines", "describe", "exit_status", "outcome"]
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.model import SessionSummary
-from backscroll.model.resume import Command, Refusal, Resumable
+from backscroll.model.tool import Command, Refusal, Resumable
 from backscroll.resume.restore_files import Plan, plan
 from backscroll.sources import named
 

@@ -10,8 +10,8 @@ from backscroll.index.query.parser import Query
 from backscroll.index.results.highlights import spans_of
 from backscroll.index.results.snippet import snippet
 from backscroll.model import Message, Role, SessionSummary
-from backscroll.model.annotation import NOTES
-from backscroll.model.recall import Excerpt, Recalled
+from backscroll.model.search import Excerpt, Recalled
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.render.token_estimate import cut_to, tokens_of
 from backscroll.search.hit_text import texts
 from backscroll.search.recall import Lead
@@ -78,7 +78,7 @@ def _places(archive: Archive, group: Iterable[Lead]) -> list[_Place]:
                 passage, text = told[lead.session, position]
                 # A long output has any words by chance.
                 is_sure = position in lead.sure and len(text) <= _SHORT
-                at = 0 if position == NOTES else position
+                at = 0 if position == ANNOTATIONS_POSITION else position
                 found.append(_Place(passage, at, text, lead.query, is_sure))
     return sorted(found, key=lambda one: (not one.is_sure, one.passage.message.role not in _SPOKEN))
 

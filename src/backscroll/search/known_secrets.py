@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backscroll.archive import Archive
 from backscroll.index import Index, Query
 from backscroll.index.query.parser import Clause, Sessions, Word
-from backscroll.model.annotation import NOTES
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 if TYPE_CHECKING:
     from backscroll.redact.redactor import Redaction
@@ -30,5 +30,5 @@ def learn_from(archive: Archive, index: Index, redaction: "Redaction", sessions:
     asked = Query((named, Clause((Sessions(frozenset(sessions)),))))
     limit = min(_SOME + _EACH * len(sessions), _MOST)
     hits = index.start(asked, limit=limit, by="message", is_counted=False).hits
-    places = [(hit.session, hit.position) for hit in hits if hit.position != NOTES]
+    places = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
     redaction.learn(passage.message for passage in archive.passages(places).values())

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive, Filter, Passage, Place
 from backscroll.index import Index, Pattern, Query
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
-from backscroll.model.annotation import NOTES
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.search.byte_prefilter import telltales
 from backscroll.search.hit_text import texts
 from backscroll.search.title_hits import Titles, title_of
@@ -120,7 +120,7 @@ def _marked(
 
     own = shown(text)
     spans = look(own)
-    if spans.terms or hit.position == NOTES:
+    if spans.terms or hit.position == ANNOTATIONS_POSITION:
         return own, spans
     title = shown(title_of(passage.summary))
     named = look(title)
@@ -141,7 +141,7 @@ def find_places(
         if not page.hits:
             break
         found += [(refs[hit.session], hit.position) for hit in page.hits]
-    return sorted((ref, position) for ref, position in found if position != NOTES)
+    return sorted((ref, position) for ref, position in found if position != ANNOTATIONS_POSITION)
 
 
 def find_pattern(
@@ -269,7 +269,7 @@ def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[Sea
     indexes = archive.indexes({find.hit.session for find in finds})
     for find in finds:
         summary, message = find.passage.summary, find.passage.message
-        is_note = find.hit.position == NOTES
+        is_note = find.hit.position == ANNOTATIONS_POSITION
         shown = snippet(find.text, find.spans, context=context)
         yield SearchMatch(
             session_ref=summary.ref,

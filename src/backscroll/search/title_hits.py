@@ -6,7 +6,7 @@ from itertools import islice
 from backscroll.archive import Archive, Passage, Place
 from backscroll.index import Pattern
 from backscroll.model import SessionSummary
-from backscroll.model.annotation import NOTES
+from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 __all__ = ["Titles", "title_of"]
 
@@ -27,7 +27,7 @@ class Titles:
 
     def at(self, places: Iterable[Place]) -> dict[Place, tuple[Passage, str]]:
         """Those that are found at some of these places, with the messages that stand there."""
-        wanted = [place for place in places if place[1] != NOTES]
+        wanted = [place for place in places if place[1] != ANNOTATIONS_POSITION]
         self._look({number for number, _ in wanted} - self._seen)
         some = [place for place in wanted if place[0] in self._holding]
         found = self._archive.passages(some) if some else {}

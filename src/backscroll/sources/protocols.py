@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from backscroll.config import Machine
 from backscroll.model import Item, Mark, Retention, Row, Unit
-from backscroll.model.resume import Command, Refusal, Resumable
+from backscroll.model.tool import Command, Refusal, Resumable
 
 __all__ = ["Folder", "Source"]
 

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive, Filter
 from backscroll.archive.query.statistics import Done, Part, Statistics
-from backscroll.model.statistics import Sums
-from backscroll.model.year_review import Favourite, LongestSession, MostEdited, Streak, Year
+from backscroll.model.statistics import Favourite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
 from backscroll.stats.calendar import local, midnight, zone_name
 from backscroll.stats.topics import topics_of

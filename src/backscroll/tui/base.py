@@ -12,7 +12,7 @@ from textual.message import Message
 
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
 from backscroll.tui.worker import Desk, Open

@@ -9,7 +9,7 @@ import msgspec
 from backscroll.archive.derive.affected import Session
 from backscroll.archive.storage.codec import decompress
 from backscroll.model import STORES, Closing
-from backscroll.model.titles import best_title
+from backscroll.model.session import best_title
 
 __all__ = [
     "Account",

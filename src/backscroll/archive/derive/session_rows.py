@@ -27,7 +27,7 @@ from backscroll.archive.derive.session_totals import Figures
 from backscroll.archive.index_queue import found_by, note_changes
 from backscroll.archive.storage.texts import Texts
 from backscroll.model import Agent, Closing, workspace_hash
-from backscroll.model.titles import OWN_TITLES
+from backscroll.model.session import OWN_TITLES
 from backscroll.readers.timestamps import iso
 
 __all__ = ["conversation_id", "subagent_number", "write_sessions", "write_vanished"]

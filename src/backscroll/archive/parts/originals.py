@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backscroll.archive.write.reparse import Original
     from backscroll.archive.write.units import Known
     from backscroll.model import Item, Row, SessionSummary
-    from backscroll.model.resume import Resumable
+    from backscroll.model.tool import Resumable
 
 __all__ = ["Originals"]
 

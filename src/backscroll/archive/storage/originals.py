@@ -7,7 +7,7 @@ import msgspec
 from backscroll.archive.derive.affected import Session
 from backscroll.archive.write.reparse import Original
 from backscroll.model import STORES, SessionSummary
-from backscroll.model.resume import Resumable, Store
+from backscroll.model.tool import Resumable, Store
 
 __all__ = ["files_of", "resumable"]
 

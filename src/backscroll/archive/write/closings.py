@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.storage.codec import compress, decompress
 from backscroll.model import Addition, Closing
-from backscroll.model.titles import is_titled
+from backscroll.model.session import is_titled
 
 __all__ = ["keep_title", "packed_closing"]
 

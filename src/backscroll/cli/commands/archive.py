@@ -12,9 +12,9 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.progress import Bar
 from backscroll.errors import UsageError
+from backscroll.model.sanitize import inert
 from backscroll.render.events import ledger_document, ledger_line
 from backscroll.render.json import encoded
-from backscroll.render.sanitize import inert
 
 if TYPE_CHECKING:
     from backscroll.archive.maintenance.legacy_upgrade import Upgraded

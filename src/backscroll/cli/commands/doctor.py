@@ -17,10 +17,10 @@ from backscroll.history import History
 from backscroll.ingest.audit import Place, Survey
 from backscroll.model import Retention
 from backscroll.model.events import Ledger
+from backscroll.model.sanitize import inert
 from backscroll.render.events import ledger_document, ledger_line
 from backscroll.render.json import encoded
 from backscroll.render.retention import expiry_lines
-from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

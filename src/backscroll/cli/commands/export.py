@@ -15,9 +15,9 @@ from backscroll.cli.progress import Bar
 from backscroll.export.write_files import FORMATS, Format, write_one
 from backscroll.history import History
 from backscroll.model import SessionSummary
+from backscroll.model.sanitize import inert
 from backscroll.redact.redactor import Redaction
 from backscroll.redact.scanner import KINDS, Kinds
-from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

@@ -11,8 +11,8 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.history import History
+from backscroll.model.sanitize import inert
 from backscroll.render.json import encoded
-from backscroll.render.sanitize import inert
 from backscroll.resume.resume_command import Resumption, in_shell
 
 __all__ = ["command"]

@@ -10,9 +10,9 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
 from backscroll.model import SessionSummary
+from backscroll.model.sanitize import inert
 from backscroll.redact.scanner import Kinds
 from backscroll.render.json import encoded, secrets_document
-from backscroll.render.sanitize import inert
 from backscroll.render.terminal.humanize import counted
 
 __all__ = ["command"]

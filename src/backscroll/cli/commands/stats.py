@@ -14,8 +14,7 @@ from backscroll.cli.options import Day, as_filter, bring_up_to_date, message_fil
 from backscroll.cli.terminal import Colour, Screen, coloured, screen
 from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
-from backscroll.model.statistics import By, Explanation, Report
-from backscroll.model.year_review import Year
+from backscroll.model.statistics import By, Explanation, Report, Year
 from backscroll.render.json import encoded
 from backscroll.render.statistics.explanation import explanation_lines
 from backscroll.render.statistics.json import (

@@ -11,8 +11,8 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import bring_up_to_date
 from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall
+from backscroll.model.sanitize import inert
 from backscroll.render.json import encoded_line, message_document
-from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

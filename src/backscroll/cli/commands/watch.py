@@ -8,8 +8,8 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
 from backscroll.ingest.watch import Change
+from backscroll.model.sanitize import inert
 from backscroll.render.json import encoded_line, summary_document
-from backscroll.render.sanitize import inert
 
 __all__ = ["command"]
 

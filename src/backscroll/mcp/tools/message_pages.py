@@ -9,8 +9,8 @@ from msgspec import Struct
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import indented
 from backscroll.model import Message, SessionSummary
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.json import message_document
-from backscroll.render.sanitize import inert, one_line
 
 __all__ = ["Page", "page_lines", "page_notes", "page_of"]
 

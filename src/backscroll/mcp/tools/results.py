@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
-from backscroll.model.recall import Recalled
+from backscroll.model.sanitize import inert
+from backscroll.model.search import Recalled
 from backscroll.model.workspace import WorkspaceSummary
-from backscroll.render.sanitize import inert
 
 __all__ = [
     "AgentAnswer",

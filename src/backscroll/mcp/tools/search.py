@@ -6,10 +6,10 @@ from backscroll.mcp.call import Call, moments
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import Answer, more_from, portion
 from backscroll.model import SearchMatch
+from backscroll.model.sanitize import inert, one_line
 from backscroll.readers.timestamps import iso
 from backscroll.render.json import search_document
 from backscroll.render.recall import recollection_document, recollection_lines
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.statistics.json import report_document
 from backscroll.render.terminal.humanize import counted
 from backscroll.render.terminal.session_table import short_id

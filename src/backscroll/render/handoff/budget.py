@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from backscroll.model.sanitize import one_line
 from backscroll.render.handoff.types import SECTIONS, Candidate, Name, Point, Section
-from backscroll.render.sanitize import one_line
 
 __all__ = ["CHARACTERS", "fit"]
 

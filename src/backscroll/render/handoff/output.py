@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from backscroll.model.sanitize import one_line
 from backscroll.readers.timestamps import iso
 from backscroll.render.handoff.types import SECTIONS, Briefing
-from backscroll.render.sanitize import one_line
 from backscroll.render.session_header import moment, title_of
 
 __all__ = ["briefing_document", "briefing_lines", "head_lines", "text_of"]

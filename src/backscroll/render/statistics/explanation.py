@@ -6,8 +6,8 @@ from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
 
+from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
-from backscroll.render.sanitize import one_line
 from backscroll.render.terminal.style import Ink
 
 __all__ = ["explanation_lines"]

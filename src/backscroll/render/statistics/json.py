@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.statistics import Explanation, Report, Sums, Tokens
-from backscroll.model.year_review import Year
+from backscroll.model.sanitize import inert
+from backscroll.model.statistics import Explanation, Report, Sums, Tokens, Year
 from backscroll.readers.timestamps import iso
-from backscroll.render.sanitize import inert
 
 __all__ = ["explanation_document", "report_csv", "report_document", "year_document"]
 

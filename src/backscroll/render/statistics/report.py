@@ -5,8 +5,8 @@ from datetime import tzinfo
 
 from msgspec import Struct
 
+from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Report, Sums, Tokens
-from backscroll.render.sanitize import one_line
 from backscroll.render.statistics.charts import bar, sparkline
 from backscroll.render.statistics.humanize import cost, duration, money, percent
 from backscroll.render.terminal.humanize import short

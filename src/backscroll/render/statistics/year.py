@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from backscroll.model.statistics import Sums
-from backscroll.model.year_review import Favourite, Year
+from backscroll.model.sanitize import one_line
+from backscroll.model.statistics import Favourite, Sums, Year
 from backscroll.render.markdown_escape import code_span, plain
-from backscroll.render.sanitize import one_line
 from backscroll.render.statistics.charts import bar
 from backscroll.render.statistics.humanize import cost, duration
 from backscroll.render.terminal.humanize import short

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from backscroll.render.sanitize import inert
+from backscroll.model.sanitize import inert
 from backscroll.render.terminal.style import Ink
 from backscroll.render.terminal.width import wrapped
 

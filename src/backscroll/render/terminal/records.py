@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from backscroll.model import Message
-from backscroll.render.sanitize import escaped_json, inert, one_line
+from backscroll.model.sanitize import escaped_json, inert, one_line
 from backscroll.render.terminal.options import PLAIN_WIDTH, View
 
 __all__ = ["record_lines"]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from backscroll.model import PaginatedResult, SessionSummary
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.annotations import starred_title, tag_words
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.terminal.humanize import ago, short
 from backscroll.render.terminal.style import Ink
 from backscroll.render.terminal.width import cells, cut, padded

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from backscroll.model import Message, ToolCall
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.diffs import diff_lines
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.terminal.options import View
 from backscroll.render.terminal.prose import prose_lines, shortened
 from backscroll.render.terminal.width import cells, cut

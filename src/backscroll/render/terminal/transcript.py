@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from backscroll.model import Message, SessionSummary
-from backscroll.render.sanitize import one_line
+from backscroll.model.sanitize import one_line
 from backscroll.render.session_header import attachment_name, speaker, title_of
 from backscroll.render.terminal.humanize import counted, short
 from backscroll.render.terminal.options import PLAIN_WIDTH, View

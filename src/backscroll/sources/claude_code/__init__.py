@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Item, Mark, Retention, Row, Unit
-    from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.tool import Command, Refusal, Resumable
 
 __all__ = ["ClaudeCode"]
 

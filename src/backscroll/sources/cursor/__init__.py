@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Item, Mark, Row
-    from backscroll.model.resume import Command, Resumable
+    from backscroll.model.tool import Command, Resumable
     from backscroll.sources.cursor.user_data import Library, Shelfmark
 
 __all__ = ["Cursor"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from backscroll.config import Machine
     from backscroll.model import Item, Mark, Row, Unit
-    from backscroll.model.resume import Command, Refusal, Resumable
+    from backscroll.model.tool import Command, Refusal, Resumable
     from backscroll.sources.cursor_cli.transcript_reader import Known
 
 __all__ = ["CursorCli"]

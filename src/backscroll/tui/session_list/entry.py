@@ -5,8 +5,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from backscroll.model import SearchMatch, SessionSummary
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.annotations import starred_title, tag_words
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.terminal.humanize import ago, short
 
 __all__ = ["Entry", "of_match", "of_session"]

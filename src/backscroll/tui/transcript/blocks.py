@@ -7,9 +7,9 @@ from typing import Literal
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, SessionSummary
+from backscroll.model.sanitize import inert, one_line
 from backscroll.render.annotations import added_lines
 from backscroll.render.diffs import diff_lines
-from backscroll.render.sanitize import inert, one_line
 from backscroll.render.session_header import attachment_name, facts, moment, speaker, title_of
 from backscroll.render.tool_calls import argument_lines, describe, outcome
 from backscroll.render.turns import Begun, Ended, Event, Said

@@ -1,11 +1,16 @@
-"""The files that a message is about: edited, read, searched in, or handed over with it."""
+"""The text and the file paths by which a message or a session's annotations can be found."""
 
 from functools import lru_cache
 from typing import Any
 
-from backscroll.model import Message
+import msgspec
 
-__all__ = ["paths_of"]
+from backscroll.model import Message, SessionSummary
+
+__all__ = ["ANNOTATIONS_POSITION", "annotations_text", "paths_of", "searchable_text"]
+
+# Position of a session's annotations in the index, after every message that a session can have.
+ANNOTATIONS_POSITION = 1 << 40
 
 _ENDINGS = ("path", "paths", "file", "files", "filename", "folder", "directory")
 _LONGEST = 1024  # characters; what is longer is no path
@@ -49,3 +54,23 @@ def _says_path(name: str) -> bool:
 
 def _may_be_path(value: str) -> bool:
     return 0 < len(value) <= _LONGEST and "\n" not in value
+
+
+def searchable_text(message: Message) -> str:
+    """Return the text of a message, or the name, arguments and result of a tool call."""
+    tool = message.tool
+    if tool is None:
+        return message.content
+    asked = "\n".join(f"{name}: {_value_text(value)}" for name, value in tool.params.items())
+    return "\n".join(part for part in (tool.name, asked, message.content, tool.result) if part)
+
+
+def annotations_text(summary: SessionSummary) -> str:
+    """Return what the user added to a session, a line or more each: title, tags and notes."""
+    title = summary.title if summary.original_title is not None else None
+    tags = " ".join(f"#{tag}" for tag in summary.tags)
+    return "\n".join(part for part in (title, tags, *(note.text for note in summary.notes)) if part)
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

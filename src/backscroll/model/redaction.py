@@ -1,0 +1,22 @@
+"""Secrets that were found, without their text."""
+
+from msgspec import Struct
+
+__all__ = ["Place", "Replaced"]
+
+
+class Place(Struct, frozen=True):
+    """Where something was replaced; no position means the session's own title, preview or folder."""
+
+    ref: str
+    position: int | None
+
+
+class Replaced(Struct, frozen=True):
+    """What was replaced, without saying it."""
+
+    kind: str
+    number: int
+    hint: str
+    count: int
+    places: tuple[Place, ...]

@@ -18,7 +18,9 @@ def figures(stage: Stage) -> Iterator[Figure]:
     """Pages per thousand sessions, the memory it takes, and the speed of looking for secrets."""
     with stage.history() as history:
         sessions = history.every_session()
-        messages = [m for summary in sessions[:_SAMPLE] for m in history._archive.messages_of(summary)]
+        messages = [
+            m for summary in sessions[:_SAMPLE] for m in history._archive.messages.of_session(summary)
+        ]
     with TemporaryDirectory() as folder:
         ran = stage.command(
             "export", "--all", "--no-sync", "--format", "html", "-o", str(Path(folder, "pages")), memory=True

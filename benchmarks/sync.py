@@ -39,7 +39,7 @@ class Steps:
     def write(self, name: str, *, with_files: bool) -> None:
         archive = Archive(self.scratch / name, is_shard=True)
         for unit in self.units:
-            archive.put(
+            archive.units.put(
                 unit,
                 self.source.platform,
                 self.source.read(unit),
@@ -70,8 +70,8 @@ def main(root: Path) -> None:
         steps.recorder = Recorder(scratch / "entries")
         say("entries for the index", lambda: steps.write("listened.db", with_files=False), rows)
         archive, index = Archive(scratch / "archive.db"), Index(scratch / "index")
-        say("merge", lambda: archive.merge([scratch / "shard.db"]))
-        frames = steps.recorder.close(archive.account_numbers())
+        say("merge", lambda: archive.units.merge_shards([scratch / "shard.db"]))
+        frames = steps.recorder.close(archive.units.fragment_ids())
         say("derive", archive.derive)
         ready = Ready()
         ready.take(scratch / "entries", frames, 0)

@@ -24,11 +24,11 @@ class Kept:
 
     def summaries(self, **wanted: Any) -> list[SessionSummary]:
         everything = Filter(with_unlisted=True, with_subagents=True) if not wanted else Filter(**wanted)
-        return self.archive.summaries(everything, limit=1000, offset=0)
+        return self.archive.sessions.page(everything, limit=1000, offset=0)
 
     def messages(self, id_: str) -> list[Message]:
-        (summary,) = self.archive.find(id_)
-        return list(self.archive.messages_of(summary))
+        (summary,) = self.archive.sessions.find(id_)
+        return list(self.archive.messages.of_session(summary))
 
     def told(self) -> dict[str, Any]:
         """All that the archive tells, row numbers and times of reading aside."""
@@ -39,7 +39,7 @@ class Kept:
                     for name in one.__struct_fields__
                     if name not in ("index", "first_message_preview", "is_gone")
                 ],
-                list(self.archive.messages_of(one)),
+                list(self.archive.messages.of_session(one)),
             )
             for one in self.summaries()
         }

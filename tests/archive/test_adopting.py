@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Barrier, Filter
+from backscroll.archive import Archive, Exclusions, Filter
 from backscroll.archive.maintenance.legacy_import import Adopted, adopt
 from backscroll.archive.maintenance.legacy_upgrade import upgrade
 from backscroll.errors import DatabaseUnreadableError
@@ -32,14 +32,14 @@ class Both:
     def adopt(self, *rows: dict[str, Any]) -> Adopted:
         if not self.file.exists():
             upgrade(write_old(self.file, rows))
-        archive = Archive(self.archive, barrier=Barrier(patterns=self.excluded))
-        barrier = archive.barrier
+        archive = Archive(self.archive, exclusions=Exclusions(patterns=self.excluded))
+        exclusions = archive.units.exclusions
         archive.close()
-        return adopt(self.archive, self.file, barrier)
+        return adopt(self.archive, self.file, exclusions)
 
     def sessions(self) -> dict[str, SessionSummary]:
         archive = Archive(self.archive)
-        found = {one.id: one for one in archive.summaries(Filter(), limit=100, offset=0)}
+        found = {one.id: one for one in archive.sessions.page(Filter(), limit=100, offset=0)}
         archive.close()
         return found
 
@@ -76,8 +76,8 @@ def test_conversations_are_listed_as_sessions_without_messages(both: Both) -> No
     told = both.metadata("composer-1")
     assert (told["merged_from"], told["merged_id"], told["mode"]) == ("telemetry.db", "id-1", "agent")
     archive = Archive(both.archive)
-    assert list(archive.messages_of(one)) == []
-    assert archive.verify() == []
+    assert list(archive.messages.of_session(one)) == []
+    assert archive.maintenance.verify() == []
     archive.close()
 
 
@@ -169,7 +169,7 @@ def test_a_database_that_cannot_be_taken_leaves_the_archive_as_it_was(both: Both
 def test_what_was_forgotten_does_not_come_back(both: Both) -> None:
     both.adopt(conversation(1), claude(2))
     archive = Archive(both.archive)
-    archive.forget(both.sessions()["composer-1"])
+    archive.maintenance.forget(both.sessions()["composer-1"])
     archive.close()
     assert both.adopt() == Adopted(sessions=0, known=1, kept_out=1, windows=0)
     assert list(both.sessions()) == ["claude-2"]

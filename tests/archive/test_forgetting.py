@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive, Barrier
+from backscroll.archive import Archive, Exclusions
 from backscroll.config import Machine, NamedRoot
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.history import History
@@ -95,7 +95,7 @@ def test_nothing_of_a_forgotten_session_is_left_in_any_file(place: Place) -> Non
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
-@pytest.mark.parametrize("step", ["erase", "update", "Index.erase_forgotten", "Archive.vacuum"])
+@pytest.mark.parametrize("step", ["erase", "update", "Index.erase_forgotten", "Maintenance.vacuum"])
 def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_sync(
     place: Place, step: str
 ) -> None:
@@ -106,6 +106,8 @@ def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_s
     bodies = place.kept_bytes()
     script = (
         "import os, sys\nfrom backscroll.ingest import maintenance\n"
+        "from backscroll.archive.maintenance.maintenance import Maintenance\n"
+        "maintenance.Maintenance = Maintenance\n"
         f"maintenance.{step} = lambda *_: os.kill(os.getpid(), 9)\n"
         "from backscroll.cli import main; main()"
     )
@@ -221,10 +223,10 @@ def test_it_is_said_when_a_reader_keeps_the_bytes_from_going(place: Place) -> No
     reader.execute("begin")
     reader.execute("select count(*) from message").fetchone()
     archive._db.execute("pragma busy_timeout = 50")
-    archive.forget(archive.find(ONE)[0])
-    assert not archive.vacuum()
+    archive.maintenance.forget(archive.sessions.find(ONE)[0])
+    assert not archive.maintenance.vacuum()
     reader.close()
-    assert archive.vacuum()
+    assert archive.maintenance.vacuum()
     archive.close()
 
 
@@ -252,13 +254,13 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
     Transcript(TWO, seed=2).user("hello").write(place.claude)
     units = tuple(named("claude-code").units(place.claude))
     archive = Archive(tmp_path / "whole.db")
-    barrier = Barrier(frozenset({("claude_code", ONE)}))
-    for shard in read_batches([Batch("claude-code", units)], barrier, tmp_path):
-        archive.merge([shard.archive])
+    exclusions = Exclusions(frozenset({("claude_code", ONE)}))
+    for shard in read_batches([Batch("claude-code", units)], exclusions, tmp_path):
+        archive.units.merge_shards([shard.archive])
         assert SECRET.encode() not in shard.entries.read_bytes()
     archive.derive()
-    assert archive.find(ONE) == []
-    assert len(archive.find(TWO)) == 1
+    assert archive.sessions.find(ONE) == []
+    assert len(archive.sessions.find(TWO)) == 1
     assert SECRET.encode() not in (tmp_path / "whole.db").read_bytes()
 
 

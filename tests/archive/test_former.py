@@ -43,13 +43,13 @@ def test_a_session_whose_file_was_emptied_is_told_as_it_was(kept: Kept) -> None:
     assert kept.messages(path.stem) == told
     assert (after.message_count, after.total_tokens) == (2, before.total_tokens)
     assert after.is_gone
-    assert kept.archive.ledger(None).fates[0].what == "overwritten"
+    assert kept.archive.events.log(None).fates[0].what == "overwritten"
     path.write_bytes(whole)
     kept.sync()
     (again,) = kept.summaries()
     assert kept.messages(path.stem) == told
     assert (again.message_count, again.total_tokens, again.is_gone) == (2, before.total_tokens, False)
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
 
 
 def test_what_a_record_said_before_it_was_changed_stays(kept: Kept) -> None:
@@ -89,7 +89,7 @@ def test_a_record_that_was_changed_in_its_place_before_the_file_grew_is_noticed(
     told = said(kept.messages(path.stem))
     assert ("removed removed", True) in told
     assert ("behind the dike", False) in told
-    assert kept.archive.is_same(kept.archive.originals()[0], path)
+    assert kept.archive.originals.is_same_file(kept.archive.originals.units_with_file()[0], path)
     with closing(sqlite3.connect(kept.archive.path)) as db:
         assert db.execute("select count(distinct state) from raw").fetchone() == (2,)
 
@@ -164,7 +164,7 @@ def test_what_only_a_copy_still_has_counts_there(kept: Kept) -> None:
     assert {id_: prompts for id_, (_, prompts) in before.items()} == {path.stem: 2, second.session_id: 1}
     assert {id_: prompts for id_, (_, prompts) in after.items()} == {path.stem: 1, second.session_id: 2}
     assert [message.copied_from for message in kept.messages(second.session_id)] == [path.stem, *[None] * 4]
-    kept.archive.unsettle()
+    kept.archive.invalidate_derived()
     kept.archive.derive()
     assert {one.id: (one.total_tokens, one.interaction_count) for one in kept.summaries()} == after
 
@@ -219,7 +219,7 @@ def test_a_session_that_lies_in_two_folders_counts_once(kept: Kept) -> None:
         for name in ("message_count", "interaction_count", "total_tokens", "total_changes"):
             assert getattr(twice[ref], name) == getattr(one, name), (ref, name)
     tools = "select tool_sequence, acceptance_decisions from conversations"
-    files = kept.archive.write_originals(path.stem, kept.root.parent / "back")
+    files = kept.archive.originals.write_session(path.stem, kept.root.parent / "back")
     assert [file.read_bytes() for file in files if file.name == path.name] == [path.read_bytes()] * 2
     (sequence, decisions) = kept.archive._db.execute(tools).fetchone()
     assert len(json.loads(sequence)) == 2
@@ -323,7 +323,7 @@ def test_a_subagent_is_found_when_its_session_is_gone(kept: Kept) -> None:
     assert kept.told() == fresh.told()
     path.unlink()
     kept.sync()
-    kept.archive.forget(stub)
+    kept.archive.maintenance.forget(stub)
     kept.sync()
     assert kept.summaries() == []
 
@@ -339,19 +339,19 @@ def test_one_more_prompt_in_the_log_bears_on_no_other_session(kept: Kept) -> Non
     (kept.root / "history.jsonl").write_text(log, "utf-8")
     kept.sync()
     before = kept.told()
-    kept.archive.mark_indexed(kept.archive.unindexed(100))
+    kept.archive.index_queue.mark_done(kept.archive.index_queue.next_jobs(100))
     typed(kept.root, paths[2].stem, "and another one")
     more = (kept.root / "history.jsonl").read_text("utf-8")
     (kept.root / "history.jsonl").write_text(log + more, "utf-8")
     assert kept.sync().sessions == 1
-    assert kept.archive.unindexed(100) == []
+    assert kept.archive.index_queue.next_jobs(100) == []
     assert kept.told() == before
     with paths[2].open("a", encoding="utf-8") as file:
         last = json.loads(paths[2].read_text("utf-8").splitlines()[-1])
         last |= {"uuid": "10000000-0000-4000-8000-000000000009", "parentUuid": last["uuid"]}
         file.write(json.dumps(last) + "\n")
     kept.sync()
-    assert [lack.first for lack in kept.archive.unindexed(100)] == [2]
+    assert [lack.first for lack in kept.archive.index_queue.next_jobs(100)] == [2]
 
 
 def test_what_another_account_completes_says_how_it_is_known(kept: Kept) -> None:
@@ -434,7 +434,7 @@ def test_a_prompt_read_while_it_waited_is_one_message_when_it_has_arrived(kept: 
     assert said(told) == [("go", True), ("going", True), ("and the winter?", True), ("cold", True)]
     assert [one.kind for one in told] == [None] * 4
     assert kept.summaries()[0].interaction_count == 2
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
 
 
 def test_a_response_that_goes_on_after_it_was_copied_costs_the_same_everywhere(kept: Kept) -> None:

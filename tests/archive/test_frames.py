@@ -145,10 +145,10 @@ def _change_bodies(kept: Kept, change: str) -> int:
 def _found(kept: Kept) -> list[Message]:
     """Every message, as a page of finds reads it."""
     (summary,) = kept.summaries()
-    (number,) = kept.archive.numbers_below(summary)
+    (number,) = kept.archive.sessions.ids_with_subagents(summary)
     found = []
     for some in (range(0, 70, 7), range(70), [500]):
-        passages = kept.archive.passages([(number, place) for place in some])
+        passages = kept.archive.messages.lookup([(number, place) for place in some])
         found = [passages[place].message for place in sorted(passages)] or found
     return found
 
@@ -158,11 +158,11 @@ def test_finds_are_read_from_frames_and_from_older_pieces_alike(kept: Kept) -> N
     assert [one.content for one in _found(kept)] == [one.content for one in told]
     assert _change_bodies(kept, "without_frames(body)") > 0
     assert [one.content for one in _found(kept)] == [one.content for one in told]
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
 
 
 def test_a_damaged_table_is_named_by_verify_and_hides_nothing(kept: Kept) -> None:
     told = kept.messages(kept.summaries()[0].id)
     assert _change_bodies(kept, "flip(body, 14)") > 0
     assert [one.content for one in _found(kept)] == [one.content for one in told]
-    assert kept.archive.verify() == ["the messages of account 1 are damaged"]
+    assert kept.archive.maintenance.verify() == ["the messages of account 1 are damaged"]

@@ -45,7 +45,7 @@ def test_the_archive_tells_what_the_units_tell_together(history: History, tmp_pa
     agents = {key[1] for key, one in expected.items() if one.opening.agent_id is not None}
     assert found.keys() - agents == {key[1] for key in sessions}
     for key, session in sessions.items():
-        messages = list(kept.archive.messages_of(found[key[1]]))
+        messages = list(kept.archive.messages.of_session(found[key[1]]))
         assert [m.id for m in messages] == [m.id for m in session.messages]
         assert [m for m in messages if m.copied_from is None] == [
             m for m in session.messages if m.copied_from is None
@@ -186,7 +186,7 @@ def test_a_file_can_be_written_back_byte_for_byte(kept: Kept, tmp_path: Path) ->
     data = path.read_bytes()
     path.unlink()
     kept.sync()
-    (written,) = kept.archive.write_originals(session.session_id, tmp_path / "out")
+    (written,) = kept.archive.originals.write_session(session.session_id, tmp_path / "out")
     assert written.read_bytes() == data
 
 
@@ -220,7 +220,7 @@ def test_a_torn_line_that_became_another_is_kept_as_it_became(kept: Kept, tmp_pa
     report = kept.sync()
     assert (report.grew, report.problems) == (1, 0)
     assert [m.content for m in kept.messages(session.session_id)] == ["a", "b", "c"]
-    (written,) = kept.archive.write_originals(session.session_id, tmp_path / "out")
+    (written,) = kept.archive.originals.write_session(session.session_id, tmp_path / "out")
     assert written.read_bytes() == path.read_bytes()
 
 
@@ -240,7 +240,7 @@ def test_what_is_shown_of_sessions_and_subagents_is_what_is_counted(history: His
     kept = Kept(history.source_name, history.write(tmp_path / "root"), tmp_path / "home")
     kept.sync()
     for summary in kept.summaries():
-        shown = [m for m in kept.archive.messages_of(summary) if m.is_active and m.role != "system"]
+        shown = [m for m in kept.archive.messages.of_session(summary) if m.is_active and m.role != "system"]
         if summary.parent_ref is None:
             shown = [m for m in shown if m.agent_id in (None, summary.id)]
         assert (summary.ref, summary.message_count) == (summary.ref, len(shown))

@@ -28,7 +28,7 @@ def test_a_row_that_grew_takes_the_place_of_what_it_was(tmp_path: Path) -> None:
     versions = {version: value for (name, version), (_, value) in rows(kept.archive).items() if name == key}
     assert len(versions) == 1
     assert b"And the tests pass." in (versions.popitem()[1] or b"")
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
 
 
 def test_a_row_that_lost_something_leaves_what_it_was_beside_it(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_row_that_goes_back_and_forth_is_kept_in_each_state_once(tmp_path: Pat
         kept.sync()
     versions = {version: value for (name, version), (_, value) in rows(kept.archive).items() if name == key}
     assert [versions[number] for number in sorted(versions)] == [other.encode(), one.encode()]
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
 
 
 def test_a_row_that_was_emptied_is_written_back_as_it_was(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def test_pieces_of_a_session_that_grew_are_put_together(tmp_path: Path) -> None:
         home.write()
         kept.sync()
     before = rows(kept.archive)
-    done = kept.archive.compact()
+    done = kept.archive.maintenance.compact()
     assert done.merged == 20
     assert rows(kept.archive) == before
-    assert kept.archive.verify() == []
-    assert kept.archive.compact().merged == 0
+    assert kept.archive.maintenance.verify() == []
+    assert kept.archive.maintenance.compact().merged == 0
 
 
 def test_a_forgotten_session_leaves_nothing_but_what_another_has_too(tmp_path: Path) -> None:
@@ -142,17 +142,17 @@ def test_a_forgotten_session_leaves_nothing_but_what_another_has_too(tmp_path: P
     kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
     kept.sync()
     blobs = {name for name, _ in rows(kept.archive) if name.startswith("agentKv:blob:")}
-    (summary,) = kept.archive.find(TWO)
-    before = list(kept.archive.messages_of(summary))
-    forget(kept.archive, Index(tmp_path / "index"), kept.archive.find(ONE)[0])
+    (summary,) = kept.archive.sessions.find(TWO)
+    before = list(kept.archive.messages.of_session(summary))
+    forget(kept.archive, Index(tmp_path / "index"), kept.archive.sessions.find(ONE)[0])
     held = plain_bytes(kept.archive.path)
     assert b"only the first" not in held
     assert f"composerData:{ONE}".encode() not in held
     assert {name for name, _ in rows(kept.archive) if name.startswith("agentKv:blob:")} <= blobs
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
     shutil.rmtree(tmp_path / "root")
     assert rebuild(kept.archive, Index(tmp_path / "index")).kept == 0
-    assert list(kept.archive.messages_of(summary)) == before
+    assert list(kept.archive.messages.of_session(summary)) == before
     kept.root.mkdir()
     assert kept.sync().changed == 0
 
@@ -161,7 +161,7 @@ def test_a_damaged_piece_is_noticed(tmp_path: Path) -> None:
     _, kept, _ = home_with(tmp_path)
     with closing(sqlite3.connect(kept.archive.path)) as db, db:
         db.execute("update kept_piece set body = cast(substr(body, 1, length(body) - 9) as blob)")
-    assert any("is damaged" in one for one in kept.archive.verify())
+    assert any("is damaged" in one for one in kept.archive.maintenance.verify())
 
 
 def test_rows_read_by_other_processes_are_taken_in(tmp_path: Path) -> None:
@@ -172,12 +172,12 @@ def test_rows_read_by_other_processes_are_taken_in(tmp_path: Path) -> None:
     other.write()
     source = named("cursor")
     for unit in source.units(tmp_path / "two"):
-        shard.put(unit, "cursor", source.read(unit), event="new", rows=source.rows(unit))
+        shard.units.put(unit, "cursor", source.read(unit), event="new", rows=source.rows(unit))
     source.close()
     shard.close()
-    kept.archive.merge([tmp_path / "shard.db"])
+    kept.archive.units.merge_shards([tmp_path / "shard.db"])
     kept.archive.derive()
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
     extract(kept.archive, TWO, tmp_path / "out")
     assert [key[0] for key in readings("cursor", tmp_path / "out")] == [TWO]
 

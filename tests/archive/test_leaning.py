@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from backscroll.archive.storage import delta_bases
+from backscroll.archive.derive import derive
 from backscroll.errors import ArchiveError
 from backscroll.index import Index
 from backscroll.ingest.maintenance import forget, rebuild
@@ -64,7 +64,7 @@ def _leaning(kept: Kept) -> tuple[int, int]:
 def _plainly(kept: Kept, home: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     """Another archive of the same history, in which nothing leans on anything."""
     with monkeypatch.context() as patched:
-        patched.setattr(delta_bases, "lean", lambda db: False)
+        patched.setattr(derive, "lean", lambda db: False)
         plain = Kept(kept.source, kept.root, home)
         plain.sync()
     assert _leaning(plain) == (0, 0)
@@ -73,9 +73,9 @@ def _plainly(kept: Kept, home: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
 
 def _assert_whole(kept: Kept, folder: Path, *files: Path) -> None:
     """The archive is whole, and gives every one of these files back byte for byte."""
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
     for number, file in enumerate(files):
-        (written,) = kept.archive.write_originals(file.stem, folder / str(number))
+        (written,) = kept.archive.originals.write_session(file.stem, folder / str(number))
         assert written.read_bytes() == file.read_bytes()
 
 
@@ -168,7 +168,7 @@ def test_a_base_may_be_forgotten(kept: Kept, first: Transcript, tmp_path: Path) 
     kept.sync()
     contents = [m.content for m in kept.messages(second.session_id)]
     assert all(_leaning(kept))
-    (summary,) = kept.archive.find(first.session_id)
+    (summary,) = kept.archive.sessions.find(first.session_id)
     forget(kept.archive, Index(tmp_path / "index"), summary)
     assert [m.content for m in kept.messages(second.session_id)] == contents
     assert _leaning(kept) == (0, 0)
@@ -180,7 +180,7 @@ def test_what_leans_may_be_forgotten(kept: Kept, first: Transcript, tmp_path: Pa
     one = first.write(kept.root)
     second.write(kept.root)
     kept.sync()
-    (summary,) = kept.archive.find(second.session_id)
+    (summary,) = kept.archive.sessions.find(second.session_id)
     forget(kept.archive, Index(tmp_path / "index"), summary)
     _assert_whole(kept, tmp_path / "out", one)
 
@@ -201,7 +201,7 @@ def test_an_archive_in_which_files_lean_can_be_made_anew_and_compacted(
     rebuild(kept.archive, Index(tmp_path / "index"))
     assert kept.told() == told
     assert all(_leaning(kept))
-    kept.archive.compact()
+    kept.archive.maintenance.compact()
     assert kept.told() == told
     _assert_whole(kept, tmp_path / "out", files[0], *(tmp_path / file.name for file in files[1:]))
 
@@ -217,9 +217,9 @@ def test_damage_in_a_base_is_found_in_all_that_leans_on_it(
         pieces = db.execute("select count(*) from raw").fetchone()[0]
         db.execute("update raw set body = zeroblob(length(body)) where base is null")
         db.execute("update chunk set body = zeroblob(length(body)) where base is null")
-    found = kept.archive.verify()
+    found = kept.archive.maintenance.verify()
     assert sum("original" in sentence for sentence in found) == pieces
     assert sum("messages" in sentence for sentence in found) == 2
     for session in (first, second):
         with pytest.raises(ArchiveError, match="damaged"):
-            kept.archive.write_originals(session.session_id, tmp_path / session.session_id)
+            kept.archive.originals.write_session(session.session_id, tmp_path / session.session_id)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Barrier
+from backscroll.archive import Archive, Exclusions
 from backscroll.archive.connection import connect
 from backscroll.archive.write.shard_merge import merging
+from backscroll.archive.write.unit_store import UnitStore
 from backscroll.ingest import parallel
 from backscroll.ingest.parallel import Batch, read_batches
 from backscroll.ingest.sync import sync
@@ -56,7 +57,7 @@ def _taken_in(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]
     batches = _batches(root)
     folder = path.with_suffix(".shards")
     folder.mkdir()
-    for shard in read_batches(batches, Barrier(), folder):
+    for shard in read_batches(batches, Exclusions(), folder):
         found.append(shard.archive)
         if len(found) == len(batches):
             how(archive, found)
@@ -69,10 +70,10 @@ def _taken_in(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]
 def test_shards_taken_in_together_tell_what_they_tell_one_by_one(root: Path, tmp_path: Path) -> None:
     def one_by_one(archive: Archive, found: list[Path]) -> None:
         for path in found:
-            archive.merge([path])
+            archive.units.merge_shards([path])
 
     def together(archive: Archive, found: list[Path]) -> None:
-        offsets = archive.merge(found)
+        offsets = archive.units.merge_shards(found)
         assert offsets == sorted(set(offsets))
 
     told = _taken_in(tmp_path / "together.db", root, together)
@@ -82,9 +83,9 @@ def test_shards_taken_in_together_tell_what_they_tell_one_by_one(root: Path, tmp
 
 def test_when_one_of_several_shards_was_read_meanwhile_none_is_taken_in(root: Path, tmp_path: Path) -> None:
     def with_one_known(archive: Archive, found: list[Path]) -> None:
-        archive.merge(found[2:])
+        archive.units.merge_shards(found[2:])
         with pytest.raises(sqlite3.IntegrityError):
-            archive.merge(found)
+            archive.units.merge_shards(found)
 
     assert len(_taken_in(tmp_path / "whole.db", root, with_one_known)) == 1
 
@@ -95,11 +96,13 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
     source = named("claude-code")
     meanwhile = next(source.units(root))
 
-    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[parallel.Shard]:
+    def read(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[parallel.Shard]:
         other = Archive(tmp_path / "whole.db")
-        assert other.put(meanwhile, source.platform, source.read(meanwhile), event="new", keeps_file=True)
+        assert other.units.put(
+            meanwhile, source.platform, source.read(meanwhile), event="new", keeps_file=True
+        )
         other.close()
-        yield from read_batches(work, barrier, folder)
+        yield from read_batches(work, exclusions, folder)
 
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
@@ -112,8 +115,8 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
 def test_what_was_read_is_taken_in_when_the_rest_is_interrupted(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[parallel.Shard]:
-        yield from islice(read_batches(work, barrier, folder), 2)
+    def read(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[parallel.Shard]:
+        yield from islice(read_batches(work, exclusions, folder), 2)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
@@ -130,10 +133,10 @@ def test_what_was_read_is_not_read_again_when_those_who_read_die(
 ) -> None:
     source = named("claude-code")
     found: list[str] = []
-    put = Archive.put
+    put = UnitStore.put
 
-    def read(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[parallel.Shard]:
-        yield from islice(read_batches(work, barrier, folder), 2)
+    def read(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[parallel.Shard]:
+        yield from islice(read_batches(work, exclusions, folder), 2)
 
     def note(archive: Archive, unit: Unit, *rest: Any, **how: Any) -> bool:
         found.append(unit.path)
@@ -141,7 +144,7 @@ def test_what_was_read_is_not_read_again_when_those_who_read_die(
 
     monkeypatch.setattr(parallel, "batches", lambda _: _batches(root))
     monkeypatch.setattr(parallel, "read_batches", read)
-    monkeypatch.setattr(Archive, "put", note)
+    monkeypatch.setattr(UnitStore, "put", note)
     archive = Archive(tmp_path / "whole.db")
     assert sync(archive, [(source, root)]).new == 3
     assert len(found) == 1

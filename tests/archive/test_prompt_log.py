@@ -37,11 +37,11 @@ def test_a_log_read_as_it_grew_tells_what_it_tells_read_at_once(kept: Kept, tmp_
     at_once = Kept("claude-code", kept.root, tmp_path / "at-once")
     at_once.sync()
     assert kept.told() == at_once.told()
-    (one,) = kept.archive.find(ONE)
+    (one,) = kept.archive.sessions.find(ONE)
     assert (one.created_at, one.updated_at) == (START, START + timedelta(minutes=10))
-    assert kept.archive.verify() == []
-    (original,) = kept.archive.originals()
-    kept.archive.write_original(original, tmp_path / "written")
+    assert kept.archive.maintenance.verify() == []
+    (original,) = kept.archive.originals.units_with_file()
+    kept.archive.originals.write_file(original, tmp_path / "written")
     assert (tmp_path / "written").read_bytes() == path.read_bytes()
 
 

@@ -45,7 +45,7 @@ def test_an_archive_made_anew_tells_the_same(generation: str, is_gone: bool, tmp
     assert is_gone or not done.kept
     assert kept.told() == before
     assert [one.is_gone for one in kept.summaries()] == states
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
     assert kept.sync().changed == 0
 
 
@@ -201,7 +201,7 @@ def test_an_interrupted_rebuild_leaves_a_whole_archive(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         rebuild(kept.archive, Index(tmp_path / "index"), stop)
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
     assert kept.told() == before
     kept.sync()
     assert kept.told() == before
@@ -215,19 +215,19 @@ def test_pieces_of_a_grown_file_are_put_together(tmp_path: Path) -> None:
         path = session.write(kept.root)
         kept.sync()
     data = path.read_bytes()
-    before = kept.archive.status()
-    done = kept.archive.compact()
+    before = kept.archive.maintenance.status()
+    done = kept.archive.maintenance.compact()
     assert done.merged == 29
     assert done.saved > 0
-    after = kept.archive.status()
+    after = kept.archive.maintenance.status()
     assert after.kept_bytes == before.kept_bytes == len(data)
     assert after.kept_size < before.kept_size / 4
-    (written,) = kept.archive.write_originals(ONE, tmp_path / "out")
+    (written,) = kept.archive.originals.write_session(ONE, tmp_path / "out")
     assert written.read_bytes() == data
-    assert kept.archive.compact().merged == 0
+    assert kept.archive.maintenance.compact().merged == 0
     session.user("one more").write(kept.root)
     kept.sync()
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
 
 
 # --- archives of older versions -----------------------------------------------------------------------------
@@ -243,8 +243,8 @@ def test_an_older_archive_is_brought_up_to_date_and_tells_the_same(file: Path, t
     old.close()
     shutil.copy(file, tmp_path / "archive.db")
     archive = Archive(tmp_path / "archive.db")
-    assert archive.status().schema == len(MIGRATIONS)
-    assert archive.verify() == []
+    assert archive.maintenance.status().schema == len(MIGRATIONS)
+    assert archive.maintenance.verify() == []
     kept = Kept("claude-code", tmp_path, tmp_path)
     told = [
         (one.id, one.title, one.message_count, one.total_tokens, one.workspace_path)

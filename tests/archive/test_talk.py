@@ -37,16 +37,16 @@ def archive_of(history: History) -> Archive:
 def test_what_is_said_is_the_same_from_every_position_on(history: History) -> None:
     archive = archive_of(history)
     for summary in sessions(history):
-        whole = [replace(message, usage=None) for message in archive.messages_of(summary)]
+        whole = [replace(message, usage=None) for message in archive.messages.of_session(summary)]
         for start in {0, 1, len(whole) // 2, max(len(whole) - 1, 0)}:
-            some = archive.talk_of(summary, start)
+            some = archive.messages.without_usage(summary, start)
             assert [replace(message, usage=None) for message in some] == whole[start:]
 
 
 def test_turns_begin_where_a_reader_counts_them(history: History) -> None:
     for summary in sessions(history):
-        agents = {agent.id for agent, _ in archive_of(history).agents_started(summary)}
-        prompts = archive_of(history).prompts_of(summary, agents)
+        agents = {agent.id for agent, _ in archive_of(history).sessions.subagents(summary)}
+        prompts = archive_of(history).messages.turn_starts(summary, agents)
         depth, counted = 0, {}
         for event in history.read_session(summary, everything=True):
             match event:
@@ -72,10 +72,10 @@ def test_reading_from_a_turn_tells_what_the_whole_tells_of_it(history: History) 
 def test_every_message_is_found_by_its_id(history: History) -> None:
     for summary in sessions(history):
         known: dict[str, int] = {}
-        for position, message in enumerate(archive_of(history).messages_of(summary)):
+        for position, message in enumerate(archive_of(history).messages.of_session(summary)):
             known.setdefault(message.id, position)
         for id_, position in known.items():
-            assert archive_of(history).position_of(summary, id_) == [(position, id_)]
+            assert archive_of(history).messages.find_positions(summary, id_) == [(position, id_)]
 
 
 def test_a_message_has_the_record_that_it_was_read_from(history: History) -> None:

@@ -44,8 +44,8 @@ def _leaning(kept: Kept) -> list[bool]:
 
 
 def _assert_whole(kept: Kept, folder: Path, file: Path) -> None:
-    assert kept.archive.verify() == []
-    (written,) = kept.archive.write_originals(file.stem, folder)
+    assert kept.archive.maintenance.verify() == []
+    (written,) = kept.archive.originals.write_session(file.stem, folder)
     assert written.read_bytes() == file.read_bytes()
 
 
@@ -164,7 +164,7 @@ def test_pieces_that_are_put_together_lean_as_well(kept: Kept, session: Transcri
     for _ in range(3):
         file = _talk(session, 2).write(kept.root)
         kept.sync()
-    assert kept.archive.compact().merged == 2
+    assert kept.archive.maintenance.compact().merged == 2
     assert _leaning(kept) == [True]
     _assert_whole(kept, tmp_path / "out", file)
 
@@ -177,7 +177,7 @@ def test_what_an_older_version_kept_leans_once_it_is_compacted(
     with sqlite3.connect(kept.archive.path) as db:
         db.execute("update raw set account = null, body = ?", [compress(file.read_bytes())])
     _assert_whole(kept, tmp_path / "before", file)
-    assert kept.archive.compact().saved > 0
+    assert kept.archive.maintenance.compact().saved > 0
     assert _leaning(kept) == [True]
     _assert_whole(kept, tmp_path / "after", file)
 
@@ -186,7 +186,7 @@ def test_forgetting_leaves_nothing_that_leans(kept: Kept, session: Transcript, t
     session.write(kept.root)
     other = _talk(Transcript(seed=3), 3).write(kept.root)
     kept.sync()
-    (summary,) = kept.archive.find(session.session_id)
+    (summary,) = kept.archive.sessions.find(session.session_id)
     forget(kept.archive, Index(tmp_path / "index"), summary)
     assert _leaning(kept) == [True]
     _assert_whole(kept, tmp_path / "out", other)

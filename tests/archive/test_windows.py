@@ -44,7 +44,7 @@ def test_a_window_does_not_remember_a_session_that_was_forgotten(tmp_path: Path)
     for _ in range(3):
         assert {id_: times for id_, (_, *times) in windows(kept).items()} == expected(kept)
         oldest = min(kept.summaries(), key=lambda one: str(one.created_at))
-        kept.archive.forget(oldest)
+        kept.archive.maintenance.forget(oldest)
     assert windows(kept) == {}
 
 
@@ -63,6 +63,6 @@ def test_a_window_is_told_anew_with_its_sessions(tmp_path: Path) -> None:
             "insert into cursor_sessions (id, external_session_id, workspace_hash, started_at)"
             " values ('left', 'workspace:left', 'unknown', '2001-01-01T00:00:00.000Z')"
         )
-    kept.archive.unsettle()
+    kept.archive.invalidate_derived()
     kept.archive.derive()
     assert windows(kept) == before

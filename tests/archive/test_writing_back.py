@@ -62,7 +62,7 @@ def test_an_archive_made_anew_from_rows_tells_the_same(
     done = rebuild(kept.archive, Index(tmp_path / "index"))
     assert kept.told() == before
     assert not done.kept
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []
     assert kept.sync().changed == 0
 
 
@@ -136,4 +136,4 @@ def test_damage_anywhere_in_a_database_never_stops_a_sync(seed: int, tmp_path: P
     kept = Kept("cursor", tmp_path / "root", tmp_path / "other")
     kept.sync()
     kept.sync()
-    assert kept.archive.verify() == []
+    assert kept.archive.maintenance.verify() == []

@@ -129,8 +129,8 @@ def test_a_subagent_stands_after_the_call_that_started_it(history: History) -> N
     with history:
         summary = history.find("5e551011")
         archive = history._archive
-        started = [Started(agent, call) for agent, call in archive.agents_started(summary)]
-        events = list(told(summary, started, archive.messages_of))
+        started = [Started(agent, call) for agent, call in archive.sessions.subagents(summary)]
+        events = list(told(summary, started, archive.messages.of_session))
     (place,) = [place for place, event in enumerate(events) if isinstance(event, Begun)]
     before = events[place - 1]
     assert isinstance(before, Said)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Barrier
+from backscroll.archive import Archive, Exclusions
 from backscroll.archive.connection import BUSY_SECONDS
-from backscroll.archive.write.folder_fingerprints import folder_of
+from backscroll.archive.write.fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
@@ -53,7 +53,7 @@ def happened(report: Synced) -> dict[str, int]:
 
 
 def looks(kept: Kept) -> dict[str, bytes | None]:
-    return kept.archive.known_looks("claude-code", kept.root)
+    return kept.archive.fingerprints.folders("claude-code", kept.root)
 
 
 def test_of_folders_that_look_as_they_did_no_unit_is_made(
@@ -180,7 +180,7 @@ def test_other_exclusions_are_compared_with_every_folder(kept: Kept, tmp_path: P
     kept.archive.close()
 
     def synced(*patterns: str) -> dict[str, int]:
-        archive = Archive(tmp_path / "archive.db", barrier=Barrier(patterns=patterns))
+        archive = Archive(tmp_path / "archive.db", exclusions=Exclusions(patterns=patterns))
         try:
             return happened(sync(archive, [(named("claude-code"), kept.root)]))
         finally:
@@ -193,13 +193,13 @@ def test_other_exclusions_are_compared_with_every_folder(kept: Kept, tmp_path: P
 
 
 def test_a_name_that_was_forgotten_is_not_noted_with_its_folder(kept: Kept) -> None:
-    (summary,) = kept.archive.find(ONE)
-    kept.archive.forget(summary)
+    (summary,) = kept.archive.sessions.find(ONE)
+    kept.archive.maintenance.forget(summary)
     for _ in range(3):
         assert happened(kept.sync()) == {}
         assert not [look for look in looks(kept).values() if look is not None and ONE.encode() in look]
-    (summary,) = kept.archive.find(TWO)
-    kept.archive.forget(summary)
+    (summary,) = kept.archive.sessions.find(TWO)
+    kept.archive.maintenance.forget(summary)
     for _ in range(2):
         assert looks(kept) == {}
         kept.sync()
@@ -301,7 +301,7 @@ def test_the_archive_finds_the_folder_of_a_path_as_the_rest_does(kept: Kept, pat
             " values ('s', 'p', 'r', ?, '', 'session', '', 0)",
             [path],
         )
-    assert list(kept.archive.known_looks("s", Path("r"))) == [folder_of(path)]
+    assert list(kept.archive.fingerprints.folders("s", Path("r"))) == [folder_of(path)]
 
 
 def test_the_archive_knows_folders_of_windows(kept: Kept) -> None:
@@ -311,8 +311,8 @@ def test_the_archive_knows_folders_of_windows(kept: Kept) -> None:
             " values ('s', 'p', 'r', ?, '', 'session', '', 0)",
             ["C:\\Users\\zoe\\one.jsonl"],
         )
-    assert list(kept.archive.known_looks("s", Path("r"))) == ["C:\\Users\\zoe\\"]
+    assert list(kept.archive.fingerprints.folders("s", Path("r"))) == ["C:\\Users\\zoe\\"]
 
 
 def test_whoever_excludes_nothing_has_the_digest_of_no_patterns() -> None:
-    assert Barrier().digest == blake2b(b"", digest_size=8).digest()
+    assert Exclusions().digest == blake2b(b"", digest_size=8).digest()

@@ -35,10 +35,10 @@ def index(tmp_path: Path) -> Index:
 def _words(kept: Kept) -> set[str]:
     """Every word that was said, and every one of a title."""
     found: set[str] = set()
-    for summary in kept.archive.summaries(
+    for summary in kept.archive.sessions.page(
         Filter(with_unlisted=True, with_subagents=True), limit=1000, offset=0
     ):
-        texts = [searchable_text(message) for message in kept.archive.messages_of(summary)]
+        texts = [searchable_text(message) for message in kept.archive.messages.of_session(summary)]
         found.update(re.findall(r"[^\W_]{2,60}", " ".join([*texts, summary.title or ""]).lower()))
     return found
 
@@ -102,7 +102,9 @@ def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
         kept.sync()
         assert update(kept.archive, index)
     found = index.search(parse("dike"), limit=10, by="message")
-    assert [kept.archive.numbered([hit.session])[hit.session].id for hit in found.hits] == [second.session_id]
+    assert [kept.archive.sessions.by_ids([hit.session])[hit.session].id for hit in found.hits] == [
+        second.session_id
+    ]
     assert index.search(parse("role:user where"), limit=10, by="message").total == 1
     _assert_same_as_new(kept, index)
 
@@ -136,7 +138,7 @@ def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
     first.write(kept.root)
     resume(first, seed=8).user("and in winter").write(kept.root)
     report = sync(kept.archive, [(named("claude-code"), kept.root)], index=lambda: index)
-    assert kept.archive.unindexed(1) == []
+    assert kept.archive.index_queue.next_jobs(1) == []
     assert report.sessions == len({one.id for one in kept.summaries() if one.parent_ref is None})
     _assert_same_as_new(kept, index)
 
@@ -148,7 +150,7 @@ def test_only_what_a_session_grew_by_is_indexed(kept: Kept, index: Index) -> Non
     assert update(kept.archive, index)
     session.user("and its keeper").write(kept.root)
     kept.sync()
-    (lack,) = kept.archive.unindexed(10)
+    (lack,) = kept.archive.index_queue.next_jobs(10)
     assert lack.first == 2
     assert update(kept.archive, index)
     assert [hit.position for hit in index.search(parse("keeper"), limit=9, by="message").hits] == [2]
@@ -163,7 +165,7 @@ def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: Kept, in
     assert update(kept.archive, index)
     path.write_bytes(b"".join([*before, last]))
     kept.sync()
-    (lack,) = kept.archive.unindexed(10)
+    (lack,) = kept.archive.index_queue.next_jobs(10)
     assert lack.first == 1
     assert update(kept.archive, index)
     assert [hit.position for hit in index.search(parse("lantern"), limit=9, by="message").hits] == [1]
@@ -176,7 +178,7 @@ def test_a_new_title_has_the_whole_session_indexed(kept: Kept, index: Index) -> 
     assert update(kept.archive, index)
     session.ai_title("Beacons").write(kept.root)
     kept.sync()
-    assert [lack.first for lack in kept.archive.unindexed(10)] == [0]
+    assert [lack.first for lack in kept.archive.index_queue.next_jobs(10)] == [0]
     assert update(kept.archive, index)
     assert [hit.position for hit in index.search(parse("beacons"), limit=9, by="message").hits] == [0]
 
@@ -185,13 +187,13 @@ def test_what_is_noted_while_the_index_is_written_is_not_lost(kept: Kept) -> Non
     session = Transcript().user("one")
     session.write(kept.root)
     kept.sync()
-    taken = kept.archive.unindexed(10)
+    taken = kept.archive.index_queue.next_jobs(10)
     session.user("two").write(kept.root)
     kept.sync()
-    kept.archive.mark_indexed(taken)
-    assert [lack.first for lack in kept.archive.unindexed(10)] == [0]
-    kept.archive.mark_indexed(kept.archive.unindexed(10))
-    assert kept.archive.unindexed(10) == []
+    kept.archive.index_queue.mark_done(taken)
+    assert [lack.first for lack in kept.archive.index_queue.next_jobs(10)] == [0]
+    kept.archive.index_queue.mark_done(kept.archive.index_queue.next_jobs(10))
+    assert kept.archive.index_queue.next_jobs(10) == []
 
 
 def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept, index: Index) -> None:
@@ -201,7 +203,7 @@ def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept,
     assert update(kept.archive, index)
     session.user("thanks").write(kept.root)
     kept.sync()
-    (lack,) = kept.archive.unindexed(10)
+    (lack,) = kept.archive.index_queue.next_jobs(10)
     assert lack.first > 0
 
 
@@ -217,6 +219,6 @@ def test_an_index_that_was_replaced_while_it_was_written_is_not_taken_for_comple
         kept.sync()
         Index(index.folder).rebuild()
         assert not indexing.catch_up()
-    assert kept.archive.unindexed(1) != []
+    assert kept.archive.index_queue.next_jobs(1) != []
     assert update(kept.archive, index)
     assert len(index.search(parse("lighthouse"), limit=9).hits) == 1

@@ -12,7 +12,7 @@ from typing import Any, Self
 import pytest
 import watchfiles
 
-from backscroll.archive import Archive
+from backscroll.archive.query.message_queries import MessageQueries
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.ingest.follow import Said
@@ -287,13 +287,13 @@ def test_a_long_session_is_followed_without_reading_what_was_told(
         session.user(f"question {number}").assistant(f"answer {number}")
     place.append(session)
     starts: list[int] = []
-    messages_of = Archive.messages_of
+    messages_of = MessageQueries.of_session
 
-    def noted(self: Archive, summary: SessionSummary, *start: int) -> Iterator[Message]:
+    def noted(self: MessageQueries, summary: SessionSummary, *start: int) -> Iterator[Message]:
         starts.extend(start)  # who follows says where to begin
         return messages_of(self, summary, *start)
 
-    monkeypatch.setattr(Archive, "messages_of", noted)
+    monkeypatch.setattr(MessageQueries, "of_session", noted)
     with place.follow(ONE, last=2) as following:
         assert [following.next().position for _ in range(2)] == [1200, 1201]
         place.append(session.user("and one more"))

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 
 from backscroll.archive import connection
-from backscroll.archive.sync_lock import turn
+from backscroll.archive.sync_lock import sync_lock
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
 from backscroll.mcp.server import Desk
@@ -104,7 +104,7 @@ def test_while_another_process_reads_the_history_it_is_said_that_there_may_be_mo
     home = tmp_path / "home"
     home.mkdir()
     with (
-        turn(home / "archive.db", None),
+        sync_lock(home / "archive.db", None),
         started(environment(home, {"claude-code": tmp_path / "claude"})) as server,
     ):
         for number in (2, 3):

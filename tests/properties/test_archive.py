@@ -104,7 +104,7 @@ def _texts(kept: Kept) -> set[tuple[str, str]]:
     return {
         (summary.parent_ref or summary.ref, text)
         for summary in kept.summaries()
-        for message in kept.archive.messages_of(summary)
+        for message in kept.archive.messages.of_session(summary)
         for text in (message.content, (message.tool and message.tool.result) or "")
         if text.strip()
     }
@@ -135,11 +135,11 @@ def test_all_that_a_sync_saw_is_told_and_told_the_same_when_it_is_made_anew(
                 now.archive.close()
                 assert seen <= _texts(kept)
             told = kept.told()
-            kept.archive.unsettle()
+            kept.archive.invalidate_derived()
             kept.archive.derive()
             assert kept.told() == told
             rebuild(kept.archive, Index(Path(folder) / "home" / "index"))
             assert kept.told() == told
-            assert kept.archive.verify() == []
+            assert kept.archive.maintenance.verify() == []
         finally:
             kept.archive.close()

@@ -124,7 +124,7 @@ def test_after_every_sync_what_is_current_is_what_lies_there(
                     _STEPS[name](tree, which)
                 report = kept.sync()
                 there = {unit.path: unit.fingerprint for unit in named("claude-code").units(tree.root)}
-                assert kept.archive.current_units("claude-code", tree.root) == there
+                assert kept.archive.fingerprints.units("claude-code", tree.root) == there
                 assert report.units == len(there)
         finally:
             kept.archive.close()

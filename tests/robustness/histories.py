@@ -60,30 +60,32 @@ def told(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
         numbers = {name: getattr(status, name) for name in status.__struct_fields__}
         found = {
             "status": {name: value for name, value in numbers.items() if name not in (*_OWN, "kept_size")},
-            "originals": {one.path: _digest(archive, one, scratch) for one in archive.originals()},
+            "originals": {
+                one.path: _digest(archive, one, scratch) for one in archive.originals.units_with_file()
+            },
             "found": {word: _hits(history, word) for word in _WORDS},
             "sessions": {f"{one.parent_ref} {one.ref}": _session(archive, one) for one in _all(archive)},
             "verified": history.verify_archive(),
-            "unindexed": archive.unindexed(1),
+            "unindexed": archive.index_queue.next_jobs(1),
         }
     return found | _rows(home / "archive.db")
 
 
 def _all(archive: Any) -> list[SessionSummary]:
     everything = Filter(with_unlisted=True, with_subagents=True)
-    found: list[SessionSummary] = archive.summaries(everything, limit=1000, offset=0)
+    found: list[SessionSummary] = archive.sessions.page(everything, limit=1000, offset=0)
     return found
 
 
 def _session(archive: Any, summary: SessionSummary) -> Any:
     """All of it but its place in the list, which two that were last touched at the same time may share."""
-    return replace(summary, index=None), list(archive.messages_of(summary))
+    return replace(summary, index=None), list(archive.messages.of_session(summary))
 
 
 def _digest(archive: Any, original: Any, scratch: Path) -> str:
     target = scratch / "original"
     target.unlink(missing_ok=True)
-    archive.write_original(original, target)
+    archive.originals.write_file(original, target)
     return hashlib.sha256(target.read_bytes()).hexdigest()
 
 

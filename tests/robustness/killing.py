@@ -19,9 +19,9 @@ from backscroll.ingest import parallel
 parallel._WORTH_IT, parallel._BATCH = 0, 150_000
 if "SLOW" in os.environ:
     import time
-    from backscroll.archive import Archive
-    merge = Archive.merge
-    Archive.merge = lambda *arguments: time.sleep(float(os.environ["SLOW"])) or merge(*arguments)
+    from backscroll.archive.write.unit_store import UnitStore
+    merge = UnitStore.merge_shards
+    UnitStore.merge_shards = lambda *arguments: time.sleep(float(os.environ["SLOW"])) or merge(*arguments)
 last = int(os.environ.get("LAST_STATEMENT", "0"))
 if last or "COUNT_STATEMENTS" in os.environ:
     made = sqlite3.connect

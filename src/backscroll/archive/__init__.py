@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
     from backscroll.archive.archive import Archive
     from backscroll.archive.derive.affected import Session
-    from backscroll.archive.index_queue import Lack
+    from backscroll.archive.index_queue import IndexJob
     from backscroll.archive.query.filters import Filter
     from backscroll.archive.query.message_lookup import Passage, Place
     from backscroll.archive.query.session_state import Key, Standing
-    from backscroll.archive.write.exclusions import Barrier
+    from backscroll.archive.write.exclusions import Exclusions
     from backscroll.archive.write.units import Known
 
 __all__ = [
     "Archive",
-    "Barrier",
+    "Exclusions",
     "Filter",
+    "IndexJob",
     "IntegrityError",
     "Key",
     "Known",
-    "Lack",
     "Passage",
     "Place",
     "Session",
@@ -35,12 +35,12 @@ __all__ = [
 
 _PLACES = {
     "Archive": "backscroll.archive.archive",
-    "Barrier": "backscroll.archive.write.exclusions",
+    "Exclusions": "backscroll.archive.write.exclusions",
     "Filter": "backscroll.archive.query.filters",
     "IntegrityError": "sqlite3",
     "Key": "backscroll.archive.query.session_state",
     "Known": "backscroll.archive.write.units",
-    "Lack": "backscroll.archive.index_queue",
+    "IndexJob": "backscroll.archive.index_queue",
     "Passage": "backscroll.archive.query.message_lookup",
     "Place": "backscroll.archive.query.message_lookup",
     "Session": "backscroll.archive.derive.affected",

@@ -1,14 +1,177 @@
-"""Everything that can be done with an archive, in one class."""
+"""The archive: one SQLite file with everything that was ever read."""
 
-from backscroll.archive.parts.debts import Debts
-from backscroll.archive.parts.happenings import Happenings
-from backscroll.archive.parts.originals import Originals
-from backscroll.archive.parts.remarks import Remarks
-from backscroll.archive.parts.telling import Telling
-from backscroll.archive.parts.upkeep import Upkeep
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
+from backscroll.archive.derive.live import end_sessions
+from backscroll.archive.errors import is_busy
+from backscroll.archive.pending_erasure import PendingErasure
+from backscroll.archive.sync_lock import sync_lock
+from backscroll.archive.write.exclusions import Exclusions
+from backscroll.archive.write.fingerprints import Fingerprints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from backscroll.archive.annotation_store import Annotations
+    from backscroll.archive.derive.affected import Session
+    from backscroll.archive.index_queue import IndexQueue
+    from backscroll.archive.maintenance.maintenance import Maintenance
+    from backscroll.archive.query.event_queries import Events
+    from backscroll.archive.query.message_queries import MessageQueries
+    from backscroll.archive.query.read_cache import AtHand
+    from backscroll.archive.query.session_queries import SessionQueries
+    from backscroll.archive.storage.original_files import Originals
+    from backscroll.archive.write.unit_store import UnitStore
 
 __all__ = ["Archive"]
 
 
-class Archive(Upkeep, Originals, Remarks, Debts, Happenings, Telling):
-    """Everything ever read, in one file."""
+class Archive:
+    """An open archive. Its parts are attributes, each loaded on first use to keep commands quick to start."""
+
+    def __init__(self, path: Path, *, exclusions: Exclusions | None = None, is_shard: bool = False) -> None:
+        self.path = path
+        self._is_shard = is_shard
+        self._exclusions = exclusions or Exclusions()
+        self._db = connect(path, is_shard=is_shard)
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        return Fingerprints(self._db, self._exclusions.digest)
+
+    @cached_property
+    def pending_erasure(self) -> PendingErasure:
+        return PendingErasure(self.path)
+
+    @cached_property
+    def units(self) -> UnitStore:
+        from backscroll.archive.write.unit_store import UnitStore
+
+        return UnitStore(self._db, self._exclusions, is_shard=self._is_shard)
+
+    @cached_property
+    def sessions(self) -> SessionQueries:
+        from backscroll.archive.query.session_queries import SessionQueries
+
+        return SessionQueries(self._db, self._cache)
+
+    @cached_property
+    def messages(self) -> MessageQueries:
+        from backscroll.archive.query.message_queries import MessageQueries
+
+        return MessageQueries(self._db, self._cache)
+
+    @cached_property
+    def _cache(self) -> AtHand:
+        from backscroll.archive.query.read_cache import AtHand
+
+        return AtHand(self._db)
+
+    @cached_property
+    def events(self) -> Events:
+        from backscroll.archive.query.event_queries import Events
+
+        return Events(self._db)
+
+    @cached_property
+    def originals(self) -> Originals:
+        from backscroll.archive.storage.original_files import Originals
+
+        return Originals(self._db)
+
+    @cached_property
+    def annotations(self) -> Annotations:
+        from backscroll.archive.annotation_store import Annotations
+
+        return Annotations(self._db)
+
+    @cached_property
+    def index_queue(self) -> IndexQueue:
+        from backscroll.archive.index_queue import IndexQueue
+
+        return IndexQueue(self._db)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        from backscroll.archive.maintenance.maintenance import Maintenance
+
+        return Maintenance(self._db, self.path, self.pending_erasure, self.derive)
+
+    @property
+    def identity(self) -> str:
+        """Random id of this archive. An index stores it to know which archive it belongs to."""
+        return str(self._db.execute("select id from identity").fetchone()[0])
+
+    def derive(self) -> set[Session]:
+        """Derive every session whose fragments changed. Return their keys."""
+        changed = [id_ for (id_,) in self._db.execute("select number from account where not is_settled")]
+        now = datetime.now(UTC)
+        end_sessions(self._db, now)
+        if not changed:
+            return set()
+        from backscroll.archive.derive.derive import derive_sessions
+
+        return derive_sessions(self._db, changed, now)
+
+    def count_problems(self, since: datetime) -> int:
+        """Count problems in units that were read since then, or that still cannot be read."""
+        row = self._db.execute(
+            "select count(*) from problem p join unit u on u.number = p.unit"
+            " where u.read_at >= ? or u.is_retried and not u.is_gone",
+            [since.isoformat()],
+        ).fetchone()
+        return int(row[0])
+
+    def invalidate_derived(self) -> None:
+        """Make the next `derive` process every session."""
+        with transaction(self._db):
+            self._db.execute("update account set is_settled = 0, compared = 0")
+
+    @contextmanager
+    def write_transaction(self) -> Iterator[None]:
+        """Block other writers for the duration of the block."""
+        with transaction(self._db):
+            yield
+
+    @contextmanager
+    def sync_lock(self, timeout: float | None) -> Iterator[Self | None]:
+        """Hold the sync lock, waiting at most `timeout` seconds. Yield None if another process holds it."""
+        with sync_lock(self.path, timeout) as is_held:
+            if timeout is None:
+                yield self
+                return
+            # A caller that does not wait for the lock does not wait for a single transaction either.
+            self._db.execute(f"pragma busy_timeout = {int(timeout * 1000)}")
+            try:
+                yield self if is_held and self._is_writable_now() else None
+            finally:
+                self._db.execute(f"pragma busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+    def _is_writable_now(self) -> bool:
+        try:
+            self._db.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return False
+        self._db.execute("rollback")
+        return True
+
+    def interrupt(self) -> None:
+        """Abort the running query with an SQLite error. May be called from any thread."""
+        with suppress(sqlite3.ProgrammingError):  # closed in the meantime
+            self._db.interrupt()
+
+    def close(self) -> None:
+        if self._db.in_transaction:  # a shard writes everything in one transaction
+            self._db.execute("commit")
+        self._db.close()

@@ -1,4 +1,4 @@
-"""Whose turn it is: one process at a time brings an archive up to date."""
+"""Inter-process sync lock. The operating system releases it when the process exits."""
 
 import sqlite3
 import time
@@ -6,33 +6,33 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-__all__ = ["turn"]
+__all__ = ["sync_lock"]
 
-_STEP = 0.05  # seconds between two attempts, so that Ctrl-C is heard while waiting
+POLL_SECONDS = 0.05  # short enough for Ctrl-C to work while waiting
 
 
 @contextmanager
-def turn(archive: Path, seconds: float | None) -> Iterator[bool]:
-    """Hold the turn; False inside when another process has it for longer than so many seconds.
+def sync_lock(archive: Path, timeout: float | None) -> Iterator[bool]:
+    """Hold the sync lock of an archive. Yield False if it is still taken after `timeout` seconds.
 
-    Reading what changed is many transactions with long pauses, in which the archive itself looks idle.
-    The turn is a lock on a file beside it, which ends with the process that holds it, however that ends.
+    A sync consists of many transactions with long pauses, so the archive's own locks are not enough.
+    The lock is an exclusive SQLite transaction on a file beside the archive.
     """
-    deadline = time.monotonic() + seconds if seconds is not None else None
+    deadline = time.monotonic() + timeout if timeout is not None else None
     path = archive.with_name("sync.lock")
     if not path.exists():
         path.touch(mode=0o600)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as lock:
-        while not (is_held := _taken(lock)):
-            if deadline is not None and time.monotonic() + _STEP > deadline:
+        while not (is_held := _try_lock(lock)):
+            if deadline is not None and time.monotonic() + POLL_SECONDS > deadline:
                 break
-            time.sleep(_STEP)
+            time.sleep(POLL_SECONDS)
         yield is_held
 
 
-def _taken(lock: sqlite3.Connection) -> bool:
+def _try_lock(lock: sqlite3.Connection) -> bool:
     try:
-        lock.execute("pragma journal_mode = memory")  # nothing is written, also when the disk is full
+        lock.execute("pragma journal_mode = memory")  # writes nothing, so it works on a full disk
         lock.execute("begin exclusive")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:

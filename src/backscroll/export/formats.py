@@ -33,7 +33,7 @@ class Teller:
         total, done = sum(map(weight, summaries)), 0
         for summary in summaries:
             for one in (summary, *(agent for agent, _ in self._agents(summary))):
-                self._redaction.learn(self._archive.messages_of(one))
+                self._redaction.learn(self._archive.messages.of_session(one))
             done += weight(summary)
             if progress is not None:
                 progress(done, total)
@@ -83,10 +83,10 @@ class Teller:
         return render(self._clean(summary), events)
 
     def _agents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
-        return self._archive.agents_started(summary) if summary.parent_ref is None else []
+        return self._archive.sessions.subagents(summary) if summary.parent_ref is None else []
 
     def _read(self, summary: SessionSummary) -> Iterator[Message]:
-        messages = self._archive.messages_of(summary)
+        messages = self._archive.messages.of_session(summary)
         if self._redaction is None:
             return messages
         return (

@@ -26,7 +26,7 @@ def find_secrets(
     total, done = 2 * sum(map(weight, summaries)), 0
     for is_learned in (False, True):
         for summary in summaries:
-            messages = archive.messages_of(summary)
+            messages = archive.messages.of_session(summary)
             if not is_learned:
                 redaction.learn(messages)
             elif redaction.knows_any:

@@ -49,19 +49,19 @@ class Noting(Sessions):
     def tag_session(self, ref: str, add: Sequence[str] = (), *, take: Sequence[str] = ()) -> SessionSummary:
         """Give a session tags and take others away, in the archive only. They are kept through rebuilds."""
         summary = self._own(ref)
-        self._archive.tag(_key(summary), add=map(_tag, add), take=map(_tag, take))
+        self._archive.annotations.update_tags(_key(summary), add=map(_tag, add), take=map(_tag, take))
         return self._noted(summary)
 
     def star_session(self, ref: str, is_starred: bool = True) -> SessionSummary:
         """Mark a session as one to come back to, or no longer."""
         summary = self._own(ref)
-        self._archive.star(_key(summary), is_starred=is_starred)
+        self._archive.annotations.set_star(_key(summary), is_starred=is_starred)
         return self.find(summary.ref)
 
     def add_note(self, ref: str, text: str) -> SessionSummary:
         """Write something down about a session, in the archive only. Notes are searched like messages."""
         summary = self._own(ref)
-        self._archive.add_note(_key(summary), _worded(text, "a note"))
+        self._archive.annotations.add_note(_key(summary), _worded(text, "a note"))
         return self._noted(summary)
 
     def edit_note(self, ref: str, number: int, text: str | None) -> SessionSummary:
@@ -69,7 +69,7 @@ class Noting(Sessions):
         summary = self._own(ref)
         text = None if text is None else _worded(text, "a note")
         numbers = [note.number for note in summary.notes]
-        if number not in numbers or not self._archive.edit_note(_key(summary), number, text):
+        if number not in numbers or not self._archive.annotations.edit_note(_key(summary), number, text):
             known = ", ".join(map(str, numbers))
             raise UsageError(
                 f"{summary.ref} has no note {number}; it has {known}"
@@ -82,12 +82,12 @@ class Noting(Sessions):
         """Show a session under a title of one's own, or under the tool's again, in the archive only."""
         summary = self._own(ref)
         title = None if title is None else " ".join(_worded(title, "a title").split())
-        self._archive.rename(_key(summary), title)
+        self._archive.annotations.set_title(_key(summary), title)
         return self._noted(summary)
 
     def tags(self) -> dict[str, int]:
         """Every tag there is, with how many sessions have it."""
-        return self._archive.tags()
+        return self._archive.annotations.tags()
 
     def _own(self, ref: str) -> SessionSummary:
         """A session that can be added to; a subagent has nothing of its own."""

@@ -31,15 +31,15 @@ class Keeping(Sessions):
 
     def archive_status(self) -> Status:
         """What the archive holds, in numbers."""
-        return self._archive.status()
+        return self._archive.maintenance.status()
 
     def ledger(self, since: datetime | None = None) -> Ledger:
         """What became of sessions in the tools' own stores since a moment, or ever. All of them are kept."""
-        return self._archive.ledger(since)
+        return self._archive.events.log(since)
 
     def verify_archive(self) -> list[str]:
         """What in the archive does not agree with itself, a sentence each."""
-        return self._archive.verify()
+        return self._archive.maintenance.verify()
 
     def upgrade_database(self, path: Path) -> Upgraded:
         """Bring another program's database from the old unified schema to today's, after a backup.
@@ -58,7 +58,7 @@ class Keeping(Sessions):
         """
         from backscroll.archive.maintenance.legacy_import import adopt
 
-        return adopt(self.archive_path, path, self._archive.barrier)
+        return adopt(self.archive_path, path, self._archive.units.exclusions)
 
     def forget_session(self, ref: str) -> Forgotten:
         """Erase a session and its subagents from archive and index for good, and keep them from coming back.
@@ -83,7 +83,7 @@ class Keeping(Sessions):
 
     def compact_archive(self) -> Compacted:
         """Make the archive's file as small as it can be."""
-        return self._archive.compact()
+        return self._archive.maintenance.compact()
 
     def extract(self, ref: str, folder: Path) -> Extracted:
         """Write a session's originals into a folder, and its subagents' too.

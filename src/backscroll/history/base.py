@@ -49,9 +49,9 @@ class Opened:
 
     @cached_property
     def _archive(self) -> Archive:
-        from backscroll.archive import Archive, Barrier  # the database is loaded only by those who need it
+        from backscroll.archive import Archive, Exclusions  # the database is loaded only by those who need it
 
-        return Archive(self.archive_path, barrier=Barrier(patterns=self.settings.exclude))
+        return Archive(self.archive_path, exclusions=Exclusions(patterns=self.settings.exclude))
 
     @cached_property
     def settings(self) -> Settings:

@@ -46,7 +46,7 @@ class Recalling(Sessions):
         if not self._index.is_usable():
             self._update_index()
         if workspace is not None:
-            self._archive.workspace_hashes(workspace)  # raises when it is not clear which is meant
+            self._archive.sessions.workspace_hashes(workspace)  # raises when it is not clear which is meant
         try:
             found = leads(self._archive, self._index, task, workspace=workspace, progress=progress)
         except IndexDamagedError:
@@ -94,7 +94,7 @@ class Recalling(Sessions):
 
     def _grouped(self, found: "list[Lead]") -> "list[tuple[SessionSummary, list[Lead]]]":
         """The leads by session, a subagent's with the session that started it."""
-        known = self._archive.numbered({lead.session for lead in found})
+        known = self._archive.sessions.by_ids({lead.session for lead in found})
         groups: dict[str, tuple[SessionSummary, list[Lead]]] = {}
         for lead in found:
             summary = known.get(lead.session)

@@ -53,10 +53,10 @@ class Continuing(Sessions):
                 raise DataNotFoundError(f"of {summary.ref} no workspace is known", "")
             argv, path = folder_command(workspace, self._machine), workspace
         else:
-            _, number = self._archive.extent(summary)
+            _, number = self._archive.messages.extent(summary)
             if not 0 <= position < number:
                 raise UsageError(f"{summary.ref} has no message {position}; they are counted from 0")
-            message = next(self._archive.messages_of(summary, position))
+            message = next(self._archive.messages.of_session(summary, position))
             place = place_of(message, paths_of(message), workspace)
             if place is None:
                 raise DataNotFoundError(f"message {position} of {summary.ref} is about no file", "")
@@ -78,12 +78,12 @@ class Continuing(Sessions):
 
         summary = self.find(ref)
         if redaction is None:
-            return brief(summary, self._archive.messages_of(summary), tokens=tokens)
+            return brief(summary, self._archive.messages.of_session(summary), tokens=tokens)
         self.learn_secrets(redaction, summary)
         place = Place(summary.ref, None)
         return brief(
             redaction.summary(summary),
-            self._archive.messages_of(summary),
+            self._archive.messages.of_session(summary),
             tokens=tokens,
             clean=lambda text: redaction.text(text, place),
         )

@@ -50,8 +50,8 @@ class Sessions(Opened):
 
         _check_page(limit, offset)
         wanted = wanted or Filter()
-        total = self._archive.count(wanted)
-        data = self._archive.summaries(wanted, limit=limit, offset=offset)
+        total = self._archive.sessions.count(wanted)
+        data = self._archive.sessions.page(wanted, limit=limit, offset=offset)
         has_more = offset + len(data) < total
         return PaginatedResult(tuple(data), Pagination(total, limit, offset, has_more))
 
@@ -59,7 +59,7 @@ class Sessions(Opened):
         """All sessions that fit, newest first, without pages."""
         from backscroll.archive import Filter
 
-        return self._archive.summaries(wanted or Filter(), limit=-1, offset=0)
+        return self._archive.sessions.page(wanted or Filter(), limit=-1, offset=0)
 
     def find(self, ref: str, wanted: Filter | None = None) -> SessionSummary:
         """The session that a ref names: an index of the list, an id, or any unambiguous beginning of one.
@@ -76,13 +76,15 @@ class Sessions(Opened):
         # Nobody writes a place with a zero in front; an id may begin so.
         if ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _LONGEST_PLACE:
             place = int(ref)
-            if place <= self._archive.count(wanted):
-                return self._archive.summaries(wanted, limit=1, offset=place - 1)[0]
+            if place <= self._archive.sessions.count(wanted):
+                return self._archive.sessions.page(wanted, limit=1, offset=place - 1)[0]
         source, colon, id_ = ref.partition(":")
         if not colon or source not in sources.NAMES:
             id_ = ref
         parent, slash, name = id_.rpartition("/")
-        found = (self._archive.find(name) or self._archive.find(name.lower())) if name else []
+        found = (
+            (self._archive.sessions.find(name) or self._archive.sessions.find(name.lower())) if name else []
+        )
         if slash:
             found = [one for one in found if _is_of(one, parent)]
         if len(found) > 1 and id_ != ref:
@@ -104,20 +106,20 @@ class Sessions(Opened):
         from backscroll.model import Session
 
         summary = self.find(ref, wanted)
-        return Session(summary, tuple(self._archive.messages_of(summary)))
+        return Session(summary, tuple(self._archive.messages.of_session(summary)))
 
     def learn_secrets(self, redaction: Redaction, summary: SessionSummary) -> None:
         """Take note of the secrets that a session calls by name, so that they are known where it does not."""
         if not self._index.is_usable():
-            redaction.learn(islice(self._archive.messages_of(summary), _LEARNED))
+            redaction.learn(islice(self._archive.messages.of_session(summary), _LEARNED))
             return
         from backscroll.search.known_secrets import learn_from
 
-        learn_from(self._archive, self._index, redaction, self._archive.numbers_below(summary))
+        learn_from(self._archive, self._index, redaction, self._archive.sessions.ids_with_subagents(summary))
 
     def is_index_behind(self) -> bool:
         """Whether a search does not find everything yet; the next sync completes the index."""
-        return self._archive.is_index_behind
+        return self._archive.index_queue.is_pending
 
     def search_sessions(
         self,
@@ -150,7 +152,7 @@ class Sessions(Opened):
             self._update_index()
         called = (filters or {}).get("workspace", "*")
         if isinstance(called, str) and "*" not in called:
-            self._archive.workspace_hashes(called)  # raises when it is not clear which is meant
+            self._archive.sessions.workspace_hashes(called)  # raises when it is not clear which is meant
         is_narrowed = bool(filters) or since is not None or until is not None
         asked = parse(query, is_narrowed=is_narrowed) if pattern == "words" else Query()
         conditions = [

@@ -39,7 +39,7 @@ class Counting(Sessions):
         from backscroll.stats.totals import add_up
 
         wanted = wanted or Filter()
-        counted = self._archive.statistics(wanted)
+        counted = self._archive.sessions.statistics(wanted)
         return add_up(counted, self.prices, by=by, zone=zone, since=wanted.since, until=wanted.until)
 
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> "Explanation":
@@ -51,7 +51,7 @@ class Counting(Sessions):
         if summary.parent_ref is not None:
             raise UsageError(f"{summary.ref} is a subagent and counts in its session: {summary.parent_ref}")
         only = Session(summary.platform, summary.id)
-        counted = self._archive.statistics(Filter(with_unlisted=True), only)
+        counted = self._archive.sessions.statistics(Filter(with_unlisted=True), only)
         return explain(counted, self.prices, summary.ref, zone=zone)
 
     def explain_day(
@@ -65,7 +65,7 @@ class Counting(Sessions):
         from backscroll.stats.explain import explain
 
         since, until = (midnight(one, zone) for one in (day, day + timedelta(days=1)))
-        counted = self._archive.statistics(replace(wanted or Filter(), since=since, until=until))
+        counted = self._archive.sessions.statistics(replace(wanted or Filter(), since=since, until=until))
         return explain(counted, self.prices, day.isoformat(), zone=zone)
 
     def year_in_review(

@@ -37,10 +37,10 @@ class Syncing(Sessions):
         from backscroll.ingest.sync import sync
 
         try:
-            with self._archive.patience(None if wait else 0.0) as archive:
+            with self._archive.sync_lock(None if wait else 0.0) as archive:
                 if archive is None:
                     return None
-                if wait and archive.owes_erasure:
+                if wait and archive.pending_erasure.is_pending:
                     self._finish_erasure()
                 report = sync(archive, self.roots(), progress, index=lambda: self._index)
         except sqlite3.Error as error:
@@ -50,7 +50,7 @@ class Syncing(Sessions):
                 raise trouble(error, self.archive_path) from error
             raise
         self._is_compared = True
-        if self._archive.is_index_behind or not self._index_folder.exists():
+        if self._archive.index_queue.is_pending or not self._index_folder.exists():
             self._update_index()
         return report
 
@@ -95,9 +95,9 @@ class Syncing(Sessions):
         from backscroll.archive import Filter
 
         if ref is None:
-            return self._archive.count(Filter()) == 0
+            return self._archive.sessions.count(Filter()) == 0
         id_ = ref.rpartition(":")[2]
-        return _WHOLE_ID.fullmatch(id_) is not None and not self._archive.find(id_)
+        return _WHOLE_ID.fullmatch(id_) is not None and not self._archive.sessions.find(id_)
 
     def _watcher(self) -> Watcher:
         from backscroll.ingest.watch import Watcher
@@ -110,7 +110,7 @@ class Syncing(Sessions):
         found: list[Retention] = []
         for source, root in self.roots():
             if root.is_dir():
-                looks = self._archive.known_looks(source.name, root) if self._is_compared else None
+                looks = self._archive.fingerprints.folders(source.name, root) if self._is_compared else None
                 one = source.retention(root, now, looks)
                 found += [one] if one is not None else []
         return found

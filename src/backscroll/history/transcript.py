@@ -24,11 +24,11 @@ class Reading(Sessions):
 
     def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
         """The messages of a session from a position on, one by one, so that it is never whole in memory."""
-        return self._archive.messages_of(summary, start)
+        return self._archive.messages.of_session(summary, start)
 
     def extent(self, summary: SessionSummary) -> int:
         """How many messages a session has, of all roles and on all branches: its positions end before it."""
-        return self._archive.extent(summary)[1]
+        return self._archive.messages.extent(summary)[1]
 
     def read_session(
         self,
@@ -48,17 +48,17 @@ class Reading(Sessions):
         """
         from backscroll.render.turns import Started, told
 
-        started = [Started(agent, call) for agent, call in self._archive.agents_started(summary)]
+        started = [Started(agent, call) for agent, call in self._archive.sessions.subagents(summary)]
         prompts: list[int] = []
         last = None
         if start or turns is not None:
-            prompts = self._archive.prompts_of(summary, [one.summary.id for one in started])
+            prompts = self._archive.messages.turn_starts(summary, [one.summary.id for one in started])
         if turns is not None:
             first, last = _counted(turns, len(prompts))
             start = prompts[first - 1] if first else 0
 
         def read(one: SessionSummary) -> Iterator[Message]:
-            return self._archive.talk_of(one, start if one is summary else 0)
+            return self._archive.messages.without_usage(one, start if one is summary else 0)
 
         events = told(
             summary,
@@ -73,7 +73,7 @@ class Reading(Sessions):
 
     def message_at(self, summary: SessionSummary, position: int) -> Message | None:
         """One message, without what it cost; None behind the last one."""
-        return next(self._archive.talk_of(summary, position), None)
+        return next(self._archive.messages.without_usage(summary, position), None)
 
     def find_message(self, summary: SessionSummary, name: str) -> int:
         """The position of a message: its position as digits (``7``, ``#7``), its id, or a beginning of that.
@@ -82,11 +82,11 @@ class Reading(Sessions):
         """
         name = name.removeprefix("#")
         if name.isascii() and name.isdigit() and len(name) < 8:
-            _, number = self._archive.extent(summary)
+            _, number = self._archive.messages.extent(summary)
             if int(name) < number:
                 return int(name)
             raise UsageError(f"{summary.ref} has no message {name}; the last one is {number - 1}")
-        found = self._archive.position_of(summary, name) if name else []
+        found = self._archive.messages.find_positions(summary, name) if name else []
         if not found:
             raise UsageError(f"{summary.ref} has no message called {name!r}; show --json has the ids of all")
         if len({id_.partition(".")[0] for _, id_ in found}) > 1:
@@ -97,11 +97,11 @@ class Reading(Sessions):
 
     def records_of(self, summary: SessionSummary) -> Records:
         """Finds the original line or row of each message of a session, where it is kept."""
-        return self._archive.records_of(summary)
+        return self._archive.messages.original_records(summary)
 
     def live_sessions(self) -> set[tuple[str, str]]:
         """The sessions that are being held, by platform and id."""
-        return self._archive.live()
+        return self._archive.sessions.live()
 
 
 def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:

@@ -38,18 +38,18 @@ class Belonging(Sessions):
 
     def list_workspaces(self) -> "list[WorkspaceSummary]":
         """Every workspace that a session belongs to, the one used last first."""
-        return self._archive.every_workspace()
+        return self._archive.sessions.workspaces()
 
     def find_workspace(self, called: str) -> list[str]:
         """The hashes of the workspaces that somebody means by a path, a name, the end of a path or a host.
 
         Raises `WorkspaceNotFoundError` when it may be several, or none; then it names those most like it.
         """
-        if found := self._archive.workspace_hashes(called):
+        if found := self._archive.sessions.workspace_hashes(called):
             return found
         from backscroll.model.sanitize import one_line
 
-        alike = _most_like(called, self._archive.every_workspace())
+        alike = _most_like(called, self._archive.sessions.workspaces())
         told = "".join(f"\n  {one_line(one, 300)}" for one in alike[:_NAMED])
         rest = f"; most like it:{told}" if told else ""
         raise WorkspaceNotFoundError(f"no session was held in a workspace called {called!r}{rest}", called)
@@ -63,7 +63,7 @@ class Belonging(Sessions):
             started = ", ".join(summary.agent_ids)
             rest = f"its subagents are {started}" if started else "it started none"
             raise SessionNotFoundError(f"{summary.ref} is a session, not a subagent; {rest}", ref)
-        messages = tuple(self._archive.messages_of(summary))
+        messages = tuple(self._archive.messages.of_session(summary))
         times = [message.timestamp for message in messages if message.timestamp is not None]
         prompts = (message.content for message in messages if message.role == "user")
         took = round((max(times) - min(times)).total_seconds() * 1000) if times else None

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.archive.write.folder_fingerprints import folder_of
+from backscroll.archive.write.fingerprints import folder_of
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, Known
@@ -44,11 +44,11 @@ def differences(
         listed = list(some)
         met = {unit.path for unit in listed}
         for path in paths:
-            met |= archive.units_below(source.name, root, path)
-        return _compared(archive, listed, archive.known_units(source.name, root, met))
+            met |= archive.units.below(source.name, root, path)
+        return _compared(archive, listed, archive.units.known(source.name, root, met))
     if (folders := source.folders(root)) is not None:
         return _by_folder(archive, source, root, folders)
-    current = archive.current_units(source.name, root)
+    current = archive.fingerprints.units(source.name, root)
     signs = source.signs(root)
     if signs is not None and _say_nothing_new(signs, current):
         return Differences(len(current))
@@ -63,7 +63,7 @@ def differences(
 
 def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[Folder]) -> Differences:
     """Of all units those that are not as they were, without a thought for folders that look as they did."""
-    looks = archive.known_looks(source.name, root)
+    looks = archive.fingerprints.folders(source.name, root)
     number = 0
     unlike: list[Folder] = []
     closed: list[Folder] = []
@@ -77,16 +77,16 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
     if not unlike and not looks and not closed:
         return Differences(number)
     there = [folder.path for folder in unlike]
-    current = archive.current_units(source.name, root, [*there, *looks])
+    current = archive.fingerprints.units(source.name, root, [*there, *looks])
     found = _among(
         archive, source, root, chain.from_iterable(one.units() for one in (*unlike, *closed)), current
     )
     found.units = number
     owed = {folder_of(path) for path in found.unsettled}
-    archive.settle_folders(
+    archive.fingerprints.save_folders(
         source.name,
         root,
-        looks={one.path: one.look for one in unlike if one.path not in owed},
+        changed={one.path: one.look for one in unlike if one.path not in owed},
         gone=looks.keys() - owed,
     )
     return found
@@ -117,12 +117,12 @@ def _among(
     if not unlike and not current:
         return Differences(number)
     left = {name.partition("\0")[0] for name in current} - unread
-    known = archive.known_units(source.name, root, left | {unit.path for unit in unlike})
+    known = archive.units.known(source.name, root, left | {unit.path for unit in unlike})
     changed: list[tuple[Unit, Known | None]] = []
     unsettled = left.copy()
     for unit in unlike:
         before = known.get((unit.path, unit.key))
-        is_read = archive.needs_reading(unit, before)
+        is_read = archive.units.needs_reading(unit, before)
         if is_read:
             changed.append((unit, before))
         if is_read or before is None:
@@ -139,7 +139,7 @@ def _compared(archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, s
     for unit in listed:
         number += 1
         before = known.pop((unit.path, unit.key), None)
-        if archive.needs_reading(unit, before):
+        if archive.units.needs_reading(unit, before):
             changed.append((unit, before))
         if not unit.fingerprint:  # what is in it could not be listed
             within = f"{unit.path}{os.sep}"

@@ -30,11 +30,11 @@ def extract(archive: Archive, session_id: str, folder: Path) -> Extracted:
 
     Nothing is overwritten. Rows that had vanished from the tool's own database are among them.
     """
-    files = archive.write_originals(session_id, folder)
+    files = archive.originals.write_session(session_id, folder)
     number = 0
     blanked: set[str] = set()
     with Restoring(folder) as restoring:
-        for original in archive.kept_units(session_id):
+        for original in archive.originals.units_with_rows(session_id):
             rows, fields = _add(archive, restoring, original, fullest=True)
             number += rows
             blanked |= fields
@@ -47,7 +47,7 @@ def _add(
 ) -> tuple[int, set[str]]:
     at = original.modified_at
     modified = datetime.fromisoformat(at).timestamp() if at is not None else None
-    return restoring.add(_name(original), archive.rows_of(original, fullest=fullest), modified)
+    return restoring.add(_name(original), archive.originals.rows(original, fullest=fullest), modified)
 
 
 def _name(original: Original) -> str:
@@ -68,10 +68,13 @@ def retold_rows(
     for original in originals:
         unit = there.get((original.path, original.key))
         is_current = unit is not None and not original.is_gone and unit.fingerprint == original.fingerprint
-        if unit is None or not is_current or not archive.has_same_rows(original, source.rows(unit)):
+        if unit is None or not is_current or not archive.originals.has_same_rows(original, source.rows(unit)):
             changed.append(original)
             continue
-        yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)
+        yield (
+            original,
+            archive.originals.replace_parsed(original, source.read(unit), Path(unit.path), may_lack=False),
+        )
     source.close()
     if not changed:
         return
@@ -87,7 +90,7 @@ def retold_rows(
                 yield original, False
                 continue
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
-            yield original, archive.retell(original, items, Path(copy.path), may_lack=True)
+            yield original, archive.originals.replace_parsed(original, items, Path(copy.path), may_lack=True)
         source.close()
 
 

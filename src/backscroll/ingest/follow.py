@@ -62,7 +62,7 @@ class _Follower:
 
     def last(self, number: int) -> list[Said]:
         """The last messages that are there, read from the end."""
-        self._account, self._next = self._archive.extent(self._summary)
+        self._account, self._next = self._archive.messages.extent(self._summary)
         window = max(_WINDOW, number)
         while True:
             start = max(0, self._next - window)
@@ -75,7 +75,7 @@ class _Follower:
 
     def news(self) -> Iterator[Said]:
         """What has been added since, and what was told before and has more to it now."""
-        account, number = self._archive.extent(self._summary)
+        account, number = self._archive.messages.extent(self._summary)
         if account is not None and account == self._account and number >= self._next:
             found = [*self._waiting(), *self._from(self._next)]
         else:
@@ -92,7 +92,9 @@ class _Follower:
             yield Said(said.position, said.message, before.message if before else None)
 
     def _from(self, start: int) -> Iterator[Said]:
-        for position, message in enumerate(self._archive.messages_of(self._summary, start), start=start):
+        for position, message in enumerate(
+            self._archive.messages.of_session(self._summary, start), start=start
+        ):
             yield Said(position, message)
 
     def _waiting(self) -> list[Said]:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from backscroll.archive import Archive, Lack
+from backscroll.archive import Archive, IndexJob
 from backscroll.index import Index, Whose
 from backscroll.index.engine.background import Beside
 from backscroll.ingest.index_documents import Ready, noted, spoken
@@ -46,7 +46,7 @@ class Indexing:
         self._index = index
         self._writer: Writer | None = None
         self._held = ExitStack()
-        self._waiting: set[Lack] = set()  # written, and not committed yet
+        self._waiting: set[IndexJob] = set()  # written, and not committed yet
         self._size = 0  # bytes of what is ready that wait so
         self._feeding: Beside[None] | None = None
         self._ready: Ready | None = None  # what it is fed with
@@ -71,8 +71,8 @@ class Indexing:
         """
         archive, index = self._archive, self._index
         if self._writer is None and not _belongs(index, archive):
-            archive.mark_unindexed()
-            with archive.alone():
+            archive.index_queue.add_all()
+            with archive.write_transaction():
                 # Whoever waited for this finds it done, and throws away nothing that others are writing.
                 if not _belongs(index, archive):
                     index.rebuild()
@@ -101,8 +101,8 @@ class Indexing:
                 return False  # another process has begun a new one, and notes for itself what that lacks
         return True
 
-    def _lacks(self) -> list[Lack]:
-        found = self._archive.unindexed(_COMMIT + len(self._waiting))
+    def _lacks(self) -> list[IndexJob]:
+        found = self._archive.index_queue.next_jobs(_COMMIT + len(self._waiting))
         return [one for one in found if one not in self._waiting]
 
     def commit(self) -> None:
@@ -112,7 +112,7 @@ class Indexing:
         if self._writer is not None and done:
             self._writer.commit(self._archive.identity)
             if self._writer.is_current():
-                self._archive.mark_indexed(done)
+                self._archive.index_queue.mark_done(done)
 
     def _feed(self, writer: "Writer", ready: Ready, told: list[_Told]) -> None:
         """Write what is ready in a thread of its own: the engine is slower than whoever takes in the next."""
@@ -129,19 +129,19 @@ class Indexing:
         if feeding is not None:
             feeding.result()
 
-    def _write(self, writer: "Writer", lacks: Sequence[Lack], ready: Ready | None) -> None:
+    def _write(self, writer: "Writer", lacks: Sequence[IndexJob], ready: Ready | None) -> None:
         archive = self._archive
         writer.forget(one.number for one in lacks if one.first == 0)
         told: list[_Told] = []
         for start in range(0, len(lacks), _BATCH):
             firsts = {one.number: one.first for one in lacks[start : start + _BATCH]}
-            workspaces = archive.workspaces_of(firsts)
-            for number, summary in archive.numbered(firsts).items():
+            workspaces = archive.sessions.workspace_hashes_by_id(firsts)
+            for number, summary in archive.sessions.by_ids(firsts).items():
                 if summary.parent_ref is not None and summary.id.startswith("inline-"):
                     continue  # told together with its parent
                 whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
                 if firsts[number] < ANNOTATIONS_POSITION:
-                    account, copies = archive.only_account(summary) or (None, set())
+                    account, copies = archive.messages.single_fragment(summary) or (None, set())
                     if ready is not None and account is not None and account in ready and firsts[number] == 0:
                         told.append(_Told(whose, account, copies))
                     else:
@@ -165,9 +165,9 @@ class Indexing:
         if first:
             writer.forget_rest(whose.session, first)
         if account is None:
-            entries = _made(first, archive.messages_of(summary, first))
+            entries = _made(first, archive.messages.of_session(summary, first))
         else:
-            entries = _made(first, archive.messages_in(account, first))
+            entries = _made(first, archive.messages.of_fragment(account, first))
         # The title is found with the first message that is the session's own.
         with_title = all(position in copies for position in range(first))
         writer.add_session(whose, entries, with_title=with_title)

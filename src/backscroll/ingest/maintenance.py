@@ -34,7 +34,7 @@ class Rebuilt(Struct):
 
 def forget(archive: Archive, index: Index, summary: SessionSummary) -> Forgotten:
     """Erase a session from the archive and the index for good; the tool's own files are not touched."""
-    return replace(archive.forget(summary), is_erased=erase(archive, index))
+    return replace(archive.maintenance.forget(summary), is_erased=erase(archive, index))
 
 
 def erase(archive: Archive, index: Index) -> bool:
@@ -42,12 +42,12 @@ def erase(archive: Archive, index: Index) -> bool:
 
     Stopped on the way, the next sync does the rest.
     """
-    if archive.owes_index:
+    if archive.pending_erasure.is_index_pending:
         if not _has_erased(archive, index):
             index.rebuild()  # a new one never had the words
             update(archive, index)
-        archive.settle_index()
-    return archive.vacuum()
+        archive.pending_erasure.mark_index_done()
+    return archive.maintenance.vacuum()
 
 
 def _has_erased(archive: Archive, index: Index) -> bool:
@@ -64,8 +64,8 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
     Interrupted at any moment, the archive is whole, and the next sync derives what was left.
     """
     report = Rebuilt()
-    originals = archive.originals()
-    databases = archive.kept_units()
+    originals = archive.originals.units_with_file()
+    databases = archive.originals.units_with_rows()
     total = sum(one.size for one in (*originals, *databases))
     done = 0
     for work, tell in ((originals, _retold), (databases, retold_rows)):
@@ -80,7 +80,7 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
                         progress(done, total)
             finally:
                 source.close()
-    archive.unsettle()
+    archive.invalidate_derived()
     report.sessions = len(archive.derive())
     index.rebuild()
     update(archive, index)
@@ -98,8 +98,13 @@ def _retold(
             yield original, False
             continue
         unit = there.get(original.path)
-        if unit is not None and archive.is_same(original, Path(unit.path)):
-            yield original, archive.retell(original, source.read(unit), Path(unit.path), may_lack=False)
+        if unit is not None and archive.originals.is_same_file(original, Path(unit.path)):
+            yield (
+                original,
+                archive.originals.replace_parsed(
+                    original, source.read(unit), Path(unit.path), may_lack=False
+                ),
+            )
             continue
         with Scratch() as folder:
             copy = _copy(archive, source, original, folder)
@@ -107,7 +112,7 @@ def _retold(
                 yield original, False
                 continue
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
-            yield original, archive.retell(original, items, Path(copy.path), may_lack=True)
+            yield original, archive.originals.replace_parsed(original, items, Path(copy.path), may_lack=True)
 
 
 def _copy(archive: Archive, source: Source, original: Original, folder: Path) -> Unit | None:
@@ -117,7 +122,7 @@ def _copy(archive: Archive, source: Source, original: Original, folder: Path) ->
         return None
     copy = folder / path.relative_to(original.root)
     copy.parent.mkdir(parents=True, exist_ok=True)
-    archive.write_original(original, copy)
+    archive.originals.write_file(original, copy)
     if original.modified_at is not None:
         at = datetime.fromisoformat(original.modified_at).timestamp()
         os.utime(copy, (at, at))

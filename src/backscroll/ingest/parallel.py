@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, Barrier
+from backscroll.archive import Archive, Exclusions
 from backscroll.ingest.malloc import MUCH, give_back_freed_memory, give_back_now
 from backscroll.model import Unit
 from backscroll.sources import named
@@ -92,7 +92,7 @@ class Shard(Struct, frozen=True):
     frames: dict[int, list[tuple[int, int]]]
 
 
-def read_batches(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[Shard]:
+def read_batches(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[Shard]:
     """Read batches side by side, into files in a folder; whoever takes one in removes its archive."""
     if not work:
         return
@@ -112,7 +112,7 @@ def read_batches(work: list[Batch], barrier: Barrier, folder: Path) -> Iterator[
                 while waiting and sum(running.values()) <= 2 * cores * _BATCH:
                     number, batch = waiting.pop()
                     with _undisturbed(), _by_themselves():
-                        future = pool.submit(_read, batch, barrier, empty, folder / f"{number}.db")
+                        future = pool.submit(_read, batch, exclusions, empty, folder / f"{number}.db")
                     running[future] = min(_BATCH, sum(map(_weight, batch.units)))
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()
@@ -193,18 +193,18 @@ def _source(name: str) -> "Source":
     return named(name)
 
 
-def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
+def _read(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shard:
     """In a process of its own: read a batch into a new archive, a copy of an empty one."""
     import shutil
 
     from backscroll.ingest.index_documents import Recorder
 
     shutil.copyfile(empty, path)
-    archive = Archive(path, barrier=barrier, is_shard=True)
+    archive = Archive(path, exclusions=exclusions, is_shard=True)
     recorder = Recorder(path.with_suffix(".entries"))
     source = _source(batch.source)
     for unit in batch.units:
-        archive.put(
+        archive.units.put(
             unit,
             source.platform,
             source.read(unit),
@@ -214,7 +214,7 @@ def _read(batch: Batch, barrier: Barrier, empty: Path, path: Path) -> Shard:
             listener=recorder,
         )
     source.close()
-    frames = recorder.close(archive.account_numbers())
+    frames = recorder.close(archive.units.fragment_ids())
     archive.close()
     if any(unit.size > _LARGE for unit in batch.units):
         give_back_now()  # most batches need far less

@@ -92,7 +92,7 @@ def sync(
         vanished += found.vanished
     report.vanished = len(vanished)
     if vanished:
-        archive.mark_gone(vanished)
+        archive.units.mark_gone(vanished)
     total = sum(one.unit.size for one in work)
     done = 0
     told: set[Session] = set()  # brought up to date
@@ -107,7 +107,7 @@ def sync(
         # What was read is whole; its sessions are told even when the rest was interrupted.
         told |= archive.derive()
         report.sessions = len(told)
-        report.problems = archive.problems_since(began)
+        report.problems = archive.count_problems(began)
         for source in used:
             source.close()
     return report
@@ -158,11 +158,11 @@ def _read_side_by_side(
     held: list[Shard] = []  # read, and not yet in the archive
     with (
         Scratch() as folder,
-        archive.merging(),
+        archive.units.bulk_merge(),
         nullcontext() if index is None else Indexing(archive, index()) as indexing,
     ):
         try:
-            for shard in read_batches(work, archive.barrier, folder):
+            for shard in read_batches(work, archive.units.exclusions, folder):
                 done += shard.batch.size
                 left -= shard.batch.size
                 held.append(shard)
@@ -196,7 +196,7 @@ def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]
     from backscroll.ingest.malloc import give_back_now
 
     try:
-        offsets = archive.merge([shard.archive for shard in shards])
+        offsets = archive.units.merge_shards([shard.archive for shard in shards])
         give_back_now()  # the pages that were at hand for it
     except IntegrityError:
         # Somebody else read one of these in the meantime; they are looked at again, the others taken alone.
@@ -236,7 +236,7 @@ def _read(archive: Archive, work: _Work, report: Synced) -> None:
         event = "shrank" if unit.size < known.size else "rewritten"
         report.rewritten += 1
     for _ in range(_TRIES):
-        is_read = archive.put(
+        is_read = archive.units.put(
             unit,
             work.source.platform,
             work.source.read(unit, mark),
@@ -262,9 +262,9 @@ def _usable_mark(archive: Archive, unit: Unit, known: Known | None) -> Mark | No
     """Where reading can go on: only in a file that still holds what was read, and more."""
     if known is None or known.is_gone or known.is_retried or unit.size < known.size:
         return None
-    mark = archive.mark_of(known)
+    mark = archive.units.checkpoint(known)
     if mark is None or mark.offset > unit.size:
         return None
-    if unit.size == known.size and not archive.is_same(known, Path(unit.path)):
+    if unit.size == known.size and not archive.originals.is_same_file(known, Path(unit.path)):
         return None  # written to, and not at its end
-    return mark if archive.still_begins(known, unit, mark) else None
+    return mark if archive.units.is_prefix_unchanged(known, unit, mark) else None

@@ -55,22 +55,22 @@ class Watcher:
         self._index = index
         self._all_roots = roots
         self._sources: dict[str, Source] = {}  # kept, for they remember what has not changed
-        self._moment = archive.moment()
+        self._moment = archive.events.last_id()
         self._is_behind = True  # it is not known what is still to be read or indexed
         self._unsure: set[str] = set()  # folders to be looked at once more
         self._rounded = 0.0
 
     def changes(self, stop: Event) -> Iterator[Change]:
         """What becomes of sessions from now on, whichever process reads it first."""
-        known = self._archive.standings()
+        known = self._archive.events.session_states()
         unclear: set[Key] = set()
         for keys in self.touched(stop):
             keys |= unclear
             if not keys:
                 continue
             # Of these something was read that nobody has told yet, perhaps another process is about to.
-            unclear = keys & self._archive.unsettled()
-            for key, now in self._archive.standings(keys).items():
+            unclear = keys & self._archive.events.underived_sessions()
+            for key, now in self._archive.events.session_states(keys).items():
                 if now != known.get(key) and (change := self._change(known.get(key), now)) is not None:
                     yield change
                 known[key] = now
@@ -81,8 +81,8 @@ class Watcher:
             began = time.monotonic()
             self._look(paths)
             took = time.monotonic() - began
-            moment = self._archive.moment()
-            keys = self._archive.touched(self._moment) if moment > self._moment else set()
+            moment = self._archive.events.last_id()
+            keys = self._archive.events.sessions_since(self._moment) if moment > self._moment else set()
             self._moment = moment
             yield keys
             # A tool that writes all the time is not to cost all the time of a processor.
@@ -93,7 +93,7 @@ class Watcher:
             yield self._sources.setdefault(source.name, source), root
 
     def _change(self, before: Standing | None, now: Standing) -> Change | None:
-        summary = self._archive.by_number(now.number)
+        summary = self._archive.sessions.by_id(now.number)
         if summary is None:
             return None
         return Change(
@@ -124,7 +124,7 @@ class Watcher:
 
     def _read(self, roots: Iterable[tuple[Source, Path]], paths: set[str] | None) -> bool:
         """Whether archive and index are up to date now; not while another process holds one of them."""
-        with self._archive.patience(_PATIENCE) as archive:
+        with self._archive.sync_lock(_PATIENCE) as archive:
             if archive is None:
                 return False
             try:
@@ -135,7 +135,7 @@ class Watcher:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                     raise
                 return False
-        return not self._archive.is_index_behind or update(self._archive, self._index)
+        return not self._archive.index_queue.is_pending or update(self._archive, self._index)
 
 
 def _affected(roots: Iterable[tuple[Source, Path]], paths: set[str]) -> list[tuple[Source, Path]]:

@@ -30,7 +30,7 @@ class Plan(Struct, frozen=True):
 
 def plan(archive: Archive, summary: SessionSummary) -> Plan:
     """Look what there is to put back, and whether that can be done. Nothing is written."""
-    kept = archive.files_of(summary)
+    kept = archive.originals.files(summary)
     missing = _missing(kept, summary)
     if kept and not missing:
         return Plan((), 0, "other files are in the places of its own")
@@ -44,7 +44,7 @@ def put_back(archive: Archive, summary: SessionSummary) -> list[Path]:
     Raises `DestinationError`; then nothing has been left behind. The files get the time of now, or the tool
     might delete them again at its next start.
     """
-    missing = _missing(archive.files_of(summary), summary)
+    missing = _missing(archive.originals.files(summary), summary)
     if (obstacle := _obstacle(missing, summary)) is not None:
         raise DestinationError(obstacle, missing[0].path if missing else summary.id)
     written: list[Path] = []
@@ -79,7 +79,7 @@ def _write(archive: Archive, original: Original) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = target.with_name(f".{uuid4().hex}.part")  # no tool reads a file of such a name
         try:
-            archive.write_original(original, beside)
+            archive.originals.write_file(original, beside)
             beside.chmod(0o600)
             with beside.open("rb") as file:
                 os.fsync(file.fileno())

@@ -28,7 +28,7 @@ class Resumption(Struct, frozen=True):
 
 def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
     """Ask the session's source how it is continued, and look whether that can be done here."""
-    resumable = archive.resumable(summary)
+    resumable = archive.originals.resumable(summary)
     found = named(summary.source).resumption(resumable, machine)
     if isinstance(found, Refusal):
         return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", False, None)

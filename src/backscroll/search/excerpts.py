@@ -90,7 +90,7 @@ def _by_turn(archive: Archive, places: Iterable[_Place]) -> list[tuple[Sequence[
     for place in places:
         ref = place.passage.summary.ref
         if ref not in prompts:
-            prompts[ref] = archive.prompts_of(place.passage.summary)
+            prompts[ref] = archive.messages.turn_starts(place.passage.summary)
         turns.setdefault((ref, bisect_right(prompts[ref], place.position)), []).append(place)
     return [(prompts[ref], some) for (ref, _), some in turns.items()]
 
@@ -103,11 +103,13 @@ class _Turn:
     ) -> None:
         place = bisect_right(prompts, position)
         self.start = prompts[place - 1] if place else 0
-        end = prompts[place] if place < len(prompts) else archive.extent(summary)[1]
-        self.prompt = next(archive.talk_of(summary, self.start), None)
+        end = prompts[place] if place < len(prompts) else archive.messages.extent(summary)[1]
+        self.prompt = next(archive.messages.without_usage(summary, self.start), None)
         self.said: list[tuple[int, Message]] = []
         begin = max(self.start + 1, end - _LAST)
-        for at, message in zip(range(begin, end), archive.talk_of(summary, begin), strict=False):
+        for at, message in zip(
+            range(begin, end), archive.messages.without_usage(summary, begin), strict=False
+        ):
             if message.role == "assistant" and message.is_active and message.content.strip():
                 self.said.append((at, message))
         self.last = self.said[-1] if self.said else None

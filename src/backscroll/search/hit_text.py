@@ -18,8 +18,10 @@ def texts(
     """
     wanted = set(places)
     noted = {(number, 0) for number, position in wanted if position == ANNOTATIONS_POSITION}
-    passages = archive.passages((place for place in wanted if place[1] != ANNOTATIONS_POSITION), having)
-    passages |= archive.passages(noted - passages.keys()) if noted else {}
+    passages = archive.messages.lookup(
+        (place for place in wanted if place[1] != ANNOTATIONS_POSITION), having
+    )
+    passages |= archive.messages.lookup(noted - passages.keys()) if noted else {}
     found: dict[Place, tuple[Passage, str]] = {}
     for number, position in wanted:
         passage = passages.get((number, 0 if position == ANNOTATIONS_POSITION else position))

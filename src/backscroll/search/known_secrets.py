@@ -31,4 +31,4 @@ def learn_from(archive: Archive, index: Index, redaction: "Redaction", sessions:
     limit = min(_SOME + _EACH * len(sessions), _MOST)
     hits = index.start(asked, limit=limit, by="message", is_counted=False).hits
     places = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
-    redaction.learn(passage.message for passage in archive.passages(places).values())
+    redaction.learn(passage.message for passage in archive.messages.lookup(places).values())

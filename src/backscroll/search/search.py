@@ -49,14 +49,14 @@ def resolve(archive: Archive, query: Query) -> Query:
 
     def look_up(asked: Asked) -> Sequence[Term] | None:
         if asked.name == "workspace":
-            found = archive.workspace_hashes(asked.value, is_strict=False)
+            found = archive.sessions.workspace_hashes(asked.value, is_strict=False)
             return [Asked("workspace", one) for one in found] or None
         wanted = _OF_SESSIONS.get((asked.name, asked.value))
         if asked.name == "tag":
             wanted = Filter(tags=(asked.value.lstrip("#").lower(),), with_unlisted=True)
         if wanted is None:
             return None
-        passing, others = archive.numbers(wanted)
+        passing, others = archive.sessions.matching_ids(wanted)
         # The engine is asked for the fewer of the two.
         is_none_of = len(others) < len(passing)
         return [Sessions(frozenset(others if is_none_of else passing), is_none_of)]
@@ -133,7 +133,7 @@ def find_places(
     """The refs and positions of the messages of a session and its subagents that have some words."""
     from backscroll.index.query.parser import Clause, Sessions
 
-    refs = archive.numbers_below(summary)
+    refs = archive.sessions.ids_with_subagents(summary)
     there = replace(query, clauses=(*query.clauses, Clause((Sessions(frozenset(refs)),))))
     found: list[tuple[str, int]] = []
     while len(found) % _PLACES == 0 and len(found) < _MOST_PLACES:
@@ -266,7 +266,7 @@ def _counted(
 def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[SearchMatch]:
     from backscroll.index.results.snippet import snippet
 
-    indexes = archive.indexes({find.hit.session for find in finds})
+    indexes = archive.sessions.list_indexes({find.hit.session for find in finds})
     for find in finds:
         summary, message = find.passage.summary, find.passage.message
         is_note = find.hit.position == ANNOTATIONS_POSITION

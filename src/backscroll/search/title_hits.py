@@ -30,7 +30,7 @@ class Titles:
         wanted = [place for place in places if place[1] != ANNOTATIONS_POSITION]
         self._look({number for number, _ in wanted} - self._seen)
         some = [place for place in wanted if place[0] in self._holding]
-        found = self._archive.passages(some) if some else {}
+        found = self._archive.messages.lookup(some) if some else {}
         return {
             place: (passage, title_of(passage.summary))
             for place, passage in found.items()
@@ -40,7 +40,7 @@ class Titles:
     def _look(self, numbers: set[int]) -> None:
         """Know which of these sessions have such a title."""
         if numbers:
-            told = self._archive.titles(numbers)
+            told = self._archive.sessions.titles(numbers)
             self._holding |= {number for number, title in told if self._pattern.spans(title, limit=1)}
             self._seen |= numbers
 
@@ -48,7 +48,7 @@ class Titles:
         """Whether all that stands before was copied from another session."""
         if position == 0:
             return True
-        if told := self._archive.only_account(summary):
+        if told := self._archive.messages.single_fragment(summary):
             return all(place in told[1] for place in range(position))
-        before = islice(self._archive.messages_of(summary), position)
+        before = islice(self._archive.messages.of_session(summary), position)
         return all(message.copied_from is not None for message in before)

@@ -24,7 +24,7 @@ def review(
 ) -> Year:
     """What happened within a year, in days of the zone or of this machine."""
     since, until = midnight(date(year, 1, 1), zone), midnight(date(year + 1, 1, 1), zone)
-    counted = archive.statistics(replace(wanted, since=since, until=until))
+    counted = archive.sessions.statistics(replace(wanted, since=since, until=until))
     by_month = add_up(counted, prices, by="month", zone=zone, since=since, until=until)
     by_place = add_up(counted, prices, by="workspace", zone=zone, since=since, until=until)
     done = [one for one in counted.done() if one.messages or one.subagent_messages]

@@ -21,10 +21,10 @@ from backscroll.archive.derive.fragments import (
     left_behind,
     told_by,
 )
+from backscroll.archive.derive.index_changes import found_by, note_changes
 from backscroll.archive.derive.live import LIVE
 from backscroll.archive.derive.rollups import Quarters
 from backscroll.archive.derive.session_totals import Figures
-from backscroll.archive.index_queue import found_by, note_changes
 from backscroll.archive.storage.texts import Texts
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.session import OWN_TITLES

@@ -17,7 +17,7 @@ from backscroll.archive.connection import connect, transaction
 from backscroll.archive.derive.session_rows import conversation_id
 from backscroll.archive.maintenance.backup import open_existing
 from backscroll.archive.maintenance.legacy_schema import JSON_COLUMNS
-from backscroll.archive.write.exclusions import Barrier
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import UNKNOWN_WORKSPACE, Workspace
 from backscroll.readers.timestamps import from_value, iso
@@ -37,7 +37,7 @@ class Adopted(Struct, frozen=True):
     windows: int  # that the archive did not have
 
 
-def adopt(archive: Path, file: Path, barrier: Barrier) -> Adopted:
+def adopt(archive: Path, file: Path, exclusions: Exclusions) -> Adopted:
     """Take over what the archive does not have, all of it or nothing. The file is only read."""
     written_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     try:
@@ -45,7 +45,7 @@ def adopt(archive: Path, file: Path, barrier: Barrier) -> Adopted:
             other.row_factory = sqlite3.Row
             other.execute("begin")
             with transaction(db):
-                return _adopt(db, other, file.name, written_at, barrier)
+                return _adopt(db, other, file.name, written_at, exclusions)
     except sqlite3.Error as error:
         raise DatabaseUnreadableError(
             f"{file} could not be taken into the archive: {error}. The archive is as it was.", file
@@ -53,7 +53,7 @@ def adopt(archive: Path, file: Path, barrier: Barrier) -> Adopted:
 
 
 def _adopt(
-    db: sqlite3.Connection, other: sqlite3.Connection, name: str, written_at: datetime, barrier: Barrier
+    db: sqlite3.Connection, other: sqlite3.Connection, name: str, written_at: datetime, exclusions: Exclusions
 ) -> Adopted:
     windows = {row["id"]: dict(row) for row in other.execute("select * from cursor_sessions")}
     taken_windows: dict[str, str] = {}
@@ -63,8 +63,8 @@ def _adopt(
         window = windows.get(told["session_id"], {})
         values = _values(told, window.get("workspace_path"), name, written_at)
         path = values["workspace_path"]
-        if barrier.is_excluded(Workspace(path) if path else None) or (
-            (told["platform"], told["external_id"]) in barrier.forgotten
+        if exclusions.is_excluded(Workspace(path) if path else None) or (
+            (told["platform"], told["external_id"]) in exclusions.forgotten
         ):
             kept_out += 1
             continue

@@ -2,8 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable
-
-from msgspec import Struct
+from typing import NamedTuple
 
 __all__ = ["Key", "Standing", "moment", "standings", "touched", "unsettled"]
 
@@ -17,7 +16,7 @@ _STANDINGS = (
 )
 
 
-class Standing(Struct, frozen=True):
+class Standing(NamedTuple):
     """How far a session has come; two that are equal show the same in a list."""
 
     number: int

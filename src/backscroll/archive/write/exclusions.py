@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from backscroll.model import Opening, Workspace
 
-__all__ = ["ALONE", "TELLING", "Barrier"]
+__all__ = ["ALONE", "TELLING", "Exclusions"]
 
 # The kinds of units that tell of one session, today and tomorrow.
 ALONE = ("session", "agent", "transcript", "notes")
@@ -17,7 +17,7 @@ _NO_PATTERNS = bytes.fromhex("e4a6a0577479b2b4")  # their digest, for all who ex
 TELLING = 8  # characters of an id below which it may be found in anything
 
 
-class Barrier(NamedTuple):
+class Exclusions(NamedTuple):
     """Asked when a session begins whether it was forgotten, and when it ends whether it is excluded."""
 
     forgotten: frozenset[tuple[str, str]] = frozenset()  # platform and id

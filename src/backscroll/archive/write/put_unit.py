@@ -13,7 +13,7 @@ from backscroll.archive.storage.delta_raw import Told
 from backscroll.archive.storage.raw_rows import keep_rows
 from backscroll.archive.storage.strings import Words
 from backscroll.archive.write import units
-from backscroll.archive.write.exclusions import ALONE, Barrier
+from backscroll.archive.write.exclusions import ALONE, Exclusions
 from backscroll.archive.write.file_snapshot import Stillness
 from backscroll.archive.write.observer import Listener
 from backscroll.archive.write.superseded import settle_former
@@ -31,7 +31,7 @@ class _UnreadError(Exception):
 
 def put(
     db: sqlite3.Connection,
-    barrier: Barrier,
+    exclusions: Exclusions,
     unit: Unit,
     platform: str,
     items: Iterable[Item],
@@ -59,7 +59,7 @@ def put(
                 number,
                 platform,
                 is_appended=is_appended,
-                barrier=barrier,
+                exclusions=exclusions,
                 listener=listener,
                 told=told if keeps_file else None,
                 words=words,
@@ -84,7 +84,7 @@ def put(
                 writer.tally.mark = None  # when it is not excluded any more, it is read from the start
             # Of a file that grew, something may have been before; of one never met, nothing.
             if writer.was_excluded or not (is_appended or is_new):
-                units.exclude(db, number, barrier.digest if writer.was_excluded else None)
+                units.exclude(db, number, exclusions.digest if writer.was_excluded else None)
             is_retried = False
             if not writer.was_forgotten and not writer.was_excluded:
                 is_retried = not keep_rows(db, number, rows, is_new=is_new)

@@ -240,7 +240,7 @@ class AccountWriter:
             self.number,
             self.opening.id,
             placed,
-            remembered=lambda session: writer.barrier.remembered(writer.platform, session),
+            remembered=lambda session: writer.exclusions.remembered(writer.platform, session),
         )
 
     def close(self, closing: Closing) -> None:

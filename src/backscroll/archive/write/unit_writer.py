@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from backscroll.archive.storage.codec import number_of, record_number
 from backscroll.archive.storage.delta_raw import Told
 from backscroll.archive.storage.strings import Words
-from backscroll.archive.write.exclusions import Barrier
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.observer import Listener
 from backscroll.archive.write.session_writer import AccountWriter
 from backscroll.model import (
@@ -38,7 +38,7 @@ class UnitWriter:
         platform: str,
         *,
         is_appended: bool = False,
-        barrier: Barrier | None = None,
+        exclusions: Exclusions | None = None,
         listener: Listener | None = None,
         told: Told | None = None,
         words: Words | None = None,
@@ -51,7 +51,7 @@ class UnitWriter:
         self._sessions = 0
         self.tally = Tally()
         self._account: AccountWriter | None = None
-        self.barrier = barrier or Barrier()
+        self.exclusions = exclusions or Exclusions()
         self.listener = listener
         self.told = told
         self._is_outside = False  # within a session that was forgotten
@@ -96,7 +96,7 @@ class UnitWriter:
                     call = number_of(item.tool_call_id)
                     row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength, call]
                     db.execute("insert into link values (?, ?, ?, ?, ?, ?)", row)
-                case Problem(origin, reason) if not self.barrier.names(f"{origin.path} {origin.place}"):
+                case Problem(origin, reason) if not self.exclusions.names(f"{origin.path} {origin.place}"):
                     if len(self.problems) < _MOST_PROBLEMS:
                         self.problems.append(item)
                     row = [self.unit, origin.path, origin.place, reason]
@@ -110,11 +110,11 @@ class UnitWriter:
         self.db.execute("insert into naming values (?, ?, ?)", [self.unit, record, title])
 
     def _open(self, opening: Opening) -> None:
-        if self.barrier.is_forgotten(self.platform, opening):
+        if self.exclusions.is_forgotten(self.platform, opening):
             self._is_outside = self.was_forgotten = True
             self._sessions += 1
             return
-        if self.barrier.patterns:
+        if self.exclusions.patterns:
             self.db.execute("savepoint session")
         self._account = AccountWriter(self, opening)
 
@@ -122,9 +122,9 @@ class UnitWriter:
         account.close(closing)
         self._account = None
         self._sessions += 1
-        if not self.barrier.patterns:
+        if not self.exclusions.patterns:
             return
-        if self.barrier.is_excluded(closing.workspace):
+        if self.exclusions.is_excluded(closing.workspace):
             # The workspace is known only now. What was kept before it was excluded stays as it was.
             self.was_excluded = True
             self.db.execute("rollback to session")

@@ -1,1 +1,0 @@
-"""What an archive can be asked for, by occasion."""

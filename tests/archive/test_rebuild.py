@@ -12,7 +12,7 @@ from backscroll.archive import Archive
 from backscroll.archive.schema import MIGRATIONS
 from backscroll.index import Index
 from backscroll.ingest.maintenance import Rebuilt, rebuild
-from backscroll.model import Item, Mark, Message, Unit
+from backscroll.model import Checkpoint, Item, Message, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
@@ -62,7 +62,7 @@ def test_originals_that_vanished_are_told_anew_as_the_reader_reads_them_today(
     kept.sync()
     read = ClaudeCode.read
 
-    def better(self: ClaudeCode, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def better(self: ClaudeCode, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         for item in read(self, unit, since):
             if isinstance(item, Message):
                 item = replace(item, id=f"{item.id}-better", content=item.content + "!")

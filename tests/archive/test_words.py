@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive import Archive, Exclusions
-from backscroll.model import Closing, Item, Message, Opening, Origin, Tally, ToolCall, Unit, Workspace
+from backscroll.model import Closing, Item, Message, Opening, Origin, RecordCounts, ToolCall, Unit, Workspace
 
 
 def _unit(path: Path) -> Unit:
@@ -46,7 +46,7 @@ def test_a_word_of_a_unit_that_could_not_be_read_is_not_taken_for_known(
 
     archive = Archive(tmp_path / "archive.db", is_shard=is_shard)
     assert not archive.units.put(_unit(tmp_path / "one"), "claude_code", breaking(), event="new")
-    whole = [*_session("two", "Write", "Read"), Tally()]
+    whole = [*_session("two", "Write", "Read"), RecordCounts()]
     assert archive.units.put(_unit(tmp_path / "two"), "claude_code", whole, event="new")
     archive.close()
     assert _tools(tmp_path / "archive.db") == [("two", "Write"), ("two", "Read")]
@@ -59,7 +59,7 @@ def test_a_word_of_an_excluded_session_is_not_taken_for_known(tmp_path: Path, *,
     items = [
         *_session("one", "Read", "Grep", folder="/home/zoe/private"),
         *_session("two", "Write", "Read"),
-        Tally(),
+        RecordCounts(),
     ]
     assert archive.units.put(_unit(tmp_path / "both"), "claude_code", items, event="new")
     archive.close()
@@ -69,7 +69,7 @@ def test_a_word_of_an_excluded_session_is_not_taken_for_known(tmp_path: Path, *,
 def test_a_shard_gives_a_word_one_number_in_all_units(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "archive.db", is_shard=True)
     for id_ in ("one", "two"):
-        items = [*_session(id_, "Read", "Write"), Tally()]
+        items = [*_session(id_, "Read", "Write"), RecordCounts()]
         assert archive.units.put(_unit(tmp_path / id_), "claude_code", items, event="new")
     archive.close()
     told = [("one", "Read"), ("one", "Write"), ("two", "Read"), ("two", "Write")]

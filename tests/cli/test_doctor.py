@@ -22,7 +22,7 @@ def test_it_accounts_for_every_record(tmp_path: Path) -> None:
     ran = backscroll("--root", written(tmp_path), "doctor")
     assert ran.code == 0, ran.err
     assert "sessions   1" in ran.out
-    assert "records    4 = 4 understood + 0 carrying no message + 0 problems" in ran.out
+    assert "records    4 = 4 parsed + 0 carrying no message + 0 problems" in ran.out
     assert "Everything was understood." in ran.out
 
 
@@ -32,7 +32,7 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     (place,) = document["places"]
     assert document["is_understood"] is True
     assert (place["source"], place["sessions"], place["messages"]) == ("claude-code", 1, 3)
-    assert place["records"] == place["understood"] + place["silent"] + place["problems"] == 4
+    assert place["records"] == place["parsed"] + place["ignored"] + place["problems"] == 4
     assert ran.err == ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backscroll.model.events import Fate, Ledger
+from backscroll.model.events import EventLog, SessionEvent
 from backscroll.render.events import ledger_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
@@ -152,19 +152,19 @@ def test_without_an_archive_the_doctor_makes_none(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
-def fate(what: Any, at: datetime) -> Fate:
-    return Fate("claude-code:a", "a", what, at)
+def fate(what: Any, at: datetime) -> SessionEvent:
+    return SessionEvent("claude-code:a", "a", what, at)
 
 
 def test_the_sentence_names_the_day_it_began() -> None:
     fates = (*(fate("vanished", TUESDAY) for _ in range(12)), fate("overwritten", TUESDAY))
     friday = TUESDAY + timedelta(days=3)
-    said = ledger_line(Ledger(TUESDAY, fates), friday, zone=UTC)
+    said = ledger_line(EventLog(TUESDAY, fates), friday, zone=UTC)
     assert said == (
         "12 sessions vanished since Tuesday, all kept; 1 was overwritten with an older state, both kept"
     )
-    assert ledger_line(Ledger(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
-    one = Ledger(TUESDAY, (fate("vanished", TUESDAY),))
+    assert ledger_line(EventLog(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
+    one = EventLog(TUESDAY, (fate("vanished", TUESDAY),))
     assert ledger_line(one, TUESDAY + timedelta(days=1), zone=UTC) == (
         "1 session vanished since yesterday, and is kept"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.model import Item, Mark, Unit
+from backscroll.model import Checkpoint, Item, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor_cli import CursorCli
@@ -111,7 +111,7 @@ class Meddling:
 def meddle(monkeypatch: pytest.MonkeyPatch, source: type, meddling: Meddling) -> None:
     original = source.read  # type: ignore[attr-defined]
 
-    def read(self: object, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self: object, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         return meddling.read(original(self, unit, since))
 
     monkeypatch.setattr(source, "read", read)
@@ -198,7 +198,7 @@ def test_a_file_that_never_stands_still_is_tried_again(
     original = ClaudeCode.read
     times: list[int] = []
 
-    def read(self: ClaudeCode, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self: ClaudeCode, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         yield from original(self, unit, since)
         times.append(unit.size)
         if len(times) < 5:
@@ -294,7 +294,7 @@ def test_a_database_is_known_only_when_all_its_sessions_are(
     original = Cursor.read
     seen: list[str] = []
 
-    def read(self: Cursor, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self: Cursor, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         seen.append(unit.key)
         if len(seen) == after + 1:
             raise KeyboardInterrupt

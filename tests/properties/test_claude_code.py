@@ -26,7 +26,7 @@ anything = nested | st.lists(nested, max_size=3) | st.dictionaries(st.text(max_s
 def tell(path: Path) -> Told:
     told = fold(ClaudeCode().read(Unit("claude-code", "", str(path))))
     tally = told.tally
-    assert tally.records == tally.understood + tally.silent + tally.problems == sum(tally.kinds.values())
+    assert tally.records == tally.parsed + tally.ignored + tally.problems == sum(tally.kinds.values())
     return told
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, ToolCall
-from backscroll.model.redaction import Place
+from backscroll.model.redaction import SecretLocation
 from backscroll.redact.redactor import Redaction
 from backscroll.redact.scanner import KINDS
 from backscroll.render.json import encoded, message_document, secrets_document, summary_document
@@ -14,7 +14,7 @@ from tests.render.sessions import SUMMARY, message
 from tests.render.tokens import TOKENS, made, pem
 
 TOKEN = "ghp" + "_" + made(36)
-HERE = Place("claude-code:5e551011", 0)
+HERE = SecretLocation("claude-code:5e551011", 0)
 CASES = [(around, secret) for cases in TOKENS.values() for around, secret in cases]
 
 

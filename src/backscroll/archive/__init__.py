@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from sqlite3 import IntegrityError
 
     from backscroll.archive.archive import Archive
-    from backscroll.archive.derive.affected import Session
     from backscroll.archive.index_queue import IndexJob
     from backscroll.archive.query.filters import Filter
-    from backscroll.archive.query.message_lookup import Passage, Place
-    from backscroll.archive.query.session_state import Key, Standing
+    from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
+    from backscroll.archive.query.session_state import SessionState
+    from backscroll.archive.session_key import SessionKey
     from backscroll.archive.write.exclusions import Exclusions
-    from backscroll.archive.write.units import Known
+    from backscroll.archive.write.units import KnownUnit
 
 __all__ = [
     "Archive",
@@ -25,26 +25,24 @@ __all__ = [
     "Filter",
     "IndexJob",
     "IntegrityError",
-    "Key",
-    "Known",
-    "Passage",
-    "Place",
-    "Session",
-    "Standing",
+    "KnownUnit",
+    "MessageInSession",
+    "MessageKey",
+    "SessionKey",
+    "SessionState",
 ]
 
 _PLACES = {
+    "SessionKey": "backscroll.archive.session_key",
     "Archive": "backscroll.archive.archive",
     "Exclusions": "backscroll.archive.write.exclusions",
     "Filter": "backscroll.archive.query.filters",
     "IntegrityError": "sqlite3",
-    "Key": "backscroll.archive.query.session_state",
-    "Known": "backscroll.archive.write.units",
+    "KnownUnit": "backscroll.archive.write.units",
     "IndexJob": "backscroll.archive.index_queue",
-    "Passage": "backscroll.archive.query.message_lookup",
-    "Place": "backscroll.archive.query.message_lookup",
-    "Session": "backscroll.archive.derive.affected",
-    "Standing": "backscroll.archive.query.session_state",
+    "MessageInSession": "backscroll.archive.query.message_lookup",
+    "MessageKey": "backscroll.archive.query.message_lookup",
+    "SessionState": "backscroll.archive.query.session_state",
 }
 
 

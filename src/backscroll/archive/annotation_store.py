@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from backscroll.archive import annotations
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive.affected import Session
+from backscroll.archive.session_key import SessionKey
 
 __all__ = ["Annotations"]
 
@@ -20,28 +20,28 @@ class Annotations:
         """Every tag there is, with how many sessions have it."""
         return annotations.tags(self._db)
 
-    def update_tags(self, session: Session, *, add: Iterable[str] = (), take: Iterable[str] = ()) -> None:
+    def update_tags(self, session: SessionKey, *, add: Iterable[str] = (), take: Iterable[str] = ()) -> None:
         """Give a session tags, and take others away."""
         with transaction(self._db):
             annotations.add_tags(self._db, session, add)
             annotations.take_tags(self._db, session, take)
 
-    def set_star(self, session: Session, *, is_starred: bool) -> None:
+    def set_star(self, session: SessionKey, *, is_starred: bool) -> None:
         """Mark a session as one to come back to, or no longer."""
         with transaction(self._db):
             annotations.star(self._db, session, is_starred=is_starred)
 
-    def add_note(self, session: Session, text: str) -> None:
+    def add_note(self, session: SessionKey, text: str) -> None:
         """Write something down about a session."""
         with transaction(self._db):
             annotations.add_note(self._db, session, text)
 
-    def edit_note(self, session: Session, number: int, text: str | None) -> bool:
+    def edit_note(self, session: SessionKey, number: int, text: str | None) -> bool:
         """Write a note anew, or delete it without a text. False when there is none of that number."""
         with transaction(self._db):
             return annotations.edit_note(self._db, session, number, text)
 
-    def set_title(self, session: Session, title: str | None) -> None:
+    def set_title(self, session: SessionKey, title: str | None) -> None:
         """Give a session a title of one's own, or take it back."""
         with transaction(self._db):
             annotations.rename(self._db, session, title)

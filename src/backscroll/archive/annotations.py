@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.derive.affected import Session
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.model.session import Note
@@ -22,27 +22,27 @@ _TABLES = ("tag", "star", "note", "renaming")
 def noted(db: sqlite3.Connection, summaries: Sequence[SessionSummary]) -> list[SessionSummary]:
     """The same sessions with what people have added to them; subagents have nothing of their own."""
     ids = msgspec.json.encode([one.id for one in summaries if one.parent_ref is None]).decode()
-    found: defaultdict[Session, _Added] = defaultdict(_Added)
+    found: defaultdict[SessionKey, _Added] = defaultdict(_Added)
     of_these = "where id in (select value from json_each(?))"
     for platform, id_, name in db.execute(
         f"select platform, id, name from tag {of_these} order by name",  # noqa: S608
         [ids],
     ):
-        found[Session(platform, id_)].tags.append(name)
+        found[SessionKey(platform, id_)].tags.append(name)
     for platform, id_ in db.execute(f"select platform, id from star {of_these}", [ids]):  # noqa: S608
-        found[Session(platform, id_)].is_starred = True
+        found[SessionKey(platform, id_)].is_starred = True
     for platform, id_, number, text, written, edited in db.execute(
         f"select platform, id, number, text, written_at, edited_at from note {of_these} order by number",  # noqa: S608
         [ids],
     ):
         at = datetime.fromisoformat(written)
         one = Note(number, text, at, datetime.fromisoformat(edited) if edited is not None else None)
-        found[Session(platform, id_)].notes.append(one)
+        found[SessionKey(platform, id_)].notes.append(one)
     for platform, id_, title in db.execute(
         f"select platform, id, title from renaming {of_these}",  # noqa: S608
         [ids],
     ):
-        found[Session(platform, id_)].title = title
+        found[SessionKey(platform, id_)].title = title
     return [_with(one, found) for one in summaries] if found else list(summaries)
 
 
@@ -54,8 +54,8 @@ class _Added:
         self.title: str | None = None
 
 
-def _with(summary: SessionSummary, found: "defaultdict[Session, _Added]") -> SessionSummary:
-    key = Session(summary.platform, summary.id)
+def _with(summary: SessionSummary, found: "defaultdict[SessionKey, _Added]") -> SessionSummary:
+    key = SessionKey(summary.platform, summary.id)
     if key not in found or summary.parent_ref is not None:
         return summary
     added = found[key]
@@ -74,7 +74,7 @@ def tags(db: sqlite3.Connection) -> dict[str, int]:
     return dict(db.execute("select name, count(*) from tag group by name order by name").fetchall())
 
 
-def add_tags(db: sqlite3.Connection, session: Session, names: Iterable[str]) -> None:
+def add_tags(db: sqlite3.Connection, session: SessionKey, names: Iterable[str]) -> None:
     db.executemany(
         "insert or ignore into tag (platform, id, name, at) values (?, ?, ?, ?)",
         [(session.platform, session.id, name, _now()) for name in names],
@@ -82,7 +82,7 @@ def add_tags(db: sqlite3.Connection, session: Session, names: Iterable[str]) -> 
     _touch(db, session)
 
 
-def take_tags(db: sqlite3.Connection, session: Session, names: Iterable[str]) -> None:
+def take_tags(db: sqlite3.Connection, session: SessionKey, names: Iterable[str]) -> None:
     db.executemany(
         "delete from tag where platform = ? and id = ? and name = ?",
         [(session.platform, session.id, name) for name in names],
@@ -90,14 +90,14 @@ def take_tags(db: sqlite3.Connection, session: Session, names: Iterable[str]) ->
     _touch(db, session)
 
 
-def star(db: sqlite3.Connection, session: Session, *, is_starred: bool) -> None:
+def star(db: sqlite3.Connection, session: SessionKey, *, is_starred: bool) -> None:
     if is_starred:
         db.execute("insert or ignore into star values (?, ?, ?)", [session.platform, session.id, _now()])
     else:
         db.execute("delete from star where platform = ? and id = ?", [session.platform, session.id])
 
 
-def add_note(db: sqlite3.Connection, session: Session, text: str) -> None:
+def add_note(db: sqlite3.Connection, session: SessionKey, text: str) -> None:
     db.execute(
         "insert into note (platform, id, number, text, written_at) select :platform, :id,"
         " coalesce(max(number), 0) + 1, :text, :at from note where platform = :platform and id = :id",
@@ -106,7 +106,7 @@ def add_note(db: sqlite3.Connection, session: Session, text: str) -> None:
     _touch(db, session)
 
 
-def edit_note(db: sqlite3.Connection, session: Session, number: int, text: str | None) -> bool:
+def edit_note(db: sqlite3.Connection, session: SessionKey, number: int, text: str | None) -> bool:
     """Write a note anew, or delete it without a text. False when there is none of that number."""
     key = {"platform": session.platform, "id": session.id, "number": number, "text": text, "at": _now()}
     own = "where platform = :platform and id = :id and number = :number"
@@ -118,7 +118,7 @@ def edit_note(db: sqlite3.Connection, session: Session, number: int, text: str |
     return done.rowcount > 0
 
 
-def rename(db: sqlite3.Connection, session: Session, title: str | None) -> None:
+def rename(db: sqlite3.Connection, session: SessionKey, title: str | None) -> None:
     """Give a session a title of one's own, or take it back."""
     if title is None:
         db.execute("delete from renaming where platform = ? and id = ?", [session.platform, session.id])
@@ -130,7 +130,7 @@ def rename(db: sqlite3.Connection, session: Session, title: str | None) -> None:
     _touch(db, session)
 
 
-def erase(db: sqlite3.Connection, session: Session) -> None:
+def erase(db: sqlite3.Connection, session: SessionKey) -> None:
     """Leave nothing of what was added to a session."""
     for table in _TABLES:
         db.execute(
@@ -139,7 +139,7 @@ def erase(db: sqlite3.Connection, session: Session) -> None:
         )
 
 
-def _touch(db: sqlite3.Connection, session: Session) -> None:
+def _touch(db: sqlite3.Connection, session: SessionKey) -> None:
     """Have the index take the notes anew, and no message."""
     db.execute(
         "insert into unindexed (number, first) select number, ? from conversations"

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from backscroll.archive.annotation_store import Annotations
-    from backscroll.archive.derive.affected import Session
     from backscroll.archive.index_queue import IndexQueue
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.event_queries import Events
     from backscroll.archive.query.message_queries import MessageQueries
     from backscroll.archive.query.read_cache import AtHand
     from backscroll.archive.query.session_queries import SessionQueries
+    from backscroll.archive.session_key import SessionKey
     from backscroll.archive.storage.original_files import Originals
     from backscroll.archive.write.unit_store import UnitStore
 
@@ -111,7 +111,7 @@ class Archive:
         """Random id of this archive. An index stores it to know which archive it belongs to."""
         return str(self._db.execute("select id from identity").fetchone()[0])
 
-    def derive(self) -> set[Session]:
+    def derive(self) -> set[SessionKey]:
         """Derive every session whose fragments changed. Return their keys."""
         changed = [id_ for (id_,) in self._db.execute("select number from account where not is_settled")]
         now = datetime.now(UTC)

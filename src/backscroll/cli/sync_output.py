@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backscroll.cli.context import Setup
     from backscroll.ingest.sync import Synced
     from backscroll.model import Retention
-    from backscroll.model.events import Ledger
+    from backscroll.model.events import EventLog
 
 __all__ = ["RECENTLY", "refresh"]
 
@@ -42,7 +42,7 @@ def refresh(setup: Setup, *, as_json: bool) -> int:
     return 3 if report.problems else 0
 
 
-def _document(report: Synced, path: str, retentions: list[Retention], ledger: Ledger) -> bytes:
+def _document(report: Synced, path: str, retentions: list[Retention], ledger: EventLog) -> bytes:
     from backscroll.render.events import ledger_document
     from backscroll.render.json import encoded
 
@@ -51,7 +51,7 @@ def _document(report: Synced, path: str, retentions: list[Retention], ledger: Le
     return encoded(vars(report) | more)
 
 
-def _lines(report: Synced, retentions: list[Retention], ledger: Ledger, now: datetime) -> Iterator[str]:
+def _lines(report: Synced, retentions: list[Retention], ledger: EventLog, now: datetime) -> Iterator[str]:
     told = [
         f"{number:,} {what}"
         for number, what in (

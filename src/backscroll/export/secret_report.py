@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.write_files import Progress, weight
 from backscroll.model import SessionSummary
-from backscroll.model.redaction import Replaced
+from backscroll.model.redaction import FoundSecret
 from backscroll.redact.redactor import Redaction
 from backscroll.redact.scanner import Kinds
 
@@ -20,7 +20,7 @@ def find_secrets(
     summaries: Sequence[SessionSummary],
     kinds: Sequence[Kinds],
     progress: Progress | None = None,
-) -> list[Replaced]:
+) -> list[FoundSecret]:
     """Every secret with its kind and all its places: first what is one, then where else it stands."""
     redaction = Redaction(kinds)
     total, done = 2 * sum(map(weight, summaries)), 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.ingest.extract import Extracted
     from backscroll.ingest.maintenance import Rebuilt
-    from backscroll.model.events import Ledger
+    from backscroll.model.events import EventLog
 
 __all__ = ["Keeping"]
 
@@ -33,7 +33,7 @@ class Keeping(Sessions):
         """What the archive holds, in numbers."""
         return self._archive.maintenance.status()
 
-    def ledger(self, since: datetime | None = None) -> Ledger:
+    def ledger(self, since: datetime | None = None) -> EventLog:
         """What became of sessions in the tools' own stores since a moment, or ever. All of them are kept."""
         return self._archive.events.log(since)
 

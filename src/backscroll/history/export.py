@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from backscroll.export.write_files import Exported, Format
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.model.redaction import Replaced
+    from backscroll.model.redaction import FoundSecret
     from backscroll.redact.redactor import Redaction
     from backscroll.redact.scanner import Kinds
 
@@ -70,7 +70,7 @@ class Exporting(Sessions):
         *,
         kinds: Sequence[Kinds] = ("secrets",),
         progress: Progress | None = None,
-    ) -> list[Replaced]:
+    ) -> list[FoundSecret]:
         """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""
         from backscroll.export.secret_report import find_secrets
 

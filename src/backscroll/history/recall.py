@@ -8,7 +8,7 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.model.search import Recollection
+    from backscroll.model.search import RecallResult
     from backscroll.redact.redactor import Redaction
     from backscroll.search.recall import Lead
 
@@ -31,7 +31,7 @@ class Recalling(Sessions):
         token_budget: int = 1500,
         redaction: "Redaction | None" = None,
         progress: "Progress | None" = None,
-    ) -> "Recollection":
+    ) -> "RecallResult":
         """The sessions most useful for a task, best first, with excerpts within so many tokens by estimate.
 
         The task is plain words, of any length. With a redaction, secrets are replaced. ``progress`` is told
@@ -57,18 +57,20 @@ class Recalling(Sessions):
 
     def _recollection(
         self, task: str, found: "list[Lead]", budget: int, redaction: "Redaction | None"
-    ) -> "Recollection":
+    ) -> "RecallResult":
         import msgspec
 
-        from backscroll.model.redaction import Place
+        from backscroll.model.redaction import SecretLocation
         from backscroll.model.sanitize import inert
-        from backscroll.model.search import Recollection
+        from backscroll.model.search import RecallResult
         from backscroll.render.recall import recalled_document
         from backscroll.render.token_estimate import tokens_of
         from backscroll.search.excerpts import recalled
 
         def clean(text: str, ref: str, position: int) -> str:
-            return redaction.text(text, Place(ref, position)) if redaction is not None else inert(text)
+            return (
+                redaction.text(text, SecretLocation(ref, position)) if redaction is not None else inert(text)
+            )
 
         groups = self._grouped(found)
         if redaction is not None:
@@ -88,7 +90,7 @@ class Recalling(Sessions):
                 break
             left -= cost
             sessions.append(one)
-        return Recollection(
+        return RecallResult(
             task=task, sessions=tuple(sessions), token_budget=budget, left_out=len(groups) - len(sessions)
         )
 

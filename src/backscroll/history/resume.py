@@ -73,14 +73,14 @@ class Continuing(Sessions):
 
         With a redaction, secrets are replaced; afterwards it tells what was.
         """
-        from backscroll.model.redaction import Place
+        from backscroll.model.redaction import SecretLocation
         from backscroll.render.handoff import brief
 
         summary = self.find(ref)
         if redaction is None:
             return brief(summary, self._archive.messages.of_session(summary), tokens=tokens)
         self.learn_secrets(redaction, summary)
-        place = Place(summary.ref, None)
+        place = SecretLocation(summary.ref, None)
         return brief(
             redaction.summary(summary),
             self._archive.messages.of_session(summary),

@@ -165,10 +165,10 @@ class Sessions(Opened):
         clean: Clean | None = None
         learn: Learn | None = None
         if redaction is not None:
-            from backscroll.model.redaction import Place
+            from backscroll.model.redaction import SecretLocation
 
             def clean(text: str, ref: str, position: int) -> str:
-                return redaction.text(text, Place(ref, position))
+                return redaction.text(text, SecretLocation(ref, position))
 
             def learn(sessions: set[int]) -> None:
                 from backscroll.search.known_secrets import learn_from

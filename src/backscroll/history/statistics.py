@@ -44,13 +44,13 @@ class Counting(Sessions):
 
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> "Explanation":
         """Every usage record of a session, counted or not and why, and the arithmetic of its cost."""
-        from backscroll.archive import Filter, Session
+        from backscroll.archive import Filter, SessionKey
         from backscroll.stats.explain import explain
 
         summary = self.find(ref)
         if summary.parent_ref is not None:
             raise UsageError(f"{summary.ref} is a subagent and counts in its session: {summary.parent_ref}")
-        only = Session(summary.platform, summary.id)
+        only = SessionKey(summary.platform, summary.id)
         counted = self._archive.sessions.statistics(Filter(with_unlisted=True), only)
         return explain(counted, self.prices, summary.ref, zone=zone)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from backscroll.model import STORES, Closing, Message, Opening, Problem, Tally, Unit
+from backscroll.model import STORES, Closing, Message, Opening, Problem, RecordCounts, Unit
 from backscroll.sources import Source
 
 __all__ = ["Place", "Progress", "Survey", "survey"]
@@ -33,15 +33,15 @@ class Place(Struct, kw_only=True):
     unlisted: dict[str, int] = field(default_factory=dict)  # sessions that are no conversation, by why
     completeness: dict[str, int] = field(default_factory=dict)
     records: int = 0
-    understood: int = 0
-    silent: int = 0
+    parsed: int = 0
+    ignored: int = 0
     problems: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_balanced(self) -> bool:
-        return self.records == self.understood + self.silent + self.problems
+        return self.records == self.parsed + self.ignored + self.problems
 
 
 class Survey(Struct, kw_only=True):
@@ -135,14 +135,14 @@ def _sessions(
                 opening = None
             case Problem():
                 problems.append(item)
-            case Tally():
+            case RecordCounts():
                 _add(item, place)
 
 
-def _add(tally: Tally, place: Place) -> None:
+def _add(tally: RecordCounts, place: Place) -> None:
     place.records += tally.records
-    place.understood += tally.understood
-    place.silent += tally.silent
+    place.parsed += tally.parsed
+    place.ignored += tally.ignored
     place.problems += tally.problems
     for name, number in tally.kinds.items():
         place.kinds[name] = place.kinds.get(name, 0) + number

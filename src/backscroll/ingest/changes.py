@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backscroll.archive.write.fingerprints import folder_of
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, Known
+    from backscroll.archive import Archive, KnownUnit
     from backscroll.model import Unit
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder
@@ -25,7 +25,7 @@ class Differences:
     def __init__(
         self,
         units: int,
-        changed: Sequence[tuple[Unit, Known | None]] = (),
+        changed: Sequence[tuple[Unit, KnownUnit | None]] = (),
         vanished: Sequence[int] = (),
         unsettled: Collection[str] = (),
     ) -> None:
@@ -33,7 +33,9 @@ class Differences:
         self.changed = changed  # to be read, and what is known of them
         self.vanished = vanished  # their numbers
         self.unsettled = unsettled  # paths of what is to be read, has vanished, or is not to be known
-        self.signs: Sequence[tuple[Unit, Known | None]] = ()  # as ``changed``, to be read after all others
+        self.signs: Sequence[
+            tuple[Unit, KnownUnit | None]
+        ] = ()  # as ``changed``, to be read after all others
 
 
 def differences(
@@ -118,7 +120,7 @@ def _among(
         return Differences(number)
     left = {name.partition("\0")[0] for name in current} - unread
     known = archive.units.known(source.name, root, left | {unit.path for unit in unlike})
-    changed: list[tuple[Unit, Known | None]] = []
+    changed: list[tuple[Unit, KnownUnit | None]] = []
     unsettled = left.copy()
     for unit in unlike:
         before = known.get((unit.path, unit.key))
@@ -132,7 +134,9 @@ def _among(
     return Differences(number, changed, vanished, unsettled)
 
 
-def _compared(archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, str], Known]) -> Differences:
+def _compared(
+    archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, str], KnownUnit]
+) -> Differences:
     """These units, and of the known ones those that are not among them."""
     number = 0
     changed = []

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive
 from backscroll.archive.write.reparse import Original
-from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent
+from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResult, UsageReport
 from backscroll.readers.temp_folder import Scratch
 from backscroll.sources import Source
 from backscroll.sources.restore_rows import Restoring
@@ -97,7 +97,7 @@ def retold_rows(
 def placed(item: Item, folder: str, root: str) -> Item:
     """An item with its origin where the original was."""
     match item:
-        case Message() | Answer() | Spent() | Naming() | Problem():
+        case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
             path = item.origin.path
             if path.startswith(folder):
                 return replace(item, origin=Origin(root + path.removeprefix(folder), item.origin.place))

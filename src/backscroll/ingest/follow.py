@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, Key
+from backscroll.archive import Archive, SessionKey
 from backscroll.model import Message, SessionSummary
 
 __all__ = ["Said", "follow"]
@@ -25,7 +25,7 @@ class Said(Struct, frozen=True):
 def follow(
     archive: Archive,
     find: Callable[[], SessionSummary | None],
-    touched: Iterable[set[Key]],
+    touched: Iterable[set[SessionKey]],
     *,
     last: int,
     everything: bool,
@@ -58,7 +58,7 @@ class _Follower:
         self._next = 0  # the first position that was not looked at
         self._told: dict[str, Said] = {}
         session = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
-        self.key: Key = (summary.platform, session)
+        self.key = SessionKey(summary.platform, session)
 
     def last(self, number: int) -> list[Said]:
         """The last messages that are there, read from the end."""

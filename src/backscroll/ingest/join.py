@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from backscroll.model import (
     STORES,
     Closing,
-    Link,
     Message,
     Opening,
     Reading,
+    SubagentLink,
     TokenUsage,
     Told,
     is_universal,
@@ -44,7 +44,7 @@ class Session(Struct, frozen=True):
     stores: tuple[
         tuple[str, str], ...
     ]  # source and store of every account of it, the one it was taken from first
-    link: Link | None = None  # for a subagent: the call that started it
+    link: SubagentLink | None = None  # for a subagent: the call that started it
     tokens: int | None = None  # of the responses first made here; None when nobody counted
 
 
@@ -200,9 +200,9 @@ def _named(session: Session, title: str) -> Session:
     return replace(session, closing=replace(session.closing, title=title, title_source="summary"))
 
 
-def _with_links(sessions: dict[Key, Session], links: list[Link]) -> dict[Key, Session]:
+def _with_links(sessions: dict[Key, Session], links: list[SubagentLink]) -> dict[Key, Session]:
     """Each subagent with the call that started it, by the best sign there is."""
-    told: dict[str, Link] = {}
+    told: dict[str, SubagentLink] = {}
     for link in sorted(links, key=lambda link: (-link.strength, link.tool_call_id)):
         told[link.agent_id] = link
     taken = {link.tool_call_id for link in told.values()}
@@ -225,7 +225,7 @@ def _begun(session: Session) -> datetime:
     return session.closing.created_at or _LATEST
 
 
-def _concluded(session: Session, parent: Session, taken: set[str]) -> Link | None:
+def _concluded(session: Session, parent: Session, taken: set[str]) -> SubagentLink | None:
     """A call of the parent's that asked with the same words, else the last one before the agent began."""
     prompt = next((agent.prompt for agent in session.closing.agents if agent.prompt), None)
     free = [
@@ -244,7 +244,7 @@ def _concluded(session: Session, parent: Session, taken: set[str]) -> Link | Non
     for messages, evidence, strength in ((same, "same prompt", _PROMPT), (earlier[-1:], "time", _TIME)):
         for message in messages:
             if message.tool is not None and message.tool.id is not None:
-                return Link(
+                return SubagentLink(
                     agent_id=session.opening.agent_id or "",
                     tool_call_id=message.tool.id,
                     evidence=evidence,
@@ -253,7 +253,7 @@ def _concluded(session: Session, parent: Session, taken: set[str]) -> Link | Non
     return None
 
 
-def _linked(session: Session, link: Link) -> Session:
+def _linked(session: Session, link: SubagentLink) -> Session:
     """A linked agent is work somebody asked for, unless it only warmed up or replayed its parent."""
     closing = session.closing
     if closing.visibility == "hidden" and any("linked to no call" in reason for reason in closing.reasons):

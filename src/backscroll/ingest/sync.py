@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from backscroll.ingest.changes import differences
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, Known, Session
+    from backscroll.archive import Archive, KnownUnit, SessionKey
     from backscroll.index import Index
     from backscroll.ingest.index_documents import Ready
     from backscroll.ingest.parallel import Batch, Shard
-    from backscroll.model import Mark, Unit
+    from backscroll.model import Checkpoint, Unit
     from backscroll.sources import Source
 
 __all__ = ["Progress", "Synced", "sync"]
@@ -55,7 +55,7 @@ _ROUNDS = 16  # and this part of all that there were: what is derived costs more
 
 
 class _Work:
-    def __init__(self, source: Source, unit: Unit, known: Known | None) -> None:
+    def __init__(self, source: Source, unit: Unit, known: KnownUnit | None) -> None:
         self.source = source
         self.unit = unit
         self.known = known
@@ -95,7 +95,7 @@ def sync(
         archive.units.mark_gone(vanished)
     total = sum(one.unit.size for one in work)
     done = 0
-    told: set[Session] = set()  # brought up to date
+    told: set[SessionKey] = set()  # brought up to date
     try:
         for size in _read_all(archive, work, report, told, index) if work else ():
             done = min(done + size, total)  # what somebody else took in meanwhile is looked at again
@@ -117,7 +117,7 @@ def _read_all(
     archive: Archive,
     work: list[_Work],
     report: Synced,
-    told: set[Session],
+    told: set[SessionKey],
     index: Callable[[], Index] | None,
 ) -> Iterator[int]:
     """Read what is new side by side when there is much of it, the rest one by one; the sizes of it."""
@@ -137,7 +137,7 @@ def _read_all(
 
 
 def _read_side_by_side(
-    archive: Archive, work: list[Batch], told: set[Session], index: Callable[[], Index] | None
+    archive: Archive, work: list[Batch], told: set[SessionKey], index: Callable[[], Index] | None
 ) -> Iterator[tuple[int, list[Batch]]]:
     """Read much in several processes, and index it round by round while they go on.
 
@@ -258,7 +258,7 @@ def _met_again(source: Source, unit: Unit) -> Unit | None:
     return None
 
 
-def _usable_mark(archive: Archive, unit: Unit, known: Known | None) -> Mark | None:
+def _usable_mark(archive: Archive, unit: Unit, known: KnownUnit | None) -> Checkpoint | None:
     """Where reading can go on: only in a file that still holds what was read, and more."""
     if known is None or known.is_gone or known.is_retried or unit.size < known.size:
         return None

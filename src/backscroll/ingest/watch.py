@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, IntegrityError, Key, Standing
+from backscroll.archive import Archive, IntegrityError, SessionKey, SessionState
 from backscroll.index import Index
 from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
@@ -63,7 +63,7 @@ class Watcher:
     def changes(self, stop: Event) -> Iterator[Change]:
         """What becomes of sessions from now on, whichever process reads it first."""
         known = self._archive.events.session_states()
-        unclear: set[Key] = set()
+        unclear: set[SessionKey] = set()
         for keys in self.touched(stop):
             keys |= unclear
             if not keys:
@@ -75,7 +75,7 @@ class Watcher:
                     yield change
                 known[key] = now
 
-    def touched(self, stop: Event) -> Iterator[set[Key]]:
+    def touched(self, stop: Event) -> Iterator[set[SessionKey]]:
         """The sessions that something was read about, time and again; often none."""
         for paths in _noticed(self._roots, stop):
             began = time.monotonic()
@@ -92,7 +92,7 @@ class Watcher:
         for source, root in self._all_roots():
             yield self._sources.setdefault(source.name, source), root
 
-    def _change(self, before: Standing | None, now: Standing) -> Change | None:
+    def _change(self, before: SessionState | None, now: SessionState) -> Change | None:
         summary = self._archive.sessions.by_id(now.number)
         if summary is None:
             return None

@@ -12,7 +12,7 @@ from backscroll.errors import UsageError
 from backscroll.history import History
 from backscroll.index.query.dates import span_of
 from backscroll.model import Message, SessionSummary
-from backscroll.model.redaction import Place
+from backscroll.model.redaction import SecretLocation
 from backscroll.redact.redactor import Redaction
 
 __all__ = ["Call", "CrashedError", "StoppedError", "moments"]
@@ -80,12 +80,12 @@ class Call:
         """A struct of any kind that may be shown, with all that is in it."""
         if self.redaction is None:
             return value
-        clean = self.redaction.value(msgspec.to_builtins(value), Place(ref, None))
+        clean = self.redaction.value(msgspec.to_builtins(value), SecretLocation(ref, None))
         return msgspec.convert(clean, type(value))
 
     def text(self, text: str, ref: str, position: int | None = None) -> str:
         """A text that may be shown."""
-        return text if self.redaction is None else self.redaction.text(text, Place(ref, position))
+        return text if self.redaction is None else self.redaction.text(text, SecretLocation(ref, position))
 
 
 def moments(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll import errors
-from backscroll.model.redaction import Place
+from backscroll.model.redaction import SecretLocation
 from backscroll.model.sanitize import inert
 from backscroll.redact.redactor import Redaction
 
@@ -24,7 +24,7 @@ class Failure(Struct, frozen=True):
         redaction = Redaction() if is_redacted else None
 
         def clean(text: str) -> str:
-            return redaction.text(text, Place("", None)) if redaction is not None else inert(text)
+            return redaction.text(text, SecretLocation("", None)) if redaction is not None else inert(text)
 
         told: dict[str, Any] = {"type": self.type, "message": clean(str(error)), "next": self.next}
         for name in ("session_id", "workspace", "data_path"):

@@ -3,21 +3,21 @@
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-__all__ = ["Fate", "Ledger", "What"]
+__all__ = ["EventCode", "EventLog", "SessionEvent"]
 
-What = Literal["vanished", "overwritten", "came_back"]
+EventCode = Literal["vanished", "overwritten", "came_back"]
 
 
-class Fate(NamedTuple):
+class SessionEvent(NamedTuple):
     """What became of one session."""
 
     session_ref: str
     session_id: str
-    what: What
+    what: EventCode
     at: datetime  # when it was noticed
 
 
-class Ledger:
+class EventLog:
     """What became of sessions since a moment. All of them are kept.
 
     One has *vanished* when none of the files is left that its content is from. It was *overwritten* when one
@@ -25,9 +25,9 @@ class Ledger:
     vanished is there again.
     """
 
-    def __init__(self, since: datetime | None, fates: tuple[Fate, ...]) -> None:
+    def __init__(self, since: datetime | None, fates: tuple[SessionEvent, ...]) -> None:
         self.since = since  # None: ever
         self.fates = fates  # by time
 
-    def count(self, what: What) -> int:
+    def count(self, what: EventCode) -> int:
         return sum(fate.what == what for fate in self.fates)

@@ -2,21 +2,21 @@
 
 from msgspec import Struct
 
-__all__ = ["Place", "Replaced"]
+__all__ = ["FoundSecret", "SecretLocation"]
 
 
-class Place(Struct, frozen=True):
+class SecretLocation(Struct, frozen=True):
     """Where something was replaced; no position means the session's own title, preview or folder."""
 
     ref: str
     position: int | None
 
 
-class Replaced(Struct, frozen=True):
+class FoundSecret(Struct, frozen=True):
     """What was replaced, without saying it."""
 
     kind: str
     number: int
     hint: str
     count: int
-    places: tuple[Place, ...]
+    places: tuple[SecretLocation, ...]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from backscroll.model.message import Role
 
-__all__ = ["Excerpt", "Recalled", "Recollection", "SearchMatch", "SearchResult"]
+__all__ = ["Excerpt", "RecallResult", "RecalledSession", "SearchMatch", "SearchResult"]
 
 
 class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
@@ -62,7 +62,7 @@ class Excerpt(Struct, frozen=True, kw_only=True):
     outcome: str | None  # the assistant's last words in that turn; None when they are the text itself
 
 
-class Recalled(Struct, frozen=True, kw_only=True):
+class RecalledSession(Struct, frozen=True, kw_only=True):
     """A session that bears on a task."""
 
     session_ref: str
@@ -73,10 +73,10 @@ class Recalled(Struct, frozen=True, kw_only=True):
     excerpts: tuple[Excerpt, ...]
 
 
-class Recollection(Struct, frozen=True, kw_only=True):
+class RecallResult(Struct, frozen=True, kw_only=True):
     """The sessions that bear on a task, the most useful first."""
 
     task: str
-    sessions: tuple[Recalled, ...]
+    sessions: tuple[RecalledSession, ...]
     token_budget: int
     left_out: int  # sessions that would fit the task but not the budget

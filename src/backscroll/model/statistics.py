@@ -13,7 +13,6 @@ __all__ = [
     "Charge",
     "Consumption",
     "Explanation",
-    "Fate",
     "Favourite",
     "LongestSession",
     "MostEdited",
@@ -23,6 +22,7 @@ __all__ = [
     "Tokens",
     "Unpriced",
     "UsageRecord",
+    "UsageVerdict",
     "Year",
 ]
 
@@ -122,7 +122,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 # What became of a usage record: it counts, or why it does not.
-Fate = Literal[
+UsageVerdict = Literal[
     "counted",
     "stream duplicate",  # another record of the same response
     "replay",  # a resumed session repeats it
@@ -145,7 +145,7 @@ class UsageRecord(Struct, frozen=True, kw_only=True):
     tokens: Tokens
     reported_usd: float | None
     is_at_least: bool
-    fate: Fate
+    fate: UsageVerdict
     reason: str
 
 

@@ -2,7 +2,7 @@
 
 Reading a unit gives a stream of items. A session opens, its messages follow as
 they lie in the file, answers to tool calls come when the file has them, and a
-closing says what is known only at the end. One `Tally` ends the stream of every
+closing says what is known only at the end. One `RecordCounts` ends the stream of every
 unit. Nothing in the stream needs the whole session in memory; `fold` puts one
 together for those who want it.
 
@@ -30,22 +30,22 @@ from backscroll.model.workspace import Workspace
 
 __all__ = [
     "STORES",
-    "Addition",
     "Agent",
-    "Answer",
-    "Arrival",
+    "Checkpoint",
     "Closing",
+    "ClosingUpdate",
     "Completeness",
     "Item",
-    "Link",
-    "Mark",
-    "Naming",
     "Opening",
     "Problem",
-    "Row",
-    "Spent",
-    "Tally",
+    "RawRow",
+    "RecordCounts",
+    "Replacement",
+    "SubagentLink",
+    "TitleHint",
+    "ToolResult",
     "TrackedFile",
+    "UsageReport",
     "Visibility",
 ]
 
@@ -80,7 +80,7 @@ STORES = (
 )
 
 
-class Mark(Struct, frozen=True):
+class Checkpoint(Struct, frozen=True):
     """How far a unit has been read, and what must be remembered to go on from there."""
 
     offset: int
@@ -103,7 +103,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         return f"{self.source}:{self.id}"
 
 
-class Answer(Struct, frozen=True, kw_only=True, gc=False):
+class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
     """What came of a tool call said earlier, in this reading or in one before it."""
 
     tool_call_id: str
@@ -117,13 +117,13 @@ class Answer(Struct, frozen=True, kw_only=True, gc=False):
     attachments: tuple[Attachment, ...] = ()
 
 
-class Arrival(Struct, frozen=True):
+class Replacement(Struct, frozen=True):
     """What was told too early, in this reading or in one before it: the message said next takes its place."""
 
     message_id: str  # of the message that told it
 
 
-class Spent(Struct, frozen=True):
+class UsageReport(Struct, frozen=True):
     """What a response cost, said by a record that gave no message."""
 
     response_id: str
@@ -131,7 +131,7 @@ class Spent(Struct, frozen=True):
     origin: Origin
 
 
-class Naming(Struct, frozen=True):
+class TitleHint(Struct, frozen=True):
     """A title for whichever session owns that message; it may lie in another file."""
 
     message_id: str
@@ -139,7 +139,7 @@ class Naming(Struct, frozen=True):
     origin: Origin
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class SubagentLink(Struct, frozen=True, kw_only=True):
     """A sign that a tool call started a subagent. The smaller the strength, the better the sign."""
 
     agent_id: str
@@ -196,7 +196,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-class Addition(Closing, frozen=True, kw_only=True):
+class ClosingUpdate(Closing, frozen=True, kw_only=True):
     """What is known of a session from its unit's end alone; what was told of it before stands."""
 
     def added_to(self, before: Closing) -> Closing:
@@ -221,36 +221,36 @@ class Problem(Struct, frozen=True):
     reason: str
 
 
-class Tally(Struct, kw_only=True):
+class RecordCounts(Struct, kw_only=True):
     """The account of one unit: every record counted once, as one of three."""
 
     records: int = 0
-    understood: int = 0  # gave a message, or completed one
-    silent: int = 0  # known, and carrying no message
+    parsed: int = 0  # gave a message, or completed one
+    ignored: int = 0  # known, and carrying no message
     problems: int = 0  # could not be read, or is of no known kind
     kinds: dict[str, int] = field(default_factory=dict)  # records by type or key family
     unknown: dict[str, int] = field(default_factory=dict)  # types, families and versions never met before
-    mark: Mark | None = None  # where the next reading can begin
+    mark: Checkpoint | None = None  # where the next reading can begin
     whole: bytes = b""  # the file itself, where it was read at once, so that nobody has to read it again
 
-    def count(self, kind: str, verdict: Literal["understood", "silent", "problems"], number: int = 1) -> None:
+    def count(self, kind: str, verdict: Literal["parsed", "ignored", "problems"], number: int = 1) -> None:
         """Count a record, once."""
         self.records += number
         self.kinds[kind] = self.kinds.get(kind, 0) + number
         match verdict:
-            case "understood":
-                self.understood += number
-            case "silent":
-                self.silent += number
+            case "parsed":
+                self.parsed += number
+            case "ignored":
+                self.ignored += number
             case "problems":
                 self.problems += number
 
-    def plus(self, later: "Tally") -> "Tally":
+    def plus(self, later: "RecordCounts") -> "RecordCounts":
         """The account of a unit that was read on, from the end of this one."""
-        return Tally(
+        return RecordCounts(
             records=self.records + later.records,
-            understood=self.understood + later.understood,
-            silent=self.silent + later.silent,
+            parsed=self.parsed + later.parsed,
+            ignored=self.ignored + later.ignored,
             problems=self.problems + later.problems,
             kinds=_added(self.kinds, later.kinds),
             unknown=_added(self.unknown, later.unknown),
@@ -262,14 +262,25 @@ class Tally(Struct, kw_only=True):
         self.unknown[name] = self.unknown.get(name, 0) + number
 
 
-Item: TypeAlias = Opening | Message | Answer | Arrival | Spent | Naming | Link | Closing | Problem | Tally
+Item: TypeAlias = (
+    Opening
+    | Message
+    | ToolResult
+    | Replacement
+    | UsageReport
+    | TitleHint
+    | SubagentLink
+    | Closing
+    | Problem
+    | RecordCounts
+)
 
 
 def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
-class Row(Struct, frozen=True, kw_only=True, gc=False):
+class RawRow(Struct, frozen=True, kw_only=True, gc=False):
     """One row of the few tables that sessions are made of, or a small file that says what they belong to.
 
     Where a row holds entries of many sessions, only this session's is told: ``part`` names it as

@@ -7,16 +7,16 @@ from msgspec.structs import replace
 
 from backscroll.model.message import Message, TokenUsage, ToolCall
 from backscroll.model.stream import (
-    Answer,
-    Arrival,
     Closing,
     Item,
-    Link,
-    Naming,
     Opening,
     Problem,
-    Spent,
-    Tally,
+    RecordCounts,
+    Replacement,
+    SubagentLink,
+    TitleHint,
+    ToolResult,
+    UsageReport,
 )
 
 __all__ = [
@@ -51,10 +51,10 @@ class Told(Struct, frozen=True):
     """All that one unit tells."""
 
     readings: tuple[Reading, ...]
-    namings: tuple[Naming, ...]
-    links: tuple[Link, ...]
+    namings: tuple[TitleHint, ...]
+    links: tuple[SubagentLink, ...]
     problems: tuple[Problem, ...]
-    tally: Tally
+    tally: RecordCounts
 
 
 class _Open:
@@ -99,7 +99,7 @@ class _Open:
         known = self.usage.get(response_id)
         self.usage[response_id] = known.merged(usage) if known else usage
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: ToolResult) -> None:
         """Complete a tool call. An answer may precede its call, which then takes its place."""
         message = self.messages.get(self.calls.get(answer.tool_call_id, ""))
         if message is None or message.tool is None:
@@ -139,7 +139,7 @@ def with_answer(again: Message, known: Message) -> Message:
     return replace(again, tool=tool, attachments=tuple(dict.fromkeys(again.attachments + known.attachments)))
 
 
-def without_call(answer: Answer) -> Message:
+def without_call(answer: ToolResult) -> Message:
     """An answer whose call is not written here, or not yet; its record may say something as well."""
     record, call = answer.record_id, answer.tool_call_id
     return Message(
@@ -155,7 +155,7 @@ def without_call(answer: Answer) -> Message:
     )
 
 
-def answered(tool: ToolCall, answer: Answer) -> ToolCall:
+def answered(tool: ToolCall, answer: ToolResult) -> ToolCall:
     """A tool call with what came of it. A change that failed was none; one refused was still proposed."""
     proposed = tool.edits if answer.status == "completed" or answer.decision == "rejected" else ()
     return ToolCall(
@@ -172,10 +172,10 @@ def answered(tool: ToolCall, answer: Answer) -> ToolCall:
 def fold(items: Iterable[Item]) -> Told:
     """Whole sessions, with answers joined to their calls and each response's usage on its first message."""
     readings: list[Reading] = []
-    namings: list[Naming] = []
-    links: list[Link] = []
+    namings: list[TitleHint] = []
+    links: list[SubagentLink] = []
     problems: list[Problem] = []
-    tally = Tally()
+    tally = RecordCounts()
     session: _Open | None = None
     for item in items:
         match item:
@@ -183,21 +183,21 @@ def fold(items: Iterable[Item]) -> Told:
                 session = _Open(item)
             case Message() if session is not None:
                 session.say(item)
-            case Answer() if session is not None:
+            case ToolResult() if session is not None:
                 session.answer(item)
-            case Arrival(early) if session is not None:
+            case Replacement(early) if session is not None:
                 session.arriving = early
-            case Spent() if session is not None:
+            case UsageReport() if session is not None:
                 session.spend(item.response_id, item.usage)
             case Closing() if session is not None:
                 readings.append(session.close(item))
                 session = None
-            case Naming():
+            case TitleHint():
                 namings.append(item)
-            case Link():
+            case SubagentLink():
                 links.append(item)
             case Problem():
                 problems.append(item)
-            case Tally():
+            case RecordCounts():
                 tally = item
     return Told(tuple(readings), tuple(namings), tuple(links), tuple(problems), tally)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
-from backscroll.model.redaction import Place, Replaced
+from backscroll.model.redaction import FoundSecret, SecretLocation
 from backscroll.model.sanitize import inert
 from backscroll.redact.heuristics import is_plausible
 from backscroll.redact.scanner import Finder, Kinds, Secret
@@ -32,7 +32,7 @@ class _Known(Struct):
     number: int
     hint: str
     count: int = 0
-    places: dict[Place, None] = {}
+    places: dict[SecretLocation, None] = {}
 
     @property
     def placeholder(self) -> str:
@@ -65,18 +65,18 @@ class Redaction:
         """Whether there is anything to replace."""
         return bool(self._known)
 
-    def replaced(self) -> list[Replaced]:
+    def replaced(self) -> list[FoundSecret]:
         """What was replaced so far, by kind and number."""
         known = sorted(self._known.values(), key=lambda one: (one.kind, one.number))
         return [
-            Replaced(one.kind, one.number, one.hint, one.count, tuple(one.places))
+            FoundSecret(one.kind, one.number, one.hint, one.count, tuple(one.places))
             for one in known
             if one.count
         ]
 
     def summary(self, summary: SessionSummary) -> SessionSummary:
         """A summary with title, preview, folder, branch and notes cleaned."""
-        place = Place(summary.ref, None)
+        place = SecretLocation(summary.ref, None)
         names = ("title", "original_title", "first_message_preview", "workspace_path", "workspace_name",
                  "git_branch")  # fmt: skip
         texts = {name: getattr(summary, name) for name in names}
@@ -86,7 +86,7 @@ class Redaction:
 
     def message(self, message: Message, ref: str, position: int) -> Message:
         """A message with everything in it cleaned: text, arguments, results, edits, attachments, paths."""
-        place = Place(ref, position)
+        place = SecretLocation(ref, position)
         tool = message.tool
         return replace(
             message,
@@ -98,7 +98,7 @@ class Redaction:
             origin=Origin(self.text(message.origin.path, place), message.origin.place),
         )
 
-    def text(self, text: str, place: Place, name: str = "") -> str:
+    def text(self, text: str, place: SecretLocation, name: str = "") -> str:
         """A text without its secrets. Marks that hide or reorder go too, lest they hide one."""
         text = inert(text)
         secrets = self._found(name, text)
@@ -112,7 +112,7 @@ class Redaction:
             at = secret.end
         return "".join([*out, self._without_known(data[at:].decode("utf-8", "replace"), place)])
 
-    def _uncut(self, text: str, place: Place) -> str:
+    def _uncut(self, text: str, place: SecretLocation) -> str:
         """A title or preview may end in the middle of a secret, too short to be told by its form."""
         whole = text.rstrip("… ")
         for value, known in self._known.items():
@@ -123,7 +123,7 @@ class Redaction:
                     return whole[: len(whole) - size] + self._use(known, place)
         return text
 
-    def value(self, value: Any, place: Place, name: str = "") -> Any:
+    def value(self, value: Any, place: SecretLocation, name: str = "") -> Any:
         """Any JSON value, cleaned."""
         match value:
             case str():
@@ -136,10 +136,10 @@ class Redaction:
                 return [self.value(one, place, name) for one in value]
         return value
 
-    def _maybe(self, text: str | None, place: Place) -> str | None:
+    def _maybe(self, text: str | None, place: SecretLocation) -> str | None:
         return self.text(text, place) if text else text
 
-    def _tool(self, tool: ToolCall, place: Place) -> ToolCall:
+    def _tool(self, tool: ToolCall, place: SecretLocation) -> ToolCall:
         return replace(
             tool,
             params=self.value(tool.params, place),
@@ -156,7 +156,7 @@ class Redaction:
             ),
         )
 
-    def _hunk(self, hunk: Hunk, place: Place) -> Hunk:
+    def _hunk(self, hunk: Hunk, place: SecretLocation) -> Hunk:
         """Lines are cleaned together, because a key may take several."""
         removed, added = (
             tuple(self.text("\n".join(lines), place).split("\n")) if lines else ()
@@ -164,7 +164,7 @@ class Redaction:
         )
         return Hunk(removed, added, hunk.old_start, hunk.new_start)
 
-    def _attachment(self, one: Attachment, place: Place) -> Attachment:
+    def _attachment(self, one: Attachment, place: SecretLocation) -> Attachment:
         return replace(one, name=self._maybe(one.name, place), path=self._maybe(one.path, place))
 
     def _found(self, name: str, text: str) -> list[Secret]:
@@ -194,7 +194,7 @@ class Redaction:
             self._literals = None
         return known
 
-    def _use(self, known: _Known, place: Place) -> str:
+    def _use(self, known: _Known, place: SecretLocation) -> str:
         known.count += 1
         known.places[place] = None
         return known.placeholder
@@ -211,7 +211,7 @@ class Redaction:
         pattern = self._pattern()
         return bool(pattern) and pattern.search(text) is not None
 
-    def _without_known(self, text: str, place: Place) -> str:
+    def _without_known(self, text: str, place: SecretLocation) -> str:
         pattern = self._pattern()
         if not pattern or pattern.search(text) is None:
             return text

@@ -3,13 +3,13 @@
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from backscroll.model.events import Ledger, What
+from backscroll.model.events import EventCode, EventLog
 from backscroll.readers.timestamps import iso
 
 __all__ = ["ledger_document", "ledger_line"]
 
 
-def ledger_line(ledger: Ledger, now: datetime, *, zone: tzinfo | None = None) -> str | None:
+def ledger_line(ledger: EventLog, now: datetime, *, zone: tzinfo | None = None) -> str | None:
     """For example ``12 sessions vanished since Tuesday, all kept; 1 came back``; None when nothing happened.
 
     Days are those of this machine unless another zone is named.
@@ -18,7 +18,7 @@ def ledger_line(ledger: Ledger, now: datetime, *, zone: tzinfo | None = None) ->
         return None
     since = _since(ledger.fates[0].at.astimezone(zone), now.astimezone(zone)) if ledger.since else ""
     parts: list[str] = []
-    every: tuple[What, ...] = ("vanished", "overwritten", "came_back")
+    every: tuple[EventCode, ...] = ("vanished", "overwritten", "came_back")
     for what in every:
         number = ledger.count(what)
         if number:
@@ -27,7 +27,7 @@ def ledger_line(ledger: Ledger, now: datetime, *, zone: tzinfo | None = None) ->
     return "; ".join(parts)
 
 
-def _said(what: What, number: int, since: str) -> str:
+def _said(what: EventCode, number: int, since: str) -> str:
     match what:
         case "vanished":
             return f"vanished{since}, {'and is' if number == 1 else 'all'} kept"
@@ -47,7 +47,7 @@ def _since(at: datetime, now: datetime) -> str:
     return f" since {at:%A}" if now - at < timedelta(days=7) else f" since {at:%Y-%m-%d}"
 
 
-def ledger_document(ledger: Ledger) -> dict[str, Any]:
+def ledger_document(ledger: EventLog) -> dict[str, Any]:
     """The same for programs."""
     return {
         "since": iso(ledger.since),

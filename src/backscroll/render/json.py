@@ -10,7 +10,7 @@ from backscroll.model.sanitize import escaped_json
 from backscroll.readers.timestamps import iso
 
 if TYPE_CHECKING:
-    from backscroll.model.redaction import Replaced
+    from backscroll.model.redaction import FoundSecret
 
 __all__ = [
     "encoded",
@@ -119,7 +119,7 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
     }
 
 
-def secrets_document(found: "Iterable[Replaced]") -> dict[str, Any]:
+def secrets_document(found: "Iterable[FoundSecret]") -> dict[str, Any]:
     """What secrets there are and where, without one of them."""
     data = [
         {

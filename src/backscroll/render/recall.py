@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from backscroll.model.sanitize import inert, one_line
-from backscroll.model.search import Excerpt, Recalled, Recollection
+from backscroll.model.search import Excerpt, RecalledSession, RecallResult
 from backscroll.readers.timestamps import iso
 from backscroll.render.terminal.session_table import short_id
 
@@ -16,7 +16,7 @@ _WIDTH = 100
 _ROLES = {"user": "you"}
 
 
-def recollection_lines(recollection: Recollection) -> Iterator[str]:
+def recollection_lines(recollection: RecallResult) -> Iterator[str]:
     """Each session with its excerpts; a number in brackets is the message's position."""
     for number, session in enumerate(recollection.sessions, start=1):
         if number > 1:
@@ -26,7 +26,7 @@ def recollection_lines(recollection: Recollection) -> Iterator[str]:
             yield from _excerpt_lines(excerpt)
 
 
-def recollection_document(recollection: Recollection) -> dict[str, Any]:
+def recollection_document(recollection: RecallResult) -> dict[str, Any]:
     """The same for programs; what is unknown or not there is null."""
     return {
         "data": [recalled_document(session) for session in recollection.sessions],
@@ -35,7 +35,7 @@ def recollection_document(recollection: Recollection) -> dict[str, Any]:
     }
 
 
-def recalled_document(session: Recalled) -> dict[str, Any]:
+def recalled_document(session: RecalledSession) -> dict[str, Any]:
     """One of the sessions."""
     document = msgspec.structs.asdict(session) | {"updated_at": iso(session.updated_at)}
     document["excerpts"] = [
@@ -44,7 +44,7 @@ def recalled_document(session: Recalled) -> dict[str, Any]:
     return document
 
 
-def _heading(session: Recalled) -> str:
+def _heading(session: RecalledSession) -> str:
     source = session.session_ref.partition(":")[0]
     facts = [
         one_line(session.title or "untitled", _WIDTH),

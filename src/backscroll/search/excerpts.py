@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, Passage
+from backscroll.archive import Archive, MessageInSession
 from backscroll.index.query.parser import Query
 from backscroll.index.results.highlights import spans_of
 from backscroll.index.results.snippet import snippet
 from backscroll.model import Message, Role, SessionSummary
-from backscroll.model.search import Excerpt, Recalled
+from backscroll.model.search import Excerpt, RecalledSession
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.render.token_estimate import cut_to, tokens_of
 from backscroll.search.hit_text import texts
@@ -32,7 +32,7 @@ _SPOKEN: tuple[Role, ...] = ("user", "assistant")
 
 def recalled(
     archive: Archive, summary: SessionSummary, group: Sequence[Lead], *, tokens: int, clean: Clean
-) -> Recalled:
+) -> RecalledSession:
     """A session's best excerpts within so many tokens; of a session and its subagents as one."""
     excerpts: list[Excerpt] = []
     said: set[str] = set()
@@ -48,7 +48,7 @@ def recalled(
         tokens -= _FRAME + sum(tokens_of(part) for part in (one.asked, one.text, one.outcome) if part)
         if len(excerpts) == _MOST:
             break
-    return Recalled(
+    return RecalledSession(
         session_ref=summary.ref,
         session_id=summary.id,
         title=cut_to(clean(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
@@ -61,7 +61,7 @@ def recalled(
 class _Place(Struct, frozen=True):
     """A message that was found, with the text that it was found in."""
 
-    passage: Passage
+    passage: MessageInSession
     position: int
     text: str
     query: Query
@@ -128,7 +128,9 @@ class _Turn:
         if not others:
             return places[0]
         at, message = max(others, key=lambda one: len(one[1].content))
-        return _Place(Passage(places[0].passage.summary, message), at, message.content, places[0].query)
+        return _Place(
+            MessageInSession(places[0].passage.summary, message), at, message.content, places[0].query
+        )
 
 
 def _excerpt(place: _Place, *, turn: _Turn, tokens: int, clean: Clean) -> Excerpt:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from backscroll.archive import Archive, Passage, Place
+from backscroll.archive import Archive, MessageInSession, MessageKey
 from backscroll.model import Message
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
@@ -10,8 +10,8 @@ __all__ = ["texts"]
 
 
 def texts(
-    archive: Archive, places: Iterable[Place], having: tuple[bytes, ...] = ()
-) -> dict[Place, tuple[Passage, str]]:
+    archive: Archive, places: Iterable[MessageKey], having: tuple[bytes, ...] = ()
+) -> dict[MessageKey, tuple[MessageInSession, str]]:
     """What was found at these places, and the text that it was found in; notes with the first message.
 
     Messages that do not have some bytes as they are packed may be left out.
@@ -22,7 +22,7 @@ def texts(
         (place for place in wanted if place[1] != ANNOTATIONS_POSITION), having
     )
     passages |= archive.messages.lookup(noted - passages.keys()) if noted else {}
-    found: dict[Place, tuple[Passage, str]] = {}
+    found: dict[MessageKey, tuple[MessageInSession, str]] = {}
     for number, position in wanted:
         passage = passages.get((number, 0 if position == ANNOTATIONS_POSITION else position))
         if passage is None:

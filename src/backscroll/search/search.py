@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Filter, Passage, Place
+from backscroll.archive import Archive, Filter, MessageInSession, MessageKey
 from backscroll.index import Index, Pattern, Query
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
@@ -111,7 +111,7 @@ def find_words(
 
 
 def _marked(
-    hit: "Hit", passage: Passage, text: str, clean: Clean | None, look: Callable[[str], "Spans"]
+    hit: "Hit", passage: MessageInSession, text: str, clean: Clean | None, look: Callable[[str], "Spans"]
 ) -> tuple[str, "Spans"]:
     """The text that shows why a message was found: its own or, with no word in that, its session's title."""
 
@@ -206,7 +206,7 @@ class _Find:
     """A message that was found, with its text and the places in it."""
 
     def __init__(
-        self, hit: "Hit", passage: Passage, text: str, spans: Iterable["Span | tuple[int, int]"]
+        self, hit: "Hit", passage: MessageInSession, text: str, spans: Iterable["Span | tuple[int, int]"]
     ) -> None:
         self.hit = hit
         self.passage = passage
@@ -229,7 +229,7 @@ def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
 def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern, titles: Titles) -> list[_Find]:
     """Those of the hits whose text or session's title holds the pattern, in their order."""
     told = texts(archive, ((hit.session, hit.position) for hit in hits), telltales(pattern))
-    found: dict[Place, _Find] = {}
+    found: dict[MessageKey, _Find] = {}
     rest = iter([hit for hit in hits if (hit.session, hit.position) in told])
     while some := list(islice(rest, _TOGETHER)):
         if not pattern.may_be_in_one_of([told[hit.session, hit.position][1] for hit in some]):

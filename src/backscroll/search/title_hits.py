@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from backscroll.archive import Archive, Passage, Place
+from backscroll.archive import Archive, MessageInSession, MessageKey
 from backscroll.index import Pattern
 from backscroll.model import SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
@@ -25,7 +25,7 @@ class Titles:
         self._seen: set[int] = set()
         self._holding: set[int] = set()
 
-    def at(self, places: Iterable[Place]) -> dict[Place, tuple[Passage, str]]:
+    def at(self, places: Iterable[MessageKey]) -> dict[MessageKey, tuple[MessageInSession, str]]:
         """Those that are found at some of these places, with the messages that stand there."""
         wanted = [place for place in places if place[1] != ANNOTATIONS_POSITION]
         self._look({number for number, _ in wanted} - self._seen)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from backscroll.config import Machine
-from backscroll.model import Item, Mark, Retention, Row, Unit
+from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
 from backscroll.model.tool import Command, Refusal, Resumable
 
 __all__ = ["Folder", "Source"]
@@ -67,10 +67,10 @@ class Source(Protocol):
     def watched(self, root: Path) -> list[Path]:
         """The files and folders that history is written to, whether or not they exist."""
 
-    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """What it says from there on. A bad record is a problem; the good ones still arrive."""
 
-    def rows(self, unit: Unit) -> Iterator[Row]:
+    def rows(self, unit: Unit) -> Iterator[RawRow]:
         """The rows of a database that make up a unit, as they lie there, without secrets; none of a file.
 
         Raises `BackscrollError` or `sqlite3.Error` when they cannot be read to the end.

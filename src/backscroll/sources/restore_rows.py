@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from backscroll.errors import DestinationError
-from backscroll.model import Row
+from backscroll.model import RawRow
 
 __all__ = ["Restoring"]
 
@@ -65,7 +65,9 @@ class Restoring:
             db.close()
         self._open.clear()
 
-    def add(self, file: str, rows: Iterable[Row], modified_at: float | None = None) -> tuple[int, set[str]]:
+    def add(
+        self, file: str, rows: Iterable[RawRow], modified_at: float | None = None
+    ) -> tuple[int, set[str]]:
         """Write one unit's rows, ``file`` being its own. How many there are, and which fields are empty."""
         number = 0
         blanked: set[str] = set()
@@ -99,7 +101,7 @@ class Restoring:
             raise DestinationError(f"{self._root} could not be written: {error}", self._root) from error
         return [self._root / name for name in sorted(self._written)]
 
-    def _add(self, file: str, row: Row) -> None:
+    def _add(self, file: str, row: RawRow) -> None:
         if not row.table:
             self._write_file(file, row.value or b"")
         elif row.part:

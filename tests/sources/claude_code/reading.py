@@ -2,7 +2,18 @@
 
 from pathlib import Path
 
-from backscroll.model import Closing, Item, Message, Opening, Reading, Tally, Told, ToolCall, Unit, fold
+from backscroll.model import (
+    Closing,
+    Item,
+    Message,
+    Opening,
+    Reading,
+    RecordCounts,
+    Told,
+    ToolCall,
+    Unit,
+    fold,
+)
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
 
@@ -42,7 +53,7 @@ def in_two(path: Path, cut: int, kind: str = "session") -> Told:
     first = list(ClaudeCode().read(unit))
     path.write_bytes(whole)
     tally = first[-1]
-    assert isinstance(tally, Tally)
+    assert isinstance(tally, RecordCounts)
     second = list(ClaudeCode().read(unit, tally.mark))
     return fold(_joined([*first, *second]))
 

@@ -177,7 +177,7 @@ def test_nothing_but_what_is_known_to_be_harmless_is_read_of_a_note(desk: Desk) 
 
 def test_a_session_that_never_began_is_counted_and_not_told(desk: Desk) -> None:
     told = tell(desk.note("The quay", cliSessionId=None), "notes")
-    assert (told.readings, told.tally.records, told.tally.silent) == ((), 1, 1)
+    assert (told.readings, told.tally.records, told.tally.ignored) == ((), 1, 1)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", "\x00\x00", '"text"'])

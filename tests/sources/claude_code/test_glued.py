@@ -25,7 +25,7 @@ def test_a_title_behind_a_prompt_is_taken(tmp_path: Path) -> None:
     told = tell(glued(Transcript().user("hello").custom_title("Mine")).write(tmp_path))
     (reading,) = told.readings
     assert (said(reading.messages, "user"), reading.closing.title) == (["hello"], "Mine")
-    assert (told.tally.records, told.tally.understood, told.problems) == (1, 1, ())
+    assert (told.tally.records, told.tally.parsed, told.problems) == (1, 1, ())
 
 
 def test_of_two_glued_titles_each_is_taken(tmp_path: Path) -> None:

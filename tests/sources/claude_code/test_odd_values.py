@@ -27,7 +27,7 @@ def test_a_type_may_be_anything(value: Any, tmp_path: Path) -> None:
     told = tell(session.write(tmp_path))
     users = said(told.readings[0].messages, "user", active=False)
     assert "before" in users and "after" in users
-    assert told.tally.records == told.tally.understood + told.tally.silent + told.tally.problems
+    assert told.tally.records == told.tally.parsed + told.tally.ignored + told.tally.problems
 
 
 def test_every_field_of_a_queued_prompt_may_be_anything(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_attachment_nobody_knows_is_a_problem_and_a_new_output_style_is_not(t
     session = Transcript().user("go").attachment("output_style_foo").attachment("brand_new")
     told = tell(session.write(tmp_path))
     assert told.tally.unknown == {"attachment brand_new": 1}
-    assert (told.tally.understood, told.tally.silent, told.tally.problems) == (1, 1, 1)
+    assert (told.tally.parsed, told.tally.ignored, told.tally.problems) == (1, 1, 1)
 
 
 def test_a_block_nobody_knows_is_said_out_loud_wherever_it_stands(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from backscroll.model import Addition, Closing, Message, Opening, Tally, Unit, Workspace
+from backscroll.model import Closing, ClosingUpdate, Message, Opening, RecordCounts, Unit, Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Prompt
 from backscroll.testing.claude_code.side_files import write_prompts
@@ -59,7 +59,7 @@ def test_a_broken_line_loses_only_itself(tmp_path: Path) -> None:
     path.write_bytes(lines[0] + b'{"display":"torn\n' + lines[1])
     told = tell(path, "prompts")
     assert [m.content for m in told.readings[0].messages] == ["a", "b"]
-    assert (told.tally.records, told.tally.understood, told.tally.problems) == (3, 2, 1)
+    assert (told.tally.records, told.tally.parsed, told.tally.problems) == (3, 2, 1)
 
 
 def _mixed() -> list[Prompt]:
@@ -87,7 +87,7 @@ def test_a_log_that_grew_is_read_from_where_it_ended(tmp_path: Path, lines: int)
     path.write_bytes(data[:cut])
     first = list(ClaudeCode().read(unit))
     path.write_bytes(data)
-    assert isinstance(first[-1], Tally)
+    assert isinstance(first[-1], RecordCounts)
     second = list(ClaudeCode().read(unit, first[-1].mark))
     messages = [item for item in (*first, *second) if isinstance(item, Message)]
     told = sorted((m.id, m.content) for m in messages)
@@ -102,6 +102,6 @@ def test_what_was_known_of_a_session_stands_when_it_goes_on() -> None:
         workspace=Workspace("/p"), created_at=START, updated_at=START, completeness="lossy", reasons=("why",)
     )
     later = START + timedelta(days=1)
-    added = Addition(workspace=Workspace("/q"), created_at=later, updated_at=later).added_to(before)
+    added = ClosingUpdate(workspace=Workspace("/q"), created_at=later, updated_at=later).added_to(before)
     assert added == replace(before, updated_at=later)
     assert type(added) is Closing

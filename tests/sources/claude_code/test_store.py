@@ -29,7 +29,7 @@ def told(root: Path) -> dict[str, Told]:
     found = {unit.key: fold(source.read(unit)) for unit in source.units(root)}
     for one in found.values():
         tally = one.tally
-        assert tally.records == tally.understood + tally.silent + tally.problems
+        assert tally.records == tally.parsed + tally.ignored + tally.problems
         assert tally.records == sum(tally.kinds.values())
     return found
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Mark, Message, TokenUsage, Unit, fold
+from backscroll.model import Checkpoint, Message, TokenUsage, Unit, fold
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat, tool_calls
 from tests.sources.claude_code.reading import only, said, tell
@@ -255,7 +255,7 @@ def test_a_file_of_titles_and_snapshots_is_no_session(tmp_path: Path) -> None:
     told = tell(session.snapshot(leaf, {"a.py": ("0a@v1", 1)}).write(tmp_path))
     assert told.readings == ()
     assert [(naming.message_id, naming.title) for naming in told.namings] == [(leaf, "About another")]
-    assert (told.tally.unknown, told.tally.silent) == ({}, told.tally.records)
+    assert (told.tally.unknown, told.tally.ignored) == ({}, told.tally.records)
 
 
 def test_every_type_of_state_line_is_known(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_reading_in_two_parts_tells_the_same(generation: str, tmp_path: Path) ->
             assert fold(second).tally.records + fold(first).tally.records == whole.tally.records
 
 
-def _mark(items: list[object]) -> Mark:
+def _mark(items: list[object]) -> Checkpoint:
     tally = fold(items).tally  # type: ignore[arg-type]
     assert tally.mark is not None
     return tally.mark

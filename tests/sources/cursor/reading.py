@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backscroll.model import Message, Reading, Tally, Told, Unit, fold
+from backscroll.model import Message, Reading, RecordCounts, Told, Unit, fold
 from backscroll.sources.cursor import Cursor
 from backscroll.testing import cursor
 
@@ -13,7 +13,7 @@ def tell(root: Path) -> dict[Unit, Told]:
     told = {unit: fold(source.read(unit)) for unit in source.units(root)}
     for each in told.values():
         account = each.tally
-        assert account.records == account.understood + account.silent + account.problems
+        assert account.records == account.parsed + account.ignored + account.problems
         assert account.records == sum(account.kinds.values())
     source.close()
     return told
@@ -46,9 +46,9 @@ def words(message: Message) -> str:
     return f"{message.tool.name}: {message.tool.result}" if message.tool else message.content
 
 
-def total(root: Path) -> Tally:
+def total(root: Path) -> RecordCounts:
     """The accounts of all units in one."""
-    whole = Tally()
+    whole = RecordCounts()
     for told in tell(root).values():
         whole.records += told.tally.records
         whole.problems += told.tally.problems

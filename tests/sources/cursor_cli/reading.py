@@ -103,7 +103,7 @@ def read_all(root: Path) -> list[Told]:
     told = [fold(source.read(unit)) for unit in source.units(root)]
     for each in told:
         account = each.tally
-        assert account.records == account.understood + account.silent + account.problems
+        assert account.records == account.parsed + account.ignored + account.problems
         assert account.records == sum(account.kinds.values())
     source.close()
     return told

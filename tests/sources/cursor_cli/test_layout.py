@@ -80,7 +80,7 @@ def test_a_copy_and_an_earlier_state_of_a_transcript_are_counted_and_not_told_ag
     told = read(tmp_path)
     assert sum(len(one.readings) for one in told.values()) == 1
     copied = told[str(early.relative_to(tmp_path))].tally
-    assert (copied.records, copied.silent) == (len(early.read_text().splitlines()), 2)
+    assert (copied.records, copied.ignored) == (len(early.read_text().splitlines()), 2)
 
 
 def test_a_transcript_is_read_again_when_its_rival_changes(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_what_was_said_thought_and_done_comes_back_in_order(store: Store) -> Non
         ("assistant", "Done."),
     ]
     assert told.tally.kinds == {"meta": 1, "blob (system prompt)": 1, "blob (message)": 5, "blob (root)": 1}
-    assert (told.tally.understood, told.tally.silent, told.tally.problems) == (5, 3, 0)
+    assert (told.tally.parsed, told.tally.ignored, told.tally.problems) == (5, 3, 0)
 
 
 def test_messages_are_named_by_their_blobs_since_all_answers_say_id_1(store: Store) -> None:
@@ -365,7 +365,7 @@ def test_a_session_of_turns_only_is_told_from_its_steps(store: Store, field: int
     store.root((field, store.put(bare if field == 2 else record((1, bare)))))
     told = store.read()
     assert said(told) == [("user", "rename"), ("tool", "Grep: a.py:1"), ("assistant", "Done.")]
-    assert told.tally.understood == 3
+    assert told.tally.parsed == 3
 
 
 def test_a_command_that_the_person_ran_is_kept_with_its_output(store: Store) -> None:

@@ -64,7 +64,7 @@ def test_a_transcript_is_a_lossy_session(tmp_path: Path) -> None:
         "lossy",
     )
     assert told.tally.kinds == {"user": 1, "assistant": 2, "turn_ended": 1}
-    assert (told.tally.understood, told.tally.silent) == (3, 1)
+    assert (told.tally.parsed, told.tally.ignored) == (3, 1)
 
 
 def test_answers_have_the_time_of_the_prompt_before_them(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_placeholder_for_thinking_is_taken_off(tmp_path: Path) -> None:
         tmp_path, prompt("go"), line("assistant", "[REDACTED]"), line("assistant", "Done.\n\n[REDACTED]")
     )
     assert said(told) == [("user", "go"), ("assistant", "Done.")]
-    assert told.tally.silent == 1
+    assert told.tally.ignored == 1
 
 
 def test_turns_that_failed_or_were_stopped_say_so(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_line_without_a_message_is_a_problem(record: dict[str, Any], tmp_path:
     assert [(one.origin.place, one.reason) for one in told.problems] == [
         ("line 2", "says nothing that is understood")
     ]
-    assert (told.tally.understood, told.tally.problems) == (2, 1)
+    assert (told.tally.parsed, told.tally.problems) == (2, 1)
 
 
 def test_results_in_a_transcript_join_the_calls_before_them(tmp_path: Path) -> None:

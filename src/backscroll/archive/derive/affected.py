@@ -8,19 +8,13 @@ subagent, what a response cost and where that counts.
 
 import sqlite3
 from collections.abc import Iterable
-from typing import NamedTuple
 
-__all__ = ["Session", "affected", "settle"]
+from backscroll.archive.session_key import SessionKey
 
-
-class Session(NamedTuple):
-    """A session by platform and the tool's own id."""
-
-    platform: str
-    id: str
+__all__ = ["affected", "settle"]
 
 
-def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
+def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[SessionKey]:
     """The sessions that changed accounts bear on: their own, those they share with, those they name.
 
     Of an account that grew, only what is new can be shared with others that did not know it before.
@@ -47,11 +41,11 @@ def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[Session]:
         " cross join link l on l.unit = own.unit join account a on a.id = l.agent_id and a.is_agent"
         " join account p on p.id = a.parent_id and not p.is_agent and p.platform = a.platform",
     ):
-        found |= {Session(platform, id_) for platform, id_ in db.execute(query)}
+        found |= {SessionKey(platform, id_) for platform, id_ in db.execute(query)}
     return found | _find_forks(db)
 
 
-def _find_forks(db: sqlite3.Connection) -> set[Session]:
+def _find_forks(db: sqlite3.Connection) -> set[SessionKey]:
     """The sessions forked from a changed one that have something of it as theirs.
 
     It was not there before, or had no answer to a call: `copies` decides anew whose that is.
@@ -72,7 +66,7 @@ def _find_forks(db: sqlite3.Connection) -> set[Session]:
         db.execute(
             f"update message indexed by message_fork set copied_from = forked_from where {copied}"  # noqa: S608
         )
-    return {Session(platform, id_) for platform, id_ in forks}
+    return {SessionKey(platform, id_) for platform, id_ in forks}
 
 
 def _find_shared(db: sqlite3.Connection) -> None:
@@ -100,7 +94,7 @@ def settle(db: sqlite3.Connection) -> None:
     )
 
 
-def _find_parents(db: sqlite3.Connection) -> set[Session]:
+def _find_parents(db: sqlite3.Connection) -> set[SessionKey]:
     """Whose those subagents are that do not say: a session names them, or a call of its started them.
 
     Where that has changed, returns the sessions that they were told with, and those that they belong to now.
@@ -118,8 +112,8 @@ def _find_parents(db: sqlite3.Connection) -> set[Session]:
         "  join account s on s.number = m.account and not s.is_agent where l.agent_id = account.id"
         "  order by l.strength, s.id limit 1)) where is_agent = 1 and parent_id is null"
     )
-    changed: set[Session] = set()
+    changed: set[SessionKey] = set()
     for platform, number, session in db.execute(unsaid):
         if session != before[platform, number]:
-            changed |= {Session(platform, session), Session(platform, before[platform, number])}
+            changed |= {SessionKey(platform, session), SessionKey(platform, before[platform, number])}
     return changed

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from backscroll.archive.derive.affected import Session
+from backscroll.archive.session_key import SessionKey
 
 __all__ = ["note_windows", "settle_windows"]
 
@@ -32,7 +32,7 @@ _EMPTY = (
 )
 
 
-def note_windows(db: sqlite3.Connection, sessions: Iterable[Session]) -> None:
+def note_windows(db: sqlite3.Connection, sessions: Iterable[SessionKey]) -> None:
     """Note that the windows of sessions are to be told anew; before and after the sessions are."""
     db.execute("create temp table if not exists touched_window (id text primary key)")
     db.executemany(

@@ -6,18 +6,19 @@ from datetime import datetime
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive import index_changes
-from backscroll.archive.derive.affected import Session, affected, settle
+from backscroll.archive.derive.affected import affected, settle
 from backscroll.archive.derive.cursor_windows import settle_windows
 from backscroll.archive.derive.dedup import mark_copies
 from backscroll.archive.derive.session_rows import write_sessions
 from backscroll.archive.derive.token_usage import find_makers
 from backscroll.archive.maintenance.compact import give_back
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta_bases import lean
 
 __all__ = ["derive_sessions"]
 
 
-def derive_sessions(db: sqlite3.Connection, changed: Iterable[int], now: datetime) -> set[Session]:
+def derive_sessions(db: sqlite3.Connection, changed: Iterable[int], now: datetime) -> set[SessionKey]:
     """Derive every session affected by changed fragments. Return their keys."""
     with transaction(db):
         index_changes.listen(db)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.archive.derive.affected import Session
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decompress
 from backscroll.model import STORES, Closing
 from backscroll.model.session import best_title
@@ -70,7 +70,7 @@ def _closing(body: bytes) -> Closing:
     return _decoder.decode(decompress(body))
 
 
-def accounts_of(db: sqlite3.Connection, session: Session) -> list[Account]:
+def accounts_of(db: sqlite3.Connection, session: SessionKey) -> list[Account]:
     """Every account of a session, the one its content is taken from first."""
     rows = db.execute(
         f"{_QUERY} and a.id = ? and a.platform = ?"
@@ -95,7 +95,7 @@ def other_sessions(db: sqlite3.Connection, accounts: Iterable[int]) -> dict[int,
     return found
 
 
-def agents_of(db: sqlite3.Connection, session: Session) -> dict[str, list[Account]]:
+def agents_of(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Account]]:
     """The accounts of every subagent that has a unit of its own."""
     rows = db.execute(
         f"{_QUERY} and coalesce(a.parent_id, a.found_parent) = ? and a.platform = ? and a.is_agent = 1",

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from backscroll.archive.derive.affected import Session
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import STORES
 
 __all__ = ["found_by", "listen", "note_changes"]
@@ -66,7 +66,7 @@ def listen(db: sqlite3.Connection) -> None:
     )
 
 
-def found_by(db: sqlite3.Connection, session: Session) -> FoundBy:
+def found_by(db: sqlite3.Connection, session: SessionKey) -> FoundBy:
     """What a session and its subagents are found by as a whole."""
     key = [session.id, session.platform]
     own = db.execute(
@@ -84,7 +84,7 @@ def found_by(db: sqlite3.Connection, session: Session) -> FoundBy:
     return found
 
 
-def note_changes(db: sqlite3.Connection, session: Session, before: FoundBy) -> None:
+def note_changes(db: sqlite3.Connection, session: SessionKey, before: FoundBy) -> None:
     """Note what the index lacks of a session that was derived anew; often nothing has changed for it."""
     after = found_by(db, session)
     lacking = {number: 0 for number in {*before, *after} if before.get(number) != after.get(number)}
@@ -100,7 +100,7 @@ def note_changes(db: sqlite3.Connection, session: Session, before: FoundBy) -> N
     db.executemany(_NOTE, lacking.items())
 
 
-def _firsts(db: sqlite3.Connection, session: Session) -> dict[_Group, int | None]:
+def _firsts(db: sqlite3.Connection, session: SessionKey) -> dict[_Group, int | None]:
     """The first position of each group of accounts that is not as it was; None when all are."""
     key = {"id": session.id, "platform": session.platform}
     groups: dict[_Group, list[_Change]] = {None: []}

@@ -9,7 +9,6 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.derive.counters import Counts, count
 from backscroll.archive.derive.cursor_windows import note_windows
 from backscroll.archive.derive.fragments import (
@@ -25,6 +24,7 @@ from backscroll.archive.derive.index_changes import found_by, note_changes
 from backscroll.archive.derive.live import LIVE
 from backscroll.archive.derive.rollups import Quarters
 from backscroll.archive.derive.session_totals import Figures
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.texts import Texts
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.session import OWN_TITLES
@@ -41,13 +41,13 @@ def conversation_id(platform: str, id_: str) -> str:
     return str(uuid5(_NAMESPACE, f"{platform}:{id_}"))
 
 
-def subagent_number(session: Session, agent_id: str) -> int:
+def subagent_number(session: SessionKey, agent_id: str) -> int:
     """A subagent's number, the same each time its row is made, and no session's."""
     digest = blake2b(f"{session.platform} {session.id} {agent_id}".encode(), digest_size=8).digest()
     return 1 << 60 | int.from_bytes(digest, "big") >> 8
 
 
-def write_sessions(db: sqlite3.Connection, sessions: Collection[Session], now: datetime) -> None:
+def write_sessions(db: sqlite3.Connection, sessions: Collection[SessionKey], now: datetime) -> None:
     """Make the rows of sessions anew from their accounts."""
     texts, quarters = Texts(db), Quarters(db)
     note_windows(db, sessions)
@@ -59,7 +59,7 @@ def write_sessions(db: sqlite3.Connection, sessions: Collection[Session], now: d
     note_windows(db, sessions)
 
 
-def write_vanished(db: sqlite3.Connection, session: Session) -> None:
+def write_vanished(db: sqlite3.Connection, session: SessionKey) -> None:
     """After an account went, take away the rows of what turned out to be no session, or no subagent of it."""
     key = [session.id, session.platform]
     left = [one.number for one in accounts_of(db, session)]
@@ -70,7 +70,9 @@ def write_vanished(db: sqlite3.Connection, session: Session) -> None:
         write_sessions(db, [session], datetime.now(UTC))
 
 
-def _write(db: sqlite3.Connection, texts: Texts, quarters: Quarters, session: Session, now: datetime) -> None:
+def _write(
+    db: sqlite3.Connection, texts: Texts, quarters: Quarters, session: SessionKey, now: datetime
+) -> None:
     accounts = accounts_of(db, session)
     agents = agents_of(db, session)
     if not accounts and not agents:
@@ -198,7 +200,7 @@ def _agent_ids(agents: dict[str, list[Account]], inlined: list[Agent]) -> list[s
     return list(dict.fromkeys([*found, *(agent.agent_id for agent in inlined if not agent.is_hidden)]))
 
 
-def _number(db: sqlite3.Connection, session: Session) -> int:
+def _number(db: sqlite3.Connection, session: SessionKey) -> int:
     known = db.execute(
         "select number from conversations where external_id = ? and platform = ?",
         [session.id, session.platform],
@@ -210,7 +212,7 @@ def _number(db: sqlite3.Connection, session: Session) -> int:
 
 def _window(
     db: sqlite3.Connection,
-    session: Session,
+    session: SessionKey,
     closing: Closing,
     hash_: str,
     started: datetime,
@@ -242,7 +244,7 @@ def _window(
 
 def _write_agents(
     db: sqlite3.Connection,
-    session: Session,
+    session: SessionKey,
     agents: dict[str, list[Account]],
     told: list[Account],
     counted: Mapping[str, Figures],
@@ -279,7 +281,7 @@ def _write_agents(
 
 
 def _write_inlined(
-    db: sqlite3.Connection, session: Session, told: list[Account], inlined: list[tuple[Agent, int]]
+    db: sqlite3.Connection, session: SessionKey, told: list[Account], inlined: list[tuple[Agent, int]]
 ) -> None:
     """Write subagents that are told in the session's own files, with how many messages each has."""
     for agent, spoken in inlined:
@@ -311,7 +313,7 @@ def _merged(told: Agent | None, own: Agent | None) -> dict[str, Any]:
 
 
 def _insert_agent(
-    db: sqlite3.Connection, session: Session, agent_id: str, source: str, values: dict[str, Any]
+    db: sqlite3.Connection, session: SessionKey, agent_id: str, source: str, values: dict[str, Any]
 ) -> None:
     key = {"platform": session.platform, "agent_id": agent_id, "parent_id": session.id, "source": source}
     number = subagent_number(session, agent_id)

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.archive.annotations import erase as erase_notes
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.derive.cursor_windows import note_windows, settle_windows
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import release_accounts, release_original
 from backscroll.archive.storage.raw_rows import erase_rows
 from backscroll.archive.storage.strings import FIXED, Words
@@ -71,7 +71,7 @@ def _forget_unit(db: sqlite3.Connection, number: int) -> None:
     db.execute("delete from unit where number = ?", [number])
 
 
-def forget(db: sqlite3.Connection, session: Session) -> Forgotten:
+def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
     """Erase a session and its subagents; the caller has a transaction open, and derives afterwards.
 
     Messages that other sessions hold as well stay theirs.
@@ -152,7 +152,9 @@ def _kept(db: sqlite3.Connection, unit: int) -> int:
     return int(row[0])
 
 
-def _units(db: sqlite3.Connection, session: Session) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+def _units(
+    db: sqlite3.Connection, session: SessionKey
+) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     """The units that tell of nothing else, and those that do; by number and path.
 
     A file in the session's own folder is its own, even when nothing in it could be told.
@@ -176,7 +178,7 @@ def _units(db: sqlite3.Connection, session: Session) -> tuple[list[tuple[int, st
     return alone, shared
 
 
-def _unsettle(db: sqlite3.Connection, session: Session, units: list[int]) -> None:
+def _unsettle(db: sqlite3.Connection, session: SessionKey, units: list[int]) -> None:
     """Have those sessions derived anew that shared messages with this one, or had their titles from it."""
     for column, table in (("record", "message"), ("id", "response")):
         db.execute(
@@ -204,7 +206,7 @@ def _unsettle(db: sqlite3.Connection, session: Session, units: list[int]) -> Non
     )
 
 
-def _erase_mentions(db: sqlite3.Connection, session: Session) -> None:
+def _erase_mentions(db: sqlite3.Connection, session: SessionKey) -> None:
     """What other units say of the session: titles, calls that started its subagents, problems."""
     db.execute(
         "delete from naming where record in (select m.record from doomed d join message m using (account))"
@@ -228,7 +230,7 @@ def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
         " on conflict (number) do update set first = 0, noted = noted + 1",
         key,
     )
-    note_windows(db, [Session(key["platform"], key["id"])])
+    note_windows(db, [SessionKey(key["platform"], key["id"])])
     db.execute(f"delete from conversations where {own}", key)  # noqa: S608
     db.execute("delete from subagent where platform = :platform and parent_id = :id", key)
     settle_windows(db, is_erasing=True)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.maintenance import forget as forgetting
 from backscroll.archive.maintenance.compact import Compacted, compact, vacuum
 from backscroll.archive.maintenance.forget import Forgotten
 from backscroll.archive.maintenance.status import Status, status, verify
 from backscroll.archive.pending_erasure import PendingErasure
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import SessionSummary
 
 __all__ = ["Maintenance"]
@@ -37,7 +37,7 @@ class Maintenance:
         self._db.execute("pragma secure_delete = on")
         try:
             with transaction(self._db):
-                forgotten = forgetting.forget(self._db, Session(summary.platform, summary.id))
+                forgotten = forgetting.forget(self._db, SessionKey(summary.platform, summary.id))
             self._derive()
         finally:
             self._db.execute("pragma secure_delete = off")

@@ -3,7 +3,7 @@
 import sqlite3
 from datetime import datetime
 
-from backscroll.model.events import Fate, Ledger
+from backscroll.model.events import EventLog, SessionEvent
 
 __all__ = ["LOST", "ledger"]
 
@@ -36,8 +36,11 @@ group by c.number, f.what order by max(f.at), c.number
 """  # noqa: S608
 
 
-def ledger(db: sqlite3.Connection, since: datetime | None) -> Ledger:
+def ledger(db: sqlite3.Connection, since: datetime | None) -> EventLog:
     """What became of sessions since a moment, or ever."""
     rows = db.execute(_FATES, [since.isoformat() if since is not None else ""])
-    fates = (Fate(f"{source}:{id_}", id_, what, datetime.fromisoformat(at)) for source, id_, what, at in rows)
-    return Ledger(since, tuple(fates))
+    fates = (
+        SessionEvent(f"{source}:{id_}", id_, what, datetime.fromisoformat(at))
+        for source, id_, what, at in rows
+    )
+    return EventLog(since, tuple(fates))

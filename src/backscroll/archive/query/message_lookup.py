@@ -14,12 +14,12 @@ from backscroll.archive.query.read_cache import AtHand, Told
 from backscroll.archive.query.sessions import numbered
 from backscroll.model import STORES, Message, SessionSummary
 
-__all__ = ["Passage", "Place", "copies_in", "only_account", "passages"]
+__all__ = ["MessageInSession", "MessageKey", "copies_in", "only_account", "passages"]
 
-Place = tuple[int, int]  # a session's number, and a message's position in it
+MessageKey = tuple[int, int]  # a session's number, and a message's position in it
 
 
-class Passage(msgspec.Struct, frozen=True):
+class MessageInSession(msgspec.Struct, frozen=True):
     """A message, and the session it is in."""
 
     summary: SessionSummary
@@ -27,13 +27,13 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 def passages(
-    db: sqlite3.Connection, at_hand: AtHand, places: Iterable[Place], having: tuple[bytes, ...] = ()
-) -> dict[Place, Passage]:
+    db: sqlite3.Connection, at_hand: AtHand, places: Iterable[MessageKey], having: tuple[bytes, ...] = ()
+) -> dict[MessageKey, MessageInSession]:
     """What stands at these places; left out is where nothing stands, or what is packed without some bytes."""
     wanted = sorted(set(places))
     sessions = at_hand.sessions({number for number, _ in wanted}, partial(_sessions, db))
-    found: dict[Place, Message] = {}
-    spots: dict[Place, Spot] = {}
+    found: dict[MessageKey, Message] = {}
+    spots: dict[MessageKey, Spot] = {}
     for number, group in groupby(
         (place for place in wanted if place[0] in sessions), key=lambda place: place[0]
     ):
@@ -44,7 +44,9 @@ def passages(
             spots |= {place: (account, place[1]) for place in group}
     told = at_hand.messages(list(spots.values()), having)
     found |= {place: told[spot] for place, spot in spots.items() if spot in told}
-    return {place: Passage(sessions[place[0]][0], found[place]) for place in wanted if place in found}
+    return {
+        place: MessageInSession(sessions[place[0]][0], found[place]) for place in wanted if place in found
+    }
 
 
 def _sessions(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Told]:
@@ -56,7 +58,7 @@ def _sessions(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Told]
 
 def _told_by_several(
     db: sqlite3.Connection, summary: SessionSummary, number: int, positions: set[int]
-) -> dict[Place, Message]:
+) -> dict[MessageKey, Message]:
     from backscroll.archive.query.messages import messages_of  # loaded by nobody who finds none of these
 
     told = enumerate(islice(messages_of(db, summary), max(positions) + 1))

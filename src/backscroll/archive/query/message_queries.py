@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from backscroll.archive.query import message_lookup
 from backscroll.archive.query import messages as reading
-from backscroll.archive.query.message_lookup import Passage, Place
+from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.archive.query.message_stream import position_of, prompts_of, talk_of
 from backscroll.archive.query.original_records import Records
 from backscroll.archive.query.read_cache import AtHand
@@ -21,7 +21,9 @@ class MessageQueries:
         self._db = db
         self._at_hand = cache
 
-    def lookup(self, places: Iterable[Place], having: tuple[bytes, ...] = ()) -> dict[Place, Passage]:
+    def lookup(
+        self, places: Iterable[MessageKey], having: tuple[bytes, ...] = ()
+    ) -> dict[MessageKey, MessageInSession]:
         """The messages that stand at these places, with the sessions they are in.
 
         Some that do not have these bytes as they are packed may be left out.

@@ -6,9 +6,9 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.derive.fragments import Account, accounts_of, agents_of, told_by
 from backscroll.archive.derive.token_usage import usage_of
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decoded, number_of, unpack
 from backscroll.archive.storage.delta import Plain
 from backscroll.model import Message, SessionSummary, TokenUsage
@@ -64,8 +64,8 @@ def _left_in(db: sqlite3.Connection, account: int) -> Iterator[Message]:
 def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Account], str | None]:
     """Where a session's messages lie; for a subagent inlined in its parent, the parent's and its own id."""
     if summary.parent_ref is None:
-        return told_by(accounts_of(db, Session(summary.platform, summary.id))), None
-    parent = Session(summary.platform, summary.parent_ref.partition(":")[2])
+        return told_by(accounts_of(db, SessionKey(summary.platform, summary.id))), None
+    parent = SessionKey(summary.platform, summary.parent_ref.partition(":")[2])
     own = agents_of(db, parent).get(summary.id)
     if own is not None:
         return told_by(own), None

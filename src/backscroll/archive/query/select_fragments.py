@@ -3,8 +3,8 @@
 import sqlite3
 from typing import NamedTuple
 
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.query.filters import Filter, condition
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import STORES
 
 __all__ = ["CountedSession", "count_accounts"]
@@ -48,7 +48,7 @@ class _Told(NamedTuple):
 
 
 def count_accounts(
-    db: sqlite3.Connection, wanted: Filter, only: Session | None = None
+    db: sqlite3.Connection, wanted: Filter, only: SessionKey | None = None
 ) -> dict[int, CountedSession]:
     """The sessions that pass, or that one, by number; ``temp.counted`` has the accounts they are made of.
 

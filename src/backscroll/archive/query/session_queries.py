@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterable
 
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.query import sessions as summaries
 from backscroll.archive.query import subagents as nesting
 from backscroll.archive.query.completion import live
@@ -11,6 +10,7 @@ from backscroll.archive.query.filters import Filter, numbers
 from backscroll.archive.query.read_cache import AtHand
 from backscroll.archive.query.statistics import Statistics
 from backscroll.archive.query.workspaces import every_workspace, meant, workspaces_of
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
 
@@ -76,7 +76,7 @@ class SessionQueries:
         """The subagents below a session, each with the id of the call that started it, where it is known."""
         return nesting.agents_started(self._db, summary)
 
-    def statistics(self, wanted: Filter, only: Session | None = None) -> Statistics:
+    def statistics(self, wanted: Filter, only: SessionKey | None = None) -> Statistics:
         """The figures of the sessions that pass, or of that one of them."""
         return Statistics(self._db, wanted, only)
 

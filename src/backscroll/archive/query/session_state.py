@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Key", "Standing", "moment", "standings", "touched", "unsettled"]
+from backscroll.archive.session_key import SessionKey
 
-Key = tuple[str, str]  # a session's platform and id
+__all__ = ["SessionState", "moment", "standings", "touched", "unsettled"]
+
 
 _STANDINGS = (
     "select c.platform, c.external_id, c.number, c.message_count + coalesce((select sum(s.message_count)"
@@ -16,7 +17,7 @@ _STANDINGS = (
 )
 
 
-class Standing(NamedTuple):
+class SessionState(NamedTuple):
     """How far a session has come; two that are equal show the same in a list."""
 
     number: int
@@ -32,26 +33,28 @@ def moment(db: sqlite3.Connection) -> int:
     return int(db.execute("select coalesce(max(number), 0) from ledger").fetchone()[0])
 
 
-def touched(db: sqlite3.Connection, since: int) -> set[Key]:
+def touched(db: sqlite3.Connection, since: int) -> set[SessionKey]:
     """The sessions that units read or vanished since a moment tell of, a subagent's as the one above it."""
     rows = db.execute(
         "select distinct k.platform, k.session from ledger l join kin k on k.unit = l.unit"
         " where l.number > ?",
         [since],
     )
-    return {(platform, id_) for platform, id_ in rows}
+    return {SessionKey(platform, id_) for platform, id_ in rows}
 
 
-def unsettled(db: sqlite3.Connection) -> set[Key]:
+def unsettled(db: sqlite3.Connection) -> set[SessionKey]:
     """The sessions that something was read about which has not been told yet."""
     rows = db.execute(
         "select distinct k.platform, k.session from account a join kin k on k.number = a.number"
         " where not a.is_settled"
     )
-    return {(platform, id_) for platform, id_ in rows}
+    return {SessionKey(platform, id_) for platform, id_ in rows}
 
 
-def standings(db: sqlite3.Connection, keys: Iterable[Key] | None = None) -> dict[Key, Standing]:
+def standings(
+    db: sqlite3.Connection, keys: Iterable[SessionKey] | None = None
+) -> dict[SessionKey, SessionState]:
     """How far these sessions have come, or all; those that no list shows are left out."""
     if keys is None:
         rows = db.execute(_STANDINGS).fetchall()
@@ -59,6 +62,6 @@ def standings(db: sqlite3.Connection, keys: Iterable[Key] | None = None) -> dict
         one = f"{_STANDINGS} and c.platform = ? and c.external_id = ?"
         rows = [row for key in keys for row in db.execute(one, key)]
     return {
-        (platform, id_): Standing(number, messages, updated, title, tokens, bool(gone))
+        SessionKey(platform, id_): SessionState(number, messages, updated, title, tokens, bool(gone))
         for platform, id_, number, messages, updated, title, tokens, gone in rows
     }

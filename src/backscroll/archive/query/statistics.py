@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.derive.rollups import QUARTER, UNDATED
 from backscroll.archive.query.filters import Filter
 from backscroll.archive.query.select_fragments import CountedSession, count_accounts
 from backscroll.archive.query.usage_records import usage_records
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
@@ -88,7 +88,7 @@ class Statistics:
     A span begins and ends with a quarter of an hour. What has no time is in no span.
     """
 
-    def __init__(self, db: sqlite3.Connection, wanted: Filter, only: Session | None = None) -> None:
+    def __init__(self, db: sqlite3.Connection, wanted: Filter, only: SessionKey | None = None) -> None:
         self._db = db
         self.sessions: dict[int, CountedSession] = count_accounts(db, wanted, only)
         self._first = _quarter(wanted.since)

@@ -10,7 +10,7 @@ from backscroll.archive.query.messages import messages_in
 from backscroll.archive.query.select_fragments import CountedSession
 from backscroll.archive.storage.codec import number_of
 from backscroll.model import Origin, TokenUsage
-from backscroll.model.statistics import Fate, Tokens, UsageRecord
+from backscroll.model.statistics import Tokens, UsageRecord, UsageVerdict
 
 __all__ = ["usage_records"]
 
@@ -112,7 +112,7 @@ def _told(
     if fate == "counted" and len(said) > 1:
         reason = f"the most that {len(said)} records of it say"
 
-    def one(place: _Said | None, share: TokenUsage, fate: Fate, reason: str) -> UsageRecord:
+    def one(place: _Said | None, share: TokenUsage, fate: UsageVerdict, reason: str) -> UsageRecord:
         return UsageRecord(
             session_ref=account.session.ref,
             agent_id=account.agent_id,
@@ -140,7 +140,7 @@ def _fate(
     id_: int,
     record: int,
     sessions: dict[int, CountedSession],
-) -> tuple[Fate, str]:
+) -> tuple[UsageVerdict, str]:
     """Why a response does not count here: it was made elsewhere first."""
     maker = db.execute(_MAKER, [id_]).fetchone()
     if maker is None:

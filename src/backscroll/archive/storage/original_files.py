@@ -9,8 +9,8 @@ from backscroll.archive.storage.originals import files_of, resumable
 from backscroll.archive.storage.raw_rows import are_same, rows_of
 from backscroll.archive.write import reparse
 from backscroll.archive.write.reparse import Original
-from backscroll.archive.write.units import Known
-from backscroll.model import Item, Row, SessionSummary
+from backscroll.archive.write.units import KnownUnit
+from backscroll.model import Item, RawRow, SessionSummary
 from backscroll.model.tool import Resumable
 
 __all__ = ["Originals"]
@@ -45,11 +45,11 @@ class Originals:
         """Every unit of which rows are kept, or only those that tell of a session and its subagents."""
         return reparse.kept_units(self._db, session_id)
 
-    def rows(self, original: Original, *, fullest: bool = False) -> Iterator[Row]:
+    def rows(self, original: Original, *, fullest: bool = False) -> Iterator[RawRow]:
         """A unit's rows; see `kept_rows.rows_of`."""
         return rows_of(self._db, original.number, fullest=fullest)
 
-    def has_same_rows(self, original: Original, rows: Iterable[Row]) -> bool:
+    def has_same_rows(self, original: Original, rows: Iterable[RawRow]) -> bool:
         """Whether these are the rows that are kept of a unit."""
         return are_same(self._db, original.number, rows)
 
@@ -69,7 +69,7 @@ class Originals:
         """Every unit of which the file is kept."""
         return reparse.originals(self._db)
 
-    def is_same_file(self, original: Original | Known, file: Path) -> bool:
+    def is_same_file(self, original: Original | KnownUnit, file: Path) -> bool:
         """Whether a file is, byte for byte, the one that is kept of a unit."""
         return reparse.is_same(self._db, original.number, file)
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from backscroll.archive.derive.affected import Session
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.write.reparse import Original
 from backscroll.model import STORES, SessionSummary
 from backscroll.model.tool import Resumable, Store
@@ -14,7 +14,7 @@ __all__ = ["files_of", "resumable"]
 
 def resumable(db: sqlite3.Connection, summary: SessionSummary) -> Resumable:
     """What the tool that held a session is asked to continue."""
-    session = Session(summary.platform, summary.id)
+    session = SessionKey(summary.platform, summary.id)
     row = db.execute(
         "select metadata from conversations where platform = ? and external_id = ?", [*session]
     ).fetchone()
@@ -30,7 +30,7 @@ def resumable(db: sqlite3.Connection, summary: SessionSummary) -> Resumable:
     )
 
 
-def _stores(db: sqlite3.Connection, session: Session) -> tuple[Store, ...]:
+def _stores(db: sqlite3.Connection, session: SessionKey) -> tuple[Store, ...]:
     rows = db.execute(
         "select distinct u.source, u.root, u.path, a.store, u.is_gone from account a"
         " join unit u on u.number = a.unit where a.platform = ? and a.id = ?"

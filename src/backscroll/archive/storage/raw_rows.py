@@ -15,7 +15,7 @@ from msgspec import Struct
 from backscroll.archive.storage.blob_store import Pieces, Spot, mend
 from backscroll.archive.storage.row_versions import contains
 from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
-from backscroll.model import Row
+from backscroll.model import RawRow
 
 __all__ = ["are_same", "erase_rows", "keep_rows", "rows_of", "verify_rows"]
 
@@ -44,7 +44,7 @@ class _Version(Struct):
     spot: Spot | None
 
 
-def keep_rows(db: sqlite3.Connection, unit: int, rows: Iterable[Row], *, is_new: bool = False) -> bool:
+def keep_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow], *, is_new: bool = False) -> bool:
     """Keep what is new in a unit's rows, and note which are no longer there; of a new one none was kept.
 
     False when somebody holds the database, so that they are to be asked for again. Rows that did not come
@@ -77,7 +77,7 @@ class _Keeper:
         self._new: list[tuple[object, ...]] = []
         self._left: set[int] = set()  # pieces that a row has let go of
 
-    def keep(self, row: Row) -> None:
+    def keep(self, row: RawRow) -> None:
         digest = digest_of(row.value) if row.value is not None else None
         known = self._known.pop((row.path, row.table, row.key, row.part), None) if self._known else None
         if known is None:
@@ -94,7 +94,7 @@ class _Keeper:
         if not self._is_back(row, known.version + 1, digest):
             self._add(row, known.version + 1, digest)
 
-    def _is_back(self, row: Row, version: int, digest: bytes | None) -> bool:
+    def _is_back(self, row: RawRow, version: int, digest: bytes | None) -> bool:
         """Whether the row is again what it was before; then that version is the newest."""
         return bool(
             self._db.execute(
@@ -104,13 +104,13 @@ class _Keeper:
             ).rowcount
         )
 
-    def _is_replaced(self, row: Row, known: _Version) -> bool:
+    def _is_replaced(self, row: RawRow, known: _Version) -> bool:
         """Whether nothing is lost when the newer version takes the place of the older one."""
         if known.spot is None:
             return True
         return row.value is not None and contains(row.value, self._pieces.get(known.spot), row.passing)
 
-    def _add(self, row: Row, version: int, digest: bytes | None) -> None:
+    def _add(self, row: RawRow, version: int, digest: bytes | None) -> None:
         spot: tuple[int | None, int | None, int | None] = (None, None, None)
         if row.value is not None:
             spot = (self._shared(digest) if row.is_shared else None) or self._pieces.add(row.value)
@@ -180,7 +180,7 @@ def _versions(db: sqlite3.Connection, unit: int) -> Iterator[tuple[_Place, _Vers
         )
 
 
-def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iterator[Row]:
+def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iterator[RawRow]:
     """The rows of a unit as they were when it was last read.
 
     The fullest are those that vanished as well, and of emptied ones what they held before. Raises
@@ -200,7 +200,7 @@ def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iter
         if value is not None and digest_of(value) != version.digest:
             reason = f"the kept row {key} is damaged; backscroll archive verify finds all that is"
             raise ArchiveError(reason, Path(path))
-        yield Row(
+        yield RawRow(
             path=path,
             table=table,
             key=key,
@@ -211,7 +211,7 @@ def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iter
         )
 
 
-def are_same(db: sqlite3.Connection, unit: int, rows: Iterable[Row]) -> bool:
+def are_same(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> bool:
     """Whether these are the rows that were kept of a unit when it was last read."""
     newest = dict(_versions(db, unit))
     known = {place: version.digest for place, version in newest.items() if not version.is_gone}

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from backscroll.archive.storage.codec import compress, decompress
-from backscroll.model import Addition, Closing
+from backscroll.model import Closing, ClosingUpdate
 from backscroll.model.session import is_titled
 
 __all__ = ["keep_title", "packed_closing"]
@@ -14,7 +14,7 @@ __all__ = ["keep_title", "packed_closing"]
 
 def packed_closing(db: sqlite3.Connection, account: int, closing: Closing) -> bytes:
     """A closing as it is kept; one that says only what is new is added to what was known."""
-    if isinstance(closing, Addition):
+    if isinstance(closing, ClosingUpdate):
         before = _closing(db, account)
         if before is not None:
             closing = closing.added_to(before)

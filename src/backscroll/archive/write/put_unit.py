@@ -18,7 +18,7 @@ from backscroll.archive.write.file_snapshot import Stillness
 from backscroll.archive.write.observer import Listener
 from backscroll.archive.write.superseded import settle_former
 from backscroll.archive.write.unit_writer import UnitWriter
-from backscroll.model import Item, Origin, Problem, Row, Unit
+from backscroll.model import Item, Origin, Problem, RawRow, Unit
 
 __all__ = ["put"]
 
@@ -40,7 +40,7 @@ def put(
     is_appended: bool,
     keeps_file: bool,
     listener: Listener | None,
-    rows: Iterable[Row],
+    rows: Iterable[RawRow],
     words: Words,
 ) -> bool:
     """Record a unit; see `Archive.put`."""

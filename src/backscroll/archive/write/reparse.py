@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.derive.session_rows import write_vanished
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decompress, unpack
 from backscroll.archive.storage.delta import messages_in, release_accounts
 from backscroll.archive.storage.delta_raw import lean_on_told
@@ -131,7 +131,7 @@ def retell(
             lean_on_told(db, number)
             units.record_again(db, number, writer.tally, file)
             for platform, id_ in told:
-                write_vanished(db, Session(platform, id_))
+                write_vanished(db, SessionKey(platform, id_))
     except _PoorerError:
         return False
     return True

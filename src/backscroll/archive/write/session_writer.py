@@ -18,10 +18,10 @@ from backscroll.archive.write.closings import packed_closing
 from backscroll.archive.write.message_rows import insert_messages
 from backscroll.model import (
     WITHOUT_CALL,
-    Answer,
     Closing,
     Message,
     Opening,
+    ToolResult,
     answered,
     is_same_response,
     with_answer,
@@ -162,7 +162,7 @@ class AccountWriter:
     def _message(self, place: int) -> Message:
         return self.held[place - self.first] if place >= self.first else self._written(place)
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: ToolResult) -> None:
         """Complete a call. An answer may precede its call, which then takes its place."""
         place = self._call(answer.tool_call_id)
         if place is None:

@@ -2,9 +2,9 @@
 
 import sqlite3
 
-from backscroll.archive.derive.affected import Session
 from backscroll.archive.derive.session_rows import write_vanished
 from backscroll.archive.query.messages import messages_in
+from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import release_accounts
 from backscroll.archive.write.closings import keep_title
 from backscroll.archive.write.units import SET_ASIDE
@@ -59,9 +59,9 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
     return kept
 
 
-def _session_of(db: sqlite3.Connection, account: int) -> Session:
+def _session_of(db: sqlite3.Connection, account: int) -> SessionKey:
     """The session that an account tells of, or of a subagent of."""
-    return Session(*db.execute("select platform, session from kin where number = ?", [account]).fetchone())
+    return SessionKey(*db.execute("select platform, session from kin where number = ?", [account]).fetchone())
 
 
 def _leave_responses(db: sqlite3.Connection, account: int) -> None:

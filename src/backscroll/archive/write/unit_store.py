@@ -13,8 +13,8 @@ from backscroll.archive.write.exclusions import ALONE, Exclusions
 from backscroll.archive.write.observer import Listener
 from backscroll.archive.write.put_unit import put
 from backscroll.archive.write.shard_merge import merge, merging
-from backscroll.archive.write.units import Known
-from backscroll.model import Item, Mark, Row, Unit
+from backscroll.archive.write.units import KnownUnit
+from backscroll.model import Checkpoint, Item, RawRow, Unit
 
 __all__ = ["UnitStore"]
 
@@ -30,7 +30,7 @@ class UnitStore:
 
     def known(
         self, source: str, root: Path, paths: Collection[str] | None = None
-    ) -> dict[tuple[str, str], Known]:
+    ) -> dict[tuple[str, str], KnownUnit]:
         """Every unit ever read below a root, or only those at these paths, by path and key."""
         return units.known_units(self._db, source, str(root), paths)
 
@@ -38,7 +38,7 @@ class UnitStore:
         """The paths of the units that are there at a path or in the folder of that name."""
         return units.units_below(self._db, source, str(root), folder)
 
-    def needs_reading(self, unit: Unit, known: Known | None) -> bool:
+    def needs_reading(self, unit: Unit, known: KnownUnit | None) -> bool:
         """Whether a unit may say something that is not known, and not to be kept out."""
         if known is None:
             return not forget.is_forgotten(self._db, unit.path, unit.key)
@@ -49,13 +49,13 @@ class UnitStore:
                 return False
         return not known.is_current(unit.fingerprint)
 
-    def checkpoint(self, known: Known) -> Mark | None:
+    def checkpoint(self, known: KnownUnit) -> Checkpoint | None:
         """How far a unit was read; None when it was passed over for other patterns than today's."""
         if known.excluded_by is not None and known.excluded_by != self._exclusions.digest:
             return None
         return units.mark_of(self._db, known.number)
 
-    def is_prefix_unchanged(self, known: Known, unit: Unit, mark: Mark) -> bool:
+    def is_prefix_unchanged(self, known: KnownUnit, unit: Unit, mark: Checkpoint) -> bool:
         """Whether a file still holds, up to the mark, what was read from it."""
         path = Path(unit.path)
         try:
@@ -75,7 +75,7 @@ class UnitStore:
         is_appended: bool = False,
         keeps_file: bool = False,
         listener: Listener | None = None,
-        rows: Iterable[Row] = (),
+        rows: Iterable[RawRow] = (),
     ) -> bool:
         """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
 

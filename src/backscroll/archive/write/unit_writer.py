@@ -10,17 +10,17 @@ from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.observer import Listener
 from backscroll.archive.write.session_writer import AccountWriter
 from backscroll.model import (
-    Answer,
-    Arrival,
     Closing,
     Item,
-    Link,
     Message,
-    Naming,
     Opening,
     Problem,
-    Spent,
-    Tally,
+    RecordCounts,
+    Replacement,
+    SubagentLink,
+    TitleHint,
+    ToolResult,
+    UsageReport,
 )
 
 __all__ = ["UnitWriter"]
@@ -49,7 +49,7 @@ class UnitWriter:
         self.is_appended = is_appended
         self.problems: list[Problem] = []
         self._sessions = 0
-        self.tally = Tally()
+        self.tally = RecordCounts()
         self._account: AccountWriter | None = None
         self.exclusions = exclusions or Exclusions()
         self.listener = listener
@@ -74,25 +74,25 @@ class UnitWriter:
                 if type(item) is Message:
                     self._account.say(item)
                     continue
-                if type(item) is Answer:
+                if type(item) is ToolResult:
                     self._account.answer(item)
                     continue
             match item:
                 case Opening():
                     self._open(item)
-                case Arrival(early) if self._account is not None:
+                case Replacement(early) if self._account is not None:
                     self._account.arriving = early
-                case Spent() if self._account is not None:
+                case UsageReport() if self._account is not None:
                     self._account.spending.spend(item.response_id, item.usage, None)
                 case Closing() if self._account is not None:
                     self._close(self._account, item)
                 case Closing():
                     self._is_outside = False
-                case Naming() | Link() | Problem() if self._is_outside:
+                case TitleHint() | SubagentLink() | Problem() if self._is_outside:
                     pass
-                case Naming(message_id, title):
+                case TitleHint(message_id, title):
                     self._name(record_number(message_id), title)
-                case Link():
+                case SubagentLink():
                     call = number_of(item.tool_call_id)
                     row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength, call]
                     db.execute("insert into link values (?, ?, ?, ?, ?, ?)", row)
@@ -101,7 +101,7 @@ class UnitWriter:
                         self.problems.append(item)
                     row = [self.unit, origin.path, origin.place, reason]
                     db.execute("insert into problem values (?, ?, ?, ?)", row)
-                case Tally():
+                case RecordCounts():
                     self.tally = item
 
     def _name(self, record: int, title: str) -> None:

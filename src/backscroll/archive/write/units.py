@@ -12,11 +12,11 @@ import msgspec
 from backscroll.archive.storage.codec import compress
 from backscroll.archive.storage.delta import state_in
 from backscroll.archive.storage.delta_raw import Told
-from backscroll.model import Mark, Problem, Tally, Unit
+from backscroll.model import Checkpoint, Problem, RecordCounts, Unit
 
 __all__ = [
     "SET_ASIDE",
-    "Known",
+    "KnownUnit",
     "exclude",
     "known_units",
     "mark_gone",
@@ -43,7 +43,7 @@ _WITHOUT_LOG = (".jsonl", ".txt", ".json")  # files that are no databases
 _TORN = "(unreadable)"  # what a line that is cut off is counted as
 
 
-class Known(msgspec.Struct):
+class KnownUnit(msgspec.Struct):
     """A unit as the archive knows it."""
 
     number: int
@@ -61,7 +61,7 @@ class Known(msgspec.Struct):
 
 def known_units(
     db: sqlite3.Connection, source: str, root: str, paths: Collection[str] | None = None
-) -> dict[tuple[str, str], Known]:
+) -> dict[tuple[str, str], KnownUnit]:
     """Every unit ever read below a root, or only those at these paths, by path and key."""
     query = (
         "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x''),"
@@ -72,7 +72,7 @@ def known_units(
     else:
         rows = [row for path in paths for row in db.execute(f"{query} and path = ?", [source, root, path])]
     return {
-        (path, key): Known(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
+        (path, key): KnownUnit(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
         for path, key, number, fingerprint, size, gone, retried, prefix, patterns in rows
     }
 
@@ -85,7 +85,7 @@ def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> 
     return {path for (path,) in (*own, *db.execute(f"{query} > ? and path < ?", below))}
 
 
-def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
+def mark_of(db: sqlite3.Connection, number: int) -> Checkpoint | None:
     """How far a unit was read."""
     row = db.execute(
         "select mark_offset, mark_line, mark_state from unit where number = ?", [number]
@@ -93,7 +93,7 @@ def mark_of(db: sqlite3.Connection, number: int) -> Mark | None:
     if row is None or row[0] is None:
         return None
     state = state_in(db, number, row[2])
-    return Mark(row[0], row[1], state) if state is not None else None
+    return Checkpoint(row[0], row[1], state) if state is not None else None
 
 
 def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
@@ -144,10 +144,10 @@ def mend_tail(db: sqlite3.Connection, number: int) -> None:
         db.execute("update unit set tally = ? where number = ?", [_counts(counts), number])
 
 
-def _earlier(db: sqlite3.Connection, number: int) -> Tally:
+def _earlier(db: sqlite3.Connection, number: int) -> RecordCounts:
     """The account of a unit as it was last read."""
     (counts,) = db.execute("select tally from unit where number = ?", [number]).fetchone()
-    return msgspec.json.decode(counts, type=Tally)
+    return msgspec.json.decode(counts, type=RecordCounts)
 
 
 def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> None:
@@ -162,7 +162,7 @@ def record(
     db: sqlite3.Connection,
     number: int,
     unit: Unit,
-    tally: Tally,
+    tally: RecordCounts,
     *,
     event: str,
     is_appended: bool = False,
@@ -218,7 +218,7 @@ def _modified_at(path: str, status: os.stat_result | None) -> str | None:
     return datetime.fromtimestamp(newest, UTC).isoformat() if newest is not None else None
 
 
-def record_again(db: sqlite3.Connection, number: int, tally: Tally, file: Path) -> None:
+def record_again(db: sqlite3.Connection, number: int, tally: RecordCounts, file: Path) -> None:
     """Note that a unit's original was read once more; of the unit itself nothing new is known."""
     mark = tally.mark
     db.execute(
@@ -243,11 +243,11 @@ def _which(db: sqlite3.Connection, number: int) -> bytes:
     return (prefix or b"")[_DIGEST:]
 
 
-def _counts(tally: Tally) -> str:
+def _counts(tally: RecordCounts) -> str:
     counts = {
         "records": tally.records,
-        "understood": tally.understood,
-        "silent": tally.silent,
+        "parsed": tally.parsed,
+        "ignored": tally.ignored,
         "problems": tally.problems,
         "kinds": tally.kinds,
         "unknown": tally.unknown,
@@ -282,7 +282,7 @@ def _beginning_of(path: str, offset: int, whole: bytes = b"", status: os.stat_re
     return prefix + inode.to_bytes(16, "big")
 
 
-def still_begins(known: Known, path: Path, offset: int) -> bool:
+def still_begins(known: KnownUnit, path: Path, offset: int) -> bool:
     """Whether a file is the one that was read, and holds what was read up to an offset."""
     now = _beginning_of(str(path), offset)
     if len(known.prefix) == _DIGEST:  # of an archive that did not note which file it was

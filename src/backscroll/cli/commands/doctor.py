@@ -16,7 +16,7 @@ from backscroll.errors import ArchiveError
 from backscroll.history import History
 from backscroll.ingest.audit import Place, Survey
 from backscroll.model import Retention
-from backscroll.model.events import Ledger
+from backscroll.model.events import EventLog
 from backscroll.model.sanitize import inert
 from backscroll.render.events import ledger_document, ledger_line
 from backscroll.render.json import encoded
@@ -29,7 +29,7 @@ class _Kept(msgspec.Struct):
     """What the archive says of itself: nothing when there is none yet, or what is wrong with it."""
 
     path: str
-    ledger: Ledger | None = None
+    ledger: EventLog | None = None
     trouble: str | None = None
 
 
@@ -163,8 +163,8 @@ def _told(place: Place, home: Path) -> Iterator[str]:
     yield f"  subagents  {place.subagents:,}"
     yield f"  messages   {place.messages:,}"
     yield (
-        f"  records    {place.records:,} = {place.understood:,} understood"
-        f" + {place.silent:,} carrying no message + {place.problems:,} problems"
+        f"  records    {place.records:,} = {place.parsed:,} understood"
+        f" + {place.ignored:,} carrying no message + {place.problems:,} problems"
     )
     for kind, number in sorted(place.kinds.items(), key=lambda item: (-item[1], item[0])):
         yield f"    {number:>9,} {kind}"

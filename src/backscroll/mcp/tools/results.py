@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
 from backscroll.model.sanitize import inert
-from backscroll.model.search import Recalled
+from backscroll.model.search import RecalledSession
 from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = [
@@ -131,7 +131,7 @@ class StatsAnswer(Struct):
 
 class RecallAnswer(Struct):
     notice: str
-    data: list[Recalled]
+    data: list[RecalledSession]
     token_budget: int
     left_out: int
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Item, Mark, Retention, Row, Unit
+    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
     from backscroll.model.tool import Command, Refusal, Resumable
 
 __all__ = ["ClaudeCode"]
@@ -47,7 +47,7 @@ class ClaudeCode:
     def watched(self, root: Path) -> list[Path]:
         return locations.watched(root)
 
-    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """A transcript from its mark on; the other files anew each time."""
         from backscroll.sources.claude_code.reader import (
             read,
@@ -55,7 +55,7 @@ class ClaudeCode:
 
         return read(unit, since)
 
-    def rows(self, unit: Unit) -> Iterator[Row]:
+    def rows(self, unit: Unit) -> Iterator[RawRow]:
         """Of the database of 0.2, a session's; files are kept whole."""
         if not unit.key:
             return iter(())

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally, Unit, Workspace
+from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts, Unit, Workspace
 from backscroll.readers import lenient_json, timestamps
 from backscroll.sources.claude_code.transcript.line_types import text
 
@@ -44,7 +44,7 @@ _decoder = Decoder(_Note)
 
 def read(unit: Unit) -> Iterator[Item]:
     """The session that a file notes; none when it never began."""
-    tally = Tally()
+    tally = RecordCounts()
     note = _loaded(Path(unit.path))
     if note is None:
         yield Problem(Origin(unit.path, "file"), "is not a note of a session: no JSON object")
@@ -54,7 +54,7 @@ def read(unit: Unit) -> Iterator[Item]:
         if id_ is not None:
             yield Opening(source=unit.source, id=id_, store="notes")
             yield _closing(note)
-        tally.count(_KIND, "silent")
+        tally.count(_KIND, "ignored")
     yield tally
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from backscroll.errors import BackscrollError, DatabaseNotFoundError
-from backscroll.model import Row, Unit
+from backscroll.model import RawRow, Unit
 from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.claude_code.folders import NAME, STORE
@@ -90,7 +90,7 @@ def summaries(path: Path, session: str) -> list[tuple[str, str]]:
         return [(row["leaf_uuid"], row["summary"]) for row in database.read(lambda db: _named(db, session))]
 
 
-def rows(path: Path, session: str) -> Iterator[Row]:
+def rows(path: Path, session: str) -> Iterator[RawRow]:
     """The rows of a session as they lie there; as `records`."""
     with Database(path) as database:
         for base, words in _fetched(database, session):
@@ -213,8 +213,8 @@ def _text(value: object) -> str:
     return (as_bytes(value) or b"").decode("utf-8", "replace")
 
 
-def _row(table: str, key: str, columns: _Columns) -> Row:
-    return Row(table=table, key=_key(table, key), value=msgspec.json.encode(columns))
+def _row(table: str, key: str, columns: _Columns) -> RawRow:
+    return RawRow(table=table, key=_key(table, key), value=msgspec.json.encode(columns))
 
 
 def _key(table: str, key: str) -> str:

@@ -9,7 +9,17 @@ import msgspec
 from msgspec.structs import replace
 
 from backscroll.errors import BackscrollError
-from backscroll.model import Answer, Item, Message, Naming, Origin, Problem, Spent, Tally, Unit
+from backscroll.model import (
+    Item,
+    Message,
+    Origin,
+    Problem,
+    RecordCounts,
+    TitleHint,
+    ToolResult,
+    Unit,
+    UsageReport,
+)
 from backscroll.readers import jsonl, lenient_json
 from backscroll.sources.claude_code import legacy_db
 from backscroll.sources.claude_code.transcript.line_types import STARTS, Line, decoder, is_record
@@ -23,7 +33,7 @@ def read(unit: Unit) -> Iterator[Item]:
     try:
         yield from _Stored(unit).items() if unit.key else _rest(unit)
     except (BackscrollError, sqlite3.Error) as error:
-        tally = Tally()
+        tally = RecordCounts()
         tally.count("database", "problems")
         yield Problem(Origin(unit.path, unit.key or "database"), str(error))
         yield tally
@@ -49,9 +59,9 @@ class _Stored(Transcript):
     def items(self) -> Iterator[Item]:
         for item in super().items():
             match item:
-                case Message() | Answer() | Spent() | Naming() | Problem():
+                case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
                     yield replace(item, origin=self._placed(item.origin))
-                case Tally():
+                case RecordCounts():
                     item.mark = None  # rows are read anew each time
                     yield item
                 case _:
@@ -69,8 +79,8 @@ class _Stored(Transcript):
                 line.number = number
                 yield line
         for leaf, title in legacy_db.summaries(path, self.unit.key):
-            self.tally.count(legacy_db.SUMMARIES, "silent")
-            self.emit(Naming(leaf, title, Origin(self.unit.path, f"{legacy_db.SUMMARIES} {leaf}")))
+            self.tally.count(legacy_db.SUMMARIES, "ignored")
+            self.emit(TitleHint(leaf, title, Origin(self.unit.path, f"{legacy_db.SUMMARIES} {leaf}")))
 
     def _placed(self, origin: Origin) -> Origin:
         """Where a message's words lie."""
@@ -81,7 +91,7 @@ class _Stored(Transcript):
 
 
 def _rest(unit: Unit) -> Iterator[Item]:
-    tally = Tally()
+    tally = RecordCounts()
     found = legacy_db.rest(Path(unit.path))
     if found.tables and not found.is_known:
         tables = ", ".join(found.tables)
@@ -96,7 +106,7 @@ def _rest(unit: Unit) -> Iterator[Item]:
             tally.meet(f"table {table}")
         tally.count(table, "problems", max(1, number))
     if found.summaries:
-        tally.count(legacy_db.SUMMARIES, "silent", found.summaries)
+        tally.count(legacy_db.SUMMARIES, "ignored", found.summaries)
     if found.migrations:
-        tally.count("migrations", "silent", found.migrations)
+        tally.count("migrations", "ignored", found.migrations)
     yield tally

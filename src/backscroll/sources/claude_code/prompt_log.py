@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 
 from backscroll.model import (
-    Addition,
     Attachment,
+    Checkpoint,
     Closing,
+    ClosingUpdate,
     Item,
-    Mark,
     Message,
     Opening,
     Origin,
     Problem,
-    Tally,
+    RecordCounts,
     Unit,
     Workspace,
     normalised,
@@ -123,10 +123,10 @@ def _counted(name: str, count: int) -> str:
 _decoder = msgspec.json.Decoder(Prompt)
 
 
-def read(unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
     """A session for every id that prompts were typed in, and one per sitting where no id was kept."""
     path = Path(unit.path)
-    tally = Tally()
+    tally = RecordCounts()
     kept = msgspec.msgpack.decode(since.state, type=_Remembered) if since is not None else _Remembered()
     offset, number = (since.offset, since.line) if since is not None else (0, 0)
     groups: dict[str, _Group] = {}
@@ -144,7 +144,7 @@ def read(unit: Unit, since: Mark | None = None) -> Iterator[Item]:
             yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
             tally.count("prompt", "problems")
         else:
-            tally.count("prompt", "understood" if prompts else "silent")
+            tally.count("prompt", "parsed" if prompts else "ignored")
     with path.open("rb") as file:
         for group in groups.values():
             yield Opening(source=unit.source, id=group.id, store="prompts")
@@ -159,7 +159,7 @@ def read(unit: Unit, since: Mark | None = None) -> Iterator[Item]:
                     moments.append(message.timestamp)
                 yield message
             yield _closing(group, moments, is_whole=since is None)
-    tally.mark = Mark(offset, number, msgspec.msgpack.encode(kept))
+    tally.mark = Checkpoint(offset, number, msgspec.msgpack.encode(kept))
     yield tally
 
 
@@ -215,7 +215,7 @@ def _attachments(pasted: Any) -> Iterator[Attachment]:
 
 def _closing(group: _Group, moments: list[datetime], *, is_whole: bool) -> Closing:
     workspace = Workspace(group.project, evidence="history.jsonl") if group.project else None
-    kind = Closing if is_whole else Addition
+    kind = Closing if is_whole else ClosingUpdate
     return kind(
         workspace=workspace,
         created_at=min(moments, default=None),

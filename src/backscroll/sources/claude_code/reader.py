@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Item, Mark, Origin, Problem, Tally, Unit
+from backscroll.model import Checkpoint, Item, Origin, Problem, RecordCounts, Unit
 from backscroll.readers import jsonl
 from backscroll.sources.claude_code import desktop, legacy_session, prompt_log
 from backscroll.sources.claude_code.folders import STORE
@@ -20,7 +20,7 @@ _anything = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _generic = msgspec.json.Decoder(dict[str, Any])
 
 
-def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
+def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
     """A transcript and the log of prompts from their marks on; the other files anew each time."""
     try:
         match unit.kind:
@@ -36,12 +36,12 @@ def read(unit: Unit, since: Mark | None) -> Iterator[Item]:
                 yield from _refuse(unit)
             case "closed":
                 os.scandir(unit.path).close()
-                yield Tally()
+                yield RecordCounts()
             case _:
                 yield from _count(unit)
     except OSError as error:
         yield Problem(Origin(unit.path, "file"), f"cannot be read: {error.strerror or error}")
-        yield Tally()
+        yield RecordCounts()
 
 
 def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
@@ -72,19 +72,19 @@ def _kind(record: dict[str, Any], unit_kind: str) -> str:
 def _refuse(unit: Unit) -> Iterator[Item]:
     """A file that cannot be kept track of."""
     yield Problem(Origin(unit.path, "file"), "its name is not UTF-8: rename it, and it is read")
-    tally = Tally()
+    tally = RecordCounts()
     tally.count("file without a name", "problems")
     yield tally
 
 
 def _count(unit: Unit) -> Iterator[Item]:
     """A run log, or a file that is no session by its name: counted, not told."""
-    tally = Tally()
+    tally = RecordCounts()
     kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
     for line in jsonl.lines(Path(unit.path), _anything, starts=STARTS):
         if line.fault is not None:
             yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
             tally.count(kind, "problems")
         elif not line.is_blank:
-            tally.count(kind, "silent")
+            tally.count(kind, "ignored")
     yield tally

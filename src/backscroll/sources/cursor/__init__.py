@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Item, Mark, Row
+    from backscroll.model import Checkpoint, Item, RawRow
     from backscroll.model.tool import Command, Resumable
     from backscroll.sources.cursor.user_data import Library, Shelfmark
 
@@ -68,19 +68,23 @@ class Cursor:
     def watched(self, root: Path) -> list[Path]:
         return locations.watched(root)
 
-    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
-        from backscroll.model import Origin, Problem, Tally  # loaded by nobody who only looks what is there
+        from backscroll.model import (  # loaded by nobody who only looks what is there
+            Origin,
+            Problem,
+            RecordCounts,
+        )
 
         try:
             yield from self._items(unit)
         except (BackscrollError, sqlite3.Error) as error:
-            tally = Tally()
+            tally = RecordCounts()
             tally.count("database", "problems")
             yield Problem(Origin(unit.path, unit.key or "database"), str(error))
             yield tally
 
-    def rows(self, unit: Unit) -> Iterator[Row]:
+    def rows(self, unit: Unit) -> Iterator[RawRow]:
         """The rows of one session, and the entries of lists that name it; of a whole database none."""
         from backscroll.sources.cursor import raw_rows
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Row
+from backscroll.model import RawRow
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import as_text
@@ -23,7 +23,7 @@ _PASSING = ("subtitle",)
 _LARGEST_FILE = 1024 * 1024
 
 
-def rows(library: Library, path: Path, session: str, identifier: dict[str, Any]) -> Iterator[Row]:
+def rows(library: Library, path: Path, session: str, identifier: dict[str, Any]) -> Iterator[RawRow]:
     """The entries of all lists that name a session, and the folders of the workspaces it belongs to."""
     here = "" if path == library.global_path else _GLOBAL
     entry = library.heads().entries.get(session)
@@ -51,19 +51,19 @@ def rows(library: Library, path: Path, session: str, identifier: dict[str, Any])
         yield from workspace_file(library, storage)
 
 
-def workspace_file(library: Library, storage: str) -> Iterator[Row]:
+def workspace_file(library: Library, storage: str) -> Iterator[RawRow]:
     """The file that says which folder a workspace id stands for."""
     if storage not in library.folders():
         return
     name = f"User/workspaceStorage/{storage}/workspace.json"
     try:
         with (library.root / name).open("rb") as file:
-            yield Row(path=name, table="", key="", value=file.read(_LARGEST_FILE))
+            yield RawRow(path=name, table="", key="", value=file.read(_LARGEST_FILE))
     except OSError:
         return
 
 
-def _membership(library: Library, path: Path, storage: str, session: str) -> Iterator[Row]:
+def _membership(library: Library, path: Path, storage: str, session: str) -> Iterator[RawRow]:
     """A workspace's own word for it that a session is its own, or is open in it."""
     mark = next(each for each in library.databases() if each.storage == storage)
     lists = library.lists(mark)
@@ -80,9 +80,9 @@ def _membership(library: Library, path: Path, storage: str, session: str) -> Ite
         yield _entry(here, session_lists.COMPOSERS_KEY, session, raw)
 
 
-def _entry(path: str, key: str, session: str, raw: bytes) -> Row:
+def _entry(path: str, key: str, session: str, raw: bytes) -> RawRow:
     value, blanked = blank(raw)
-    return Row(
+    return RawRow(
         path=path,
         table="ItemTable",
         key=key,
@@ -93,8 +93,8 @@ def _entry(path: str, key: str, session: str, raw: bytes) -> Row:
     )
 
 
-def _json(path: str, key: str, part: str, value: Any) -> Row:
-    return Row(
+def _json(path: str, key: str, part: str, value: Any) -> RawRow:
+    return RawRow(
         path=path, table="ItemTable", key=key, part=part, value=msgspec.json.encode(value), passing=("",)
     )
 
@@ -108,7 +108,7 @@ def _header(connection: Connection, session: str) -> dict[str, Any] | None:
     return dict(zip(names, row, strict=True)) if row is not None else None
 
 
-def _header_row(path: str, session: str, columns: dict[str, Any]) -> Row:
+def _header_row(path: str, session: str, columns: dict[str, Any]) -> RawRow:
     head, blanked = blank(as_bytes(columns.get("value")) or b"")
     told = {
         name: value if value is None or isinstance(value, int | float) else _text(value)
@@ -116,7 +116,7 @@ def _header_row(path: str, session: str, columns: dict[str, Any]) -> Row:
     }
     if columns.get("value") is not None:
         told["value"] = _text(head)
-    return Row(
+    return RawRow(
         path=path,
         table="composerHeaders",
         key=session,

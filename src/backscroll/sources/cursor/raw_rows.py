@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from backscroll.model import Row
+from backscroll.model import RawRow
 from backscroll.sources.cursor import list_entries
 from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, as_map, as_text, decode
@@ -56,7 +56,7 @@ class _Roots(Struct, rename="camel"):
     workspace_identifier: Any = None
 
 
-def session_rows(library: Library, path: Path, session: str) -> Iterator[Row]:
+def session_rows(library: Library, path: Path, session: str) -> Iterator[RawRow]:
     """A session with rows of its own, or of which at least a list knows."""
     warehouse = library.warehouse(path)
     places = warehouse.walk(lambda connection: _places(connection, session))
@@ -70,7 +70,7 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[Row]:
         elif key.startswith("composerData:"):
             passing = _OF_A_COMPOSER
             roots = _roots(value)
-        yield Row(
+        yield RawRow(
             table="cursorDiskKV",
             key=key,
             value=value,
@@ -83,7 +83,7 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[Row]:
     if not any(key.startswith("bubbleId:") for key in places.values()) or not as_text(roots.name):
         for table, key, columns in library.side.search_rows(session):
             value = msgspec.json.encode(columns)
-            yield Row(path=list_entries.SEARCH, table=table, key=key, value=value, passing=("",))
+            yield RawRow(path=list_entries.SEARCH, table=table, key=key, value=value, passing=("",))
 
 
 def _places(connection: Connection, session: str) -> dict[int, str]:
@@ -108,14 +108,14 @@ def _roots(value: bytes | None) -> _Roots:
         return _Roots()
 
 
-def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Row]:
+def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[RawRow]:
     """The agent's own record: what the root leads to, blob by blob."""
     ids = named_in(_state(state))
     for key, data, is_text in warehouse.whole_values([_CHECKPOINT + session], _AT_ONCE):
         name = data.decode("ascii", "replace").strip(' "')
         if len(name) == 64:
             ids.append(name)
-        yield Row(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), passing=("",))
+        yield RawRow(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), passing=("",))
 
     def fetch(wanted: list[str]) -> Iterator[tuple[str, Stored]]:
         left = [_BLOB + id for id in wanted]
@@ -126,7 +126,7 @@ def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Row
             left = [key for key in left if key not in there]
 
     for id, stored in reached(ids, fetch):  # named by their digests: nothing in them can be blanked
-        yield Row(
+        yield RawRow(
             table="cursorDiskKV",
             key=_BLOB + id,
             value=stored.data,
@@ -143,7 +143,7 @@ def _state(text: str) -> bytes:
         return b""
 
 
-def tab_rows(library: Library, mark: Shelfmark, tab_id: str) -> Iterator[Row]:
+def tab_rows(library: Library, mark: Shelfmark, tab_id: str) -> Iterator[RawRow]:
     """A conversation of the old chat panel; one without an id gets the name it has here by its place."""
     raw = library.database(mark.path).read(lambda connection: session_lists.raw_tab(connection, tab_id))
     if raw is not None:
@@ -152,7 +152,7 @@ def tab_rows(library: Library, mark: Shelfmark, tab_id: str) -> Iterator[Row]:
         yield from list_entries.workspace_file(library, mark.storage)
 
 
-def inline_rows(library: Library, mark: Shelfmark, session: str) -> Iterator[Row]:
+def inline_rows(library: Library, mark: Shelfmark, session: str) -> Iterator[RawRow]:
     """A conversation that lies in its workspace's own list."""
     found = library.database(mark.path).read(
         lambda connection: session_lists.inline_entry(connection, session)
@@ -162,17 +162,17 @@ def inline_rows(library: Library, mark: Shelfmark, session: str) -> Iterator[Row
     yield from list_entries.workspace_file(library, mark.storage)
 
 
-def log_rows(library: Library, mark: Shelfmark) -> Iterator[Row]:
+def log_rows(library: Library, mark: Shelfmark) -> Iterator[RawRow]:
     """The log of prompts of a workspace of which no conversation is left."""
     values = library.database(mark.path).read(
         lambda connection: [(key, session_lists.item(connection, key)) for key in session_lists.LOG_KEYS]
     )
     for key, value in values:
         if value is not None:
-            yield Row(table="ItemTable", key=key, value=value)
+            yield RawRow(table="ItemTable", key=key, value=value)
     yield from list_entries.workspace_file(library, mark.storage)
 
 
-def _part(key: str, part: str, raw: bytes) -> Row:
+def _part(key: str, part: str, raw: bytes) -> RawRow:
     value, blanked = blank(raw)
-    return Row(table="ItemTable", key=key, part=part, value=value, blanked=blanked, passing=_OF_A_COMPOSER)
+    return RawRow(table="ItemTable", key=key, part=part, value=value, blanked=blanked, passing=_OF_A_COMPOSER)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Item, Origin, Problem, Tally
+from backscroll.model import Item, Origin, Problem, RecordCounts
 from backscroll.readers.sqlite import Database, as_bytes, change_token
 from backscroll.sources.cursor import locations
 
@@ -41,13 +41,13 @@ class Side:
         found = self._ask(path, lambda connection: _count(connection, table))
         problems = self.problems()
         yield from problems
-        tally = Tally()
+        tally = RecordCounts()
         if path in self._locked:
             tally.count("database", "problems")
         elif problems:
             tally.count("title", "problems", len(problems))
         elif found:
-            tally.count("title", "silent", found)
+            tally.count("title", "ignored", found)
         yield tally
 
     def problems(self) -> list[Problem]:

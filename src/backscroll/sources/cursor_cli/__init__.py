@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backscroll.config import Machine
-    from backscroll.model import Item, Mark, Row, Unit
+    from backscroll.model import Checkpoint, Item, RawRow, Unit
     from backscroll.model.tool import Command, Refusal, Resumable
     from backscroll.sources.cursor_cli.transcript_reader import Known
 
@@ -52,7 +52,7 @@ class CursorCli:
     def watched(self, root: Path) -> list[Path]:
         return locations.watched(root)
 
-    def read(self, unit: Unit, since: Mark | None = None) -> Iterator[Item]:
+    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""
         # What reads is loaded by nobody who only looks what is there.
         from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
@@ -70,7 +70,7 @@ class CursorCli:
                 return read_draft(path)
         return read_store(path)
 
-    def rows(self, unit: Unit) -> Iterator[Row]:
+    def rows(self, unit: Unit) -> Iterator[RawRow]:
         """The rows of a store and the file beside it; transcripts are kept whole."""
         from backscroll.sources.cursor_cli.raw_rows import file_row, store_rows
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
-from backscroll.model import Tally
+from backscroll.model import RecordCounts
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor_graph import Verdict
 from backscroll.sources.cursor_graph.blobs import LARGEST_BLOB
@@ -159,10 +159,10 @@ def _fetch(db: sqlite3.Connection, ids: Iterable[str], rows: Rows) -> dict[str, 
     return found
 
 
-def count_blobs(rows: Rows, verdicts: Mapping[str, tuple[str, Verdict]], tally: Tally) -> None:
+def count_blobs(rows: Rows, verdicts: Mapping[str, tuple[str, Verdict]], tally: RecordCounts) -> None:
     """Count every blob once: by what it gave, or as part of a state that the session has left behind."""
     for id in rows.sizes:
-        kind, verdict = verdicts.get(id, ("blob (older state)", "silent"))
+        kind, verdict = verdicts.get(id, ("blob (older state)", "ignored"))
         tally.count(kind, verdict)
     for id in rows.large:
         kind, _ = verdicts.get(id, ("blob (too large)", "problems"))
@@ -174,4 +174,4 @@ def count_blobs(rows: Rows, verdicts: Mapping[str, tuple[str, Verdict]], tally: 
         if number:
             tally.count(kind, "problems", number)
     if rows.empty:
-        tally.count("blob (empty)", "silent", rows.empty)
+        tally.count("blob (empty)", "ignored", rows.empty)

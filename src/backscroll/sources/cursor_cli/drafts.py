@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from backscroll.model import Closing, Item, Opening, Origin, Problem, Tally
+from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import lenient_json, timestamps
 from backscroll.readers.json_outline import name_of
 from backscroll.sources.cursor_cli import workspace
@@ -23,7 +23,7 @@ def store_name(folder: Path) -> str:
 
 def read_draft(path: Path) -> Iterator[Item]:
     """A session that was opened and in which nothing was ever said."""
-    tally = Tally()
+    tally = RecordCounts()
     sidecar = read_sidecar(path)
     folder = path.parent
     yield Opening(source=SOURCE, id=folder.name, store=store_name(folder))
@@ -31,7 +31,7 @@ def read_draft(path: Path) -> Iterator[Item]:
         yield Problem(Origin(str(path), "file"), sidecar.fault)
         tally.count("meta.json", "problems")
     else:
-        tally.count("meta.json", "silent")
+        tally.count("meta.json", "ignored")
     meet_schema(sidecar, tally)
     created = timestamps.from_value(sidecar.fields.get("createdAtMs"))
     written = _written_at(path)
@@ -56,7 +56,7 @@ def _written_at(path: Path) -> datetime | None:
         return None
 
 
-def meet_schema(sidecar: Sidecar, tally: Tally) -> None:
+def meet_schema(sidecar: Sidecar, tally: RecordCounts) -> None:
     """Say it when the file is of a version nobody here knows."""
     version = sidecar.fields.get("schemaVersion")
     if version is not None and version != KNOWN_SCHEMA:
@@ -65,7 +65,7 @@ def meet_schema(sidecar: Sidecar, tally: Tally) -> None:
 
 def read_prompts(path: Path) -> Iterator[Item]:
     """Prompts without a session and without a time: counted, for nothing can be told of them."""
-    tally = Tally()
+    tally = RecordCounts()
     origin = Origin(str(path), "file")
     try:
         prompts = lenient_json.load(path.read_bytes())
@@ -77,7 +77,7 @@ def read_prompts(path: Path) -> Iterator[Item]:
         tally.count("prompt list", "problems")
         prompts = []
     if isinstance(prompts, list):
-        tally.count("prompt without a session", "silent", len(prompts))
+        tally.count("prompt without a session", "ignored", len(prompts))
     else:
         yield Problem(origin, "is not a list")
         tally.count("prompt list", "problems")

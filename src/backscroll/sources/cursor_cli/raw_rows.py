@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Row
+from backscroll.model import RawRow
 from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.cursor_cli.blob_rows import Rows, fetch, fetch_stored, survey
@@ -23,7 +23,7 @@ _PASSING = ("lastUsedModel", "latestRootBlobId", "mode")
 _LARGEST_FILE = 1024 * 1024
 
 
-def store_rows(path: Path, root: Path) -> Iterator[Row]:
+def store_rows(path: Path, root: Path) -> Iterator[RawRow]:
     """Metadata, and the blobs that the root leads to; of a store without a root to trust, all blobs."""
     with Database(path) as database:
         rows = database.read(survey)
@@ -36,7 +36,7 @@ def store_rows(path: Path, root: Path) -> Iterator[Row]:
                 yield from fetch_stored(database, some, rows).items()
 
         for id, blob in reached(_beginnings(database, rows), stored):
-            yield Row(table="blobs", key=id, value=blob.data, is_text=blob.is_text)
+            yield RawRow(table="blobs", key=id, value=blob.data, is_text=blob.is_text)
 
 
 def _beginnings(database: Database, rows: Rows) -> list[str]:
@@ -49,22 +49,22 @@ def _beginnings(database: Database, rows: Rows) -> list[str]:
     return [named] if state.fault is None and not state.is_empty else list(rows.sizes)
 
 
-def _meta_row(key: str, value: bytes | None) -> Iterator[Row]:
+def _meta_row(key: str, value: bytes | None) -> Iterator[RawRow]:
     """A row of metadata; one that is a secret by its name is not told."""
     if is_secret(key) and key not in KNOWN:
         return
     if value is None or key in KNOWN:
-        yield Row(table="meta", key=key, value=value, passing=("",))
+        yield RawRow(table="meta", key=key, value=value, passing=("",))
         return
     text = text_of_hex(value)
     told, blanked = _without_secrets(text)
     if blanked and is_hex(value):
         digits = value.strip()
         told = hexlify(told) + (digits[-1:] if len(digits) % 2 else b"")
-    yield Row(table="meta", key=key, value=told if blanked else value, blanked=blanked, passing=_PASSING)
+    yield RawRow(table="meta", key=key, value=told if blanked else value, blanked=blanked, passing=_PASSING)
 
 
-def file_row(path: Path, root: Path) -> Iterator[Row]:
+def file_row(path: Path, root: Path) -> Iterator[RawRow]:
     """The file beside a store, or in its place while nothing has been said."""
     try:
         with path.open("rb") as file:
@@ -73,7 +73,7 @@ def file_row(path: Path, root: Path) -> Iterator[Row]:
     except (OSError, ValueError):
         return
     told, blanked = _without_secrets(data)
-    yield Row(path=name, table="", key="", value=told, blanked=blanked, passing=("updatedAtMs",))
+    yield RawRow(path=name, table="", key="", value=told, blanked=blanked, passing=("updatedAtMs",))
 
 
 def _without_secrets(text: bytes) -> tuple[bytes, tuple[str, ...]]:

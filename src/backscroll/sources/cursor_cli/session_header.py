@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from backscroll.model import (
     Agent,
-    Answer,
     Closing,
     Item,
-    Link,
     Message,
     Opening,
     Problem,
-    Tally,
+    RecordCounts,
+    SubagentLink,
     TimeSource,
+    ToolResult,
 )
 from backscroll.readers import timestamps
 from backscroll.sources.cursor_cli import workspace
@@ -66,9 +66,11 @@ class Head(Struct, frozen=True):
         )
         call = self.meta.subagent.get("toolCallId")
         if self.agent_id is not None and isinstance(call, str) and call:
-            yield Link(agent_id=self.agent_id, tool_call_id=call, evidence="store metadata", strength=1)
+            yield SubagentLink(
+                agent_id=self.agent_id, tool_call_id=call, evidence="store metadata", strength=1
+            )
 
-    def conversation(self, state: State, blobs: Blobs, tally: Tally) -> Conversation:
+    def conversation(self, state: State, blobs: Blobs, tally: RecordCounts) -> Conversation:
         started, _ = self.started(state)
         return Conversation(
             state,
@@ -80,7 +82,7 @@ class Head(Struct, frozen=True):
             ended_at=self.ended_at if started else None,
         )
 
-    def owned(self, item: Message | Answer | Problem) -> Item:
+    def owned(self, item: Message | ToolResult | Problem) -> Item:
         """An item as the subagent's own, when the session is one's."""
         if self.agent_id is None or not isinstance(item, Message):
             return item
@@ -197,7 +199,7 @@ class Child(Struct):
         )
 
 
-def children_of(head: Head, state: State, blobs: Blobs, tally: Tally) -> Iterator[Child]:
+def children_of(head: Head, state: State, blobs: Blobs, tally: RecordCounts) -> Iterator[Child]:
     """The subagents that a root tells of, and theirs, each once."""
     known = {head.id}
     waiting: list[tuple[State, str | None, int]] = [(state, None, 0)]
@@ -218,7 +220,9 @@ def children_of(head: Head, state: State, blobs: Blobs, tally: Tally) -> Iterato
                 waiting.append((child.conversation.state, key, depth + 1))
 
 
-def _child(head: Head, key: str, nested: Nested, blobs: Blobs, tally: Tally, parent: str | None) -> Child:
+def _child(
+    head: Head, key: str, nested: Nested, blobs: Blobs, tally: RecordCounts, parent: str | None
+) -> Child:
     state = State(nested.data or b"")
     started = timestamps.from_value(nested.created_ms) or timestamps.from_value(state.started_ms)
     used = timestamps.from_value(nested.used_ms)

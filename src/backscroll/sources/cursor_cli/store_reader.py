@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Closing, Item, Message, Origin, Problem, Tally
+from backscroll.model import Closing, Item, Message, Origin, Problem, RecordCounts
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import name_of
 from backscroll.readers.sqlite import Database
@@ -33,7 +33,7 @@ class _Root(Struct, frozen=True):
 
 def read_store(path: Path) -> Iterator[Item]:
     """All that a store says: the session, then the subagents kept within it."""
-    tally = Tally()
+    tally = RecordCounts()
     with Database(path) as database:
         try:
             rows = database.read(survey)
@@ -44,13 +44,13 @@ def read_store(path: Path) -> Iterator[Item]:
                 yield from _read(path, database, rows, tally)
             except (DatabaseLockedError, DatabaseNotFoundError) as error:
                 # Nothing is counted, so that it is read again.
-                tally = Tally()
+                tally = RecordCounts()
                 yield Problem(Origin(str(path), "database"), str(error))
                 yield Closing(completeness="partial", reasons=("the store could not be read to its end",))
     yield tally
 
 
-def _read(path: Path, database: Database, rows: Rows, tally: Tally) -> Iterator[Item]:
+def _read(path: Path, database: Database, rows: Rows, tally: RecordCounts) -> Iterator[Item]:
     meta = read_meta(rows.meta)
     head = Head(
         path,
@@ -82,11 +82,11 @@ def _read(path: Path, database: Database, rows: Rows, tally: Tally) -> Iterator[
         yield from child.items()
         verdicts = {**child.conversation.verdicts, **verdicts}
     if root.id is not None:
-        verdicts = {**verdicts, root.id: ("blob (root)", "silent")}
+        verdicts = {**verdicts, root.id: ("blob (root)", "ignored")}
     count_blobs(rows, verdicts, tally)
 
 
-def _first_problems(rows: Rows, head: Head, tally: Tally) -> Iterator[Problem]:
+def _first_problems(rows: Rows, head: Head, tally: RecordCounts) -> Iterator[Problem]:
     """What is wrong with everything but the conversation, and the account of the metadata."""
     meet_schema(head.sidecar, tally)
     for name in head.meta.unknown:
@@ -107,7 +107,7 @@ def _first_problems(rows: Rows, head: Head, tally: Tally) -> Iterator[Problem]:
         tally.count("meta", "problems", len(rows.meta))
         yield Problem(Origin(str(head.path), "meta"), head.meta.fault)
     elif rows.meta:
-        tally.count("meta", "silent", len(rows.meta))
+        tally.count("meta", "ignored", len(rows.meta))
 
 
 def _find_root(blobs: Blobs, rows: Rows, meta: Meta) -> _Root:

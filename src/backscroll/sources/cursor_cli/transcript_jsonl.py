@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.model import Answer, Item, Message, Origin, Problem, Tally, TimeSource
+from backscroll.model import Item, Message, Origin, Problem, RecordCounts, TimeSource, ToolResult
 from backscroll.readers import jsonl
 from backscroll.readers.json_outline import name_of
 from backscroll.sources.cursor_graph.calls_without_id import joined
@@ -27,21 +27,21 @@ from backscroll.sources.cursor_graph.prompt_text import is_injected
 
 __all__ = ["tell"]
 
-_Verdict = Literal["understood", "silent", "problems"]
+_Verdict = Literal["parsed", "ignored", "problems"]
 _HIDDEN = re.compile(r"\s*\[REDACTED\]\s*\Z")
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
-def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
+def tell(path: Path, *, tally: RecordCounts) -> Iterator[Item]:
     """Every message of a transcript, and every line counted once."""
     return joined(_items(path, tally))
 
 
-def _items(path: Path, tally: Tally) -> Iterator[Message | Answer | Problem]:
+def _items(path: Path, tally: RecordCounts) -> Iterator[Message | ToolResult | Problem]:
     reader = _Reader(tally)
     for line in jsonl.lines(path, _DECODER):
         if line.is_blank:
-            tally.count("blank line", "silent")
+            tally.count("blank line", "ignored")
             continue
         place = f"line {line.number}"
         verdicts: list[tuple[str, _Verdict]] = []
@@ -57,15 +57,15 @@ def _items(path: Path, tally: Tally) -> Iterator[Message | Answer | Problem]:
         if not verdicts:
             tally.count("(unreadable)", "problems")
         else:
-            tally.count(*max(verdicts, key=lambda told: ("silent", "problems", "understood").index(told[1])))
+            tally.count(*max(verdicts, key=lambda told: ("ignored", "problems", "parsed").index(told[1])))
 
 
-def _verdict(record: dict[str, Any], told: list[Message | Answer]) -> tuple[str, _Verdict]:
+def _verdict(record: dict[str, Any], told: list[Message | ToolResult]) -> tuple[str, _Verdict]:
     kind = record.get("role") or record.get("type")
     if told:
-        return name_of(kind), "understood"
+        return name_of(kind), "parsed"
     is_known = kind in ("user", "assistant", "tool", "system", "turn_ended")
-    return name_of(kind), "silent" if is_known and not _lacks_message(kind, record) else "problems"
+    return name_of(kind), "ignored" if is_known and not _lacks_message(kind, record) else "problems"
 
 
 def _lacks_message(kind: Any, record: dict[str, Any]) -> bool:
@@ -79,13 +79,13 @@ def _lacks_message(kind: Any, record: dict[str, Any]) -> bool:
 class _Reader:
     """Goes through a transcript and remembers when the last prompt was."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: RecordCounts) -> None:
         self._tally = tally
         self._calls = Calls(are_answered=False)
         self._prompted_at: datetime | None = None
         self._failure: str | None = None  # the last error of this turn
 
-    def tell(self, record: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
+    def tell(self, record: dict[str, Any], place: Place) -> Iterator[Message | ToolResult]:
         place = self._timed(place, self._prompted_at, "turn")
         content = record.get("message")
         message = content if isinstance(content, dict) else {"content": content or record.get("content")}
@@ -109,7 +109,7 @@ class _Reader:
                 heard = {**message, "role": "unknown"}
                 yield from said_by(heard, place, calls=self._calls, tally=self._tally)
 
-    def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message | Answer]:
+    def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message | ToolResult]:
         prompt = prompt_of(message)
         self._failure = None
         if prompt.at is not None:

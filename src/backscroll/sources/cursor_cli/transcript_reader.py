@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from backscroll.model import Agent, Closing, Item, Message, Opening, Origin, Problem, Tally
+from backscroll.model import Agent, Closing, Item, Message, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import timestamps
 from backscroll.sources.cursor_cli import transcript_jsonl, transcript_text, workspace
 from backscroll.sources.cursor_cli.locations import SOURCE, find_transcripts
@@ -69,7 +69,7 @@ class Known:
 
 def read_transcript(path: Path, known: Known) -> Iterator[Item]:
     """A session as its transcript tells it."""
-    tally = Tally()
+    tally = RecordCounts()
     layout = layout_of(path) or Layout("", path.stem)
     rivals = known.rivals(path, layout)
     if rivals[0] != path and _is_beginning_of(path, rivals[0]):
@@ -80,7 +80,9 @@ def read_transcript(path: Path, known: Known) -> Iterator[Item]:
     yield tally
 
 
-def _tell(path: Path, layout: Layout, known: Known, rivals: list[Path], tally: Tally) -> Iterator[Item]:
+def _tell(
+    path: Path, layout: Layout, known: Known, rivals: list[Path], tally: RecordCounts
+) -> Iterator[Item]:
     agent_id = layout.id if layout.parent is not None else None
     yield Opening(source=SOURCE, id=layout.id, store="transcript", agent_id=agent_id, parent_id=layout.parent)
     # The same id in two projects can be two conversations. One is shown, and none is lost.
@@ -140,7 +142,7 @@ def _is_beginning_of(path: Path, other: Path) -> bool:
     return True
 
 
-def _count_lines(path: Path, tally: Tally) -> Iterator[Problem]:
+def _count_lines(path: Path, tally: RecordCounts) -> Iterator[Problem]:
     try:
         with path.open("rb") as file:
             number = sum(1 for _ in file)
@@ -148,7 +150,7 @@ def _count_lines(path: Path, tally: Tally) -> Iterator[Problem]:
         yield Problem(Origin(str(path), "file"), f"cannot be read: {error.strerror}")
         return
     if number:
-        tally.count("line of a copy", "silent", number)
+        tally.count("line of a copy", "ignored", number)
 
 
 def _project(path: Path) -> str:

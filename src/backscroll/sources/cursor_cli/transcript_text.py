@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.model import Answer, Item, Message, Origin, Tally, ToolCall
+from backscroll.model import Item, Message, Origin, RecordCounts, ToolCall, ToolResult
 from backscroll.sources.cursor_graph.edits import edits_of
 from backscroll.sources.cursor_graph.message_parts import Place, message_at
 from backscroll.sources.cursor_graph.pending_calls import Calls
@@ -36,7 +36,7 @@ class _Block(Struct):
         return "\n".join(self.lines).strip("\n")
 
 
-def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
+def tell(path: Path, *, tally: RecordCounts) -> Iterator[Item]:
     """Every block of a transcript, each counted once."""
     calls = Calls()  # by the names of their tools, since they have no ids
     ids: dict[str, str] = {}
@@ -44,13 +44,13 @@ def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
     prompted = Place("", Origin("", ""))
     for block in _blocks(path):
         place = replace(prompted, id=f"line-{block.line}", origin=Origin(str(path), f"line {block.line}"))
-        told: Message | Answer | None
+        told: Message | ToolResult | None
         if block.kind == "user":
             told = _user(block, place)
             if told is not None and told.timestamp is not None:
                 prompted = replace(prompted, timestamp=told.timestamp, timestamp_source="turn")
         elif block.kind == "Tool result" and (call := calls.answer(block.name, block.text)) is not None:
-            told = Answer(tool_call_id=ids[call.id], result=block.text, origin=place.origin)
+            told = ToolResult(tool_call_id=ids[call.id], result=block.text, origin=place.origin)
         else:
             told = _message(block, place)
         if block.kind == "Tool call":
@@ -60,7 +60,7 @@ def tell(path: Path, *, tally: Tally) -> Iterator[Item]:
             batch = ""
         if told is not None:
             yield told
-        tally.count(f"text ({block.kind or 'before the first role'})", "understood" if told else "silent")
+        tally.count(f"text ({block.kind or 'before the first role'})", "parsed" if told else "ignored")
 
 
 def _blocks(path: Path) -> Iterator[_Block]:

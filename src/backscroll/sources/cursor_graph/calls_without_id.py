@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from backscroll.model import Answer, Item, Message, ToolCall, record_of
+from backscroll.model import Item, Message, ToolCall, ToolResult, record_of
 from backscroll.sources.cursor_graph.edits import edits_of, made_new
 from backscroll.sources.cursor_graph.tool_calls import UNNAMED, is_new_file
 
@@ -24,7 +24,7 @@ def joined(items: Iterable[T]) -> Iterator[T]:
     """
     held: list[T] = []  # from the first message of a record with such a call on
     for item in items:
-        if held and not (isinstance(item, Answer) or _is_answer(item) or _is_beside(item, held[0])):
+        if held and not (isinstance(item, ToolResult) or _is_answer(item) or _is_beside(item, held[0])):
             yield from _settled(held)
             held = []
         if held or _waits(item):

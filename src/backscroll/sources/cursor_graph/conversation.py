@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from backscroll.model import Answer, Message, Origin, Problem, Tally
+from backscroll.model import Message, Origin, Problem, RecordCounts, ToolResult
 from backscroll.readers.json_outline import name_of
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph import timeline
@@ -34,9 +34,9 @@ from backscroll.sources.cursor_graph.turns import Step, Turn, read_call_times, r
 
 __all__ = ["Conversation", "Verdict"]
 
-Verdict = Literal["understood", "silent", "problems"]
+Verdict = Literal["parsed", "ignored", "problems"]
 
-_RANK: dict[Verdict, int] = {"silent": 0, "problems": 1, "understood": 2}
+_RANK: dict[Verdict, int] = {"ignored": 0, "problems": 1, "parsed": 2}
 _TODO_STATES = {1: "pending", 2: "in_progress", 3: "completed", 4: "cancelled"}
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -50,7 +50,7 @@ class Conversation:
         blobs: Blobs,
         *,
         path: str,
-        tally: Tally,
+        tally: RecordCounts,
         model: str | None = None,
         started_at: datetime | None = None,
         ended_at: datetime | None = None,
@@ -73,22 +73,22 @@ class Conversation:
         self._last_spot: timeline.Spot | None = None
         self._last_texts: set[str] = set()  # of the last message that an assistant said
 
-    def items(self, entries: Sequence[Entry] | None = None) -> Iterator[Message | Answer | Problem]:
+    def items(self, entries: Sequence[Entry] | None = None) -> Iterator[Message | ToolResult | Problem]:
         """All that was said. Given `entries`, these are the messages, whatever the root says."""
         return joined(self._items(entries))
 
-    def _items(self, entries: Sequence[Entry] | None) -> Iterator[Message | Answer | Problem]:
+    def _items(self, entries: Sequence[Entry] | None) -> Iterator[Message | ToolResult | Problem]:
         state = self.state
         for number in state.unknown_fields:
             self._tally.meet(f"root field {number}")
         archives = read_archives(state.archives, self._blobs)
         for archive in archives:
-            self._mark(archive.id, "blob (archive)", "silent")
+            self._mark(archive.id, "blob (archive)", "ignored")
         whole = whole_conversation(archives, state.messages if entries is None else list(entries))
         turns = list(read_turns(state.turns or state.old_turns, self._blobs))
         for turn in turns:
             for id in filter(None, (turn.id, turn.user_id, *turn.step_ids)):
-                self._mark(id, "blob (turn)", "silent")
+                self._mark(id, "blob (turn)", "ignored")
         if whole:
             yield from self._tell(whole, turns, archives)
         else:
@@ -99,7 +99,7 @@ class Conversation:
 
     def _tell(
         self, whole: Sequence[Entry], turns: Sequence[Turn], archives: Sequence[Archive]
-    ) -> Iterator[Message | Answer | Problem]:
+    ) -> Iterator[Message | ToolResult | Problem]:
         summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
         seen = [glance(message, is_archived=entry.id in summaries) for entry, message in self._each(whole)]
         alignment = timeline.align(seen, turns)
@@ -148,7 +148,7 @@ class Conversation:
         turn: Turn | None,
         archive: Archive | None,
         is_instruction: bool,
-    ) -> Iterator[Message | Answer | Problem]:
+    ) -> Iterator[Message | ToolResult | Problem]:
         if message is None:
             return  # told as damage at the end
         if isinstance(message, bytes):
@@ -164,12 +164,12 @@ class Conversation:
             # The message that stands for what a compaction took out: nobody said it.
             told = (archive.summary if archive else "") or text_of(message)
             yield message_at(place, "system", told, kind="compaction")
-            self._mark(entry.id, "blob (message)", "understood")
+            self._mark(entry.id, "blob (message)", "parsed")
         elif role == "system" and is_instruction:
-            self._mark(entry.id, "blob (system prompt)", "silent")
+            self._mark(entry.id, "blob (system prompt)", "ignored")
         elif role == "system":
             yield message_at(place, "system", text_of(message), kind="context")
-            self._mark(entry.id, "blob (message)", "understood")
+            self._mark(entry.id, "blob (message)", "parsed")
         else:
             if role == "user":
                 said = list(self._tell_user(message, place, turn))
@@ -179,16 +179,14 @@ class Conversation:
             if role == "assistant":
                 self._last_texts = texts_in(message)
             known = role in _ROLES and not message.get("content")
-            self._mark(
-                entry.id, "blob (message)", "understood" if said else "silent" if known else "problems"
-            )
+            self._mark(entry.id, "blob (message)", "parsed" if said else "ignored" if known else "problems")
             if not said and not known:
                 yield Problem(place.origin, "says nothing that is understood")
             yield from said
 
     def _tell_user(
         self, message: dict[str, Any], place: Place, turn: Turn | None
-    ) -> Iterator[Message | Answer]:
+    ) -> Iterator[Message | ToolResult]:
         prompt = prompt_of(message)
         whole = text_of(message)
         self.told_folders |= dict.fromkeys(folders_in(whole))
@@ -228,7 +226,7 @@ class Conversation:
         ):
             if said.role == "user" and said.kind is None:
                 self.first_prompt = self.first_prompt or said.content or None
-            self._mark(blob, "blob (turn)", "understood")
+            self._mark(blob, "blob (turn)", "parsed")
             yield said
 
     def _noted(self, steps: Iterable[Step]) -> Iterator[Step]:
@@ -237,7 +235,7 @@ class Conversation:
                 self._tally.meet(f"step field {step.unknown}")
             yield step
 
-    def _tell_pending(self, whole: Sequence[Entry]) -> Iterator[Message | Answer | Problem]:
+    def _tell_pending(self, whole: Sequence[Entry]) -> Iterator[Message | ToolResult | Problem]:
         """The step that was under way; a root written in between repeats it."""
         told = {entry.id for entry in whole}
         for entry in self.state.pending:
@@ -281,7 +279,7 @@ class Conversation:
         facts = self.state.facts()
         todos = []
         for id, data in self._blobs.each(self.state.todos):
-            self._mark(id, "blob (todo)", "silent")
+            self._mark(id, "blob (todo)", "ignored")
             record = Record(data or b"")
             if record.text(2):
                 status = _TODO_STATES.get(record.number(3) or 0, "unknown")
@@ -290,11 +288,11 @@ class Conversation:
             facts["todos"] = todos
         for name, of in (("summary", self.state.summary), ("plan", self.state.plan)):
             if of is not None and (data := self._blobs.get(of)) is not None:
-                self._mark(of, f"blob ({name})", "silent")
+                self._mark(of, f"blob ({name})", "ignored")
                 facts[name] = Record(data).text(1) or ""
         for file in self.state.tracked_files():
             if file.backup is not None:
-                self._mark(file.backup, "blob (file)", "silent")
+                self._mark(file.backup, "blob (file)", "ignored")
         return facts
 
     def _mark(self, id: str, kind: str, verdict: Verdict) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Answer, Attachment, Message, Origin, Role, Tally, TimeSource, ToolCall
+from backscroll.model import Attachment, Message, Origin, RecordCounts, Role, TimeSource, ToolCall, ToolResult
 from backscroll.readers import lenient_json
 from backscroll.readers.json_outline import name_of
 from backscroll.readers.text_values import words_in
@@ -128,8 +128,8 @@ def model_of(message: dict[str, Any]) -> str | None:
 
 
 def said_by(
-    message: dict[str, Any], place: Place, *, calls: Calls, tally: Tally, number: int = 0
-) -> Iterator[Message | Answer]:
+    message: dict[str, Any], place: Place, *, calls: Calls, tally: RecordCounts, number: int = 0
+) -> Iterator[Message | ToolResult]:
     """The messages and answers in an assistant's, tool's or unknown record, in the order written.
 
     ``number`` is how many messages the record has given already.
@@ -141,7 +141,7 @@ def said_by(
     note = cursor_options(message).get("highLevelToolCallResult") if is_single else None
     for part in parts:
         kind = part.get("type")
-        said: Message | Answer | None
+        said: Message | ToolResult | None
         spot = place if not number else msgspec.structs.replace(place, id=f"{place.id}.{number}")
         if kind in _CALLS:
             said = _call(part, spot, calls, record=place.id)
@@ -215,14 +215,14 @@ def _call(part: dict[str, Any], place: Place, calls: Calls, *, record: str) -> M
     return message_at(place, "tool", "", tool=tool)
 
 
-def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Message | Answer | None:
+def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Message | ToolResult | None:
     """An answer to its call; where the call is gone, what came of it stands for both."""
     outcome = read_outcome(part, note)
     id = call_id(part)
     call = calls.answer(id, outcome.text)
     if call is not None:
         edits = call.edits if outcome.status == "completed" else ()
-        return Answer(
+        return ToolResult(
             tool_call_id=call.id,
             result=outcome.text,
             origin=place.origin,

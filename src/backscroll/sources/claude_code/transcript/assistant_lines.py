@@ -6,7 +6,7 @@ six. Lines of one response share its id and need not be neighbours.
 
 from typing import Any
 
-from backscroll.model import Role, Spent, ToolCall
+from backscroll.model import Role, ToolCall, UsageReport
 from backscroll.readers.text_values import words_in
 from backscroll.sources.claude_code.transcript import tool_results, user_lines
 from backscroll.sources.claude_code.transcript.branches import TALK
@@ -44,7 +44,7 @@ def tell(said: Said) -> None:
         if said.response is None:
             said.say("assistant", "", kind="empty")
         else:
-            transcript.emit(Spent(said.response, said.usage, said.origin))
+            transcript.emit(UsageReport(said.response, said.usage, said.origin))
     dead = said.value.supersedes_uuids
     if dead is not None and isinstance(dead, list):
         transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))

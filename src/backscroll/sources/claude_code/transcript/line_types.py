@@ -26,7 +26,7 @@ __all__ = [
     "LineOrigin",
     "Patch",
     "Progress",
-    "ToolResult",
+    "ToolUseResult",
     "Unopened",
     "decoder",
     "is_record",
@@ -105,7 +105,7 @@ class Patch(Struct, rename="camel", gc=False):
     lines: Any = None
 
 
-class ToolResult(Struct, rename="camel", gc=False):
+class ToolUseResult(Struct, rename="camel", gc=False):
     """The structured copy of a tool's result: what an edit did and what a subagent used, no more."""
 
     type: Any = None
@@ -161,7 +161,7 @@ class Line(Struct, rename="camel", gc=False):
     is_visible_in_transcript_only: Any = None
     origin: LineOrigin | _Plain = None
     prompt_source: Any = None
-    tool_use_result: ToolResult | _Plain = None
+    tool_use_result: ToolUseResult | _Plain = None
     tool_denial_kind: Any = None
     is_api_error_message: Any = None
     error: Raw = _NOTHING

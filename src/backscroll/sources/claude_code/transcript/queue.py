@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from backscroll.model import Attachment, Link, Origin
+from backscroll.model import Attachment, Origin, SubagentLink
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript.line_types import text
 
@@ -128,13 +128,13 @@ def _is_object(words: str) -> bool:
         return False
 
 
-def links_in(content: Any) -> list[Link]:
+def links_in(content: Any) -> list[SubagentLink]:
     """Which call started which agent, as a queued notification tells it."""
     words = text(content)
     if words is None or "<task-id>" not in words:
         return []
     tasks, calls = _TASK.findall(words), _TOOL_USE.findall(words)
     return [
-        Link(agent_id=task, tool_call_id=call, evidence="queued notification", strength=4)
+        SubagentLink(agent_id=task, tool_call_id=call, evidence="queued notification", strength=4)
         for task, call in zip(tasks, calls, strict=False)
     ]

@@ -14,19 +14,19 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from backscroll.model import (
-    Arrival,
+    Checkpoint,
     Edit,
     Item,
-    Link,
-    Mark,
-    Naming,
     Opening,
     Origin,
     Problem,
-    Spent,
-    Tally,
+    RecordCounts,
+    Replacement,
+    SubagentLink,
     TimeSource,
+    TitleHint,
     Unit,
+    UsageReport,
 )
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.transcript import (
@@ -53,9 +53,9 @@ from backscroll.sources.claude_code.transcript.subagents import agent_id_of, res
 __all__ = ["Transcript"]
 
 _SMALL = 2 * 1024 * 1024  # bytes of a file that is read at once, for those who keep it, too
-_WEIGHT = {"understood": 2, "problems": 1, "silent": 0}
+_WEIGHT = {"parsed": 2, "problems": 1, "ignored": 0}
 
-_Verdict: TypeAlias = Literal["understood", "silent", "problems"]
+_Verdict: TypeAlias = Literal["parsed", "ignored", "problems"]
 
 # The lines that make up the tree; all others tell of the session's state.
 _TELLERS: dict[str, Callable[[Said], None]] = {
@@ -70,7 +70,7 @@ _TELLERS: dict[str, Callable[[Said], None]] = {
 class Transcript:
     """One file being read. `items` may be called once."""
 
-    def __init__(self, unit: Unit, since: Mark | None = None) -> None:
+    def __init__(self, unit: Unit, since: Checkpoint | None = None) -> None:
         self.unit = unit
         self.path = Path(unit.path)
         self.offset, self.line = (since.offset, since.line) if since else (0, 0)
@@ -82,7 +82,7 @@ class Transcript:
             self.kept.parent_id = unit.session_id
             self.kept.agents.inline[self.agent_id] = None
         self.tree = Tree(self.kept.skeleton)
-        self.tally = Tally()
+        self.tally = RecordCounts()
         self.sidecar = subagent_sidecar.loaded(self.path) if self.agent_id is not None else {}
         self.proposals: dict[str, tuple[Edit, ...]] = {}  # of the calls in this reading that wait
         self._out: list[Item] = []
@@ -130,14 +130,14 @@ class Transcript:
             self.tally.whole = file.read(self.unit.size)
         return self.tally.whole
 
-    def _mark(self, last: jsonl.Line[Line] | None) -> Mark:
+    def _mark(self, last: jsonl.Line[Line] | None) -> Checkpoint:
         """Where the next reading begins: behind the last line, or before it while more may be added to it."""
         offset, line = self.offset, self.line
         if last is not None and last.is_settled:
             offset, line = last.offset + last.size, last.number
         elif last is not None and last.offset > offset:
             offset, line = last.offset, last.number - 1
-        return Mark(offset, line, msgspec.msgpack.encode(self.kept))
+        return Checkpoint(offset, line, msgspec.msgpack.encode(self.kept))
 
     # --- one line -----------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class Transcript:
             self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), line.fault))
             self._counts[verdicts[0][0] if verdicts else "(unreadable)", "problems"] += 1
         elif not verdicts:
-            self._counts["(not an object)", "silent"] += 1
+            self._counts["(not an object)", "ignored"] += 1
         else:
             self._counts[max(verdicts, key=lambda told: _WEIGHT[told[1]])] += 1
 
@@ -180,22 +180,22 @@ class Transcript:
         facts = self.kept.facts
         facts.note(value)
         if state_lines.is_opaque(kind):
-            return "silent"
+            return "ignored"
         record = whole(line.text_of(number))
         if state_lines.absorb(facts, kind, record):
-            return "silent"
+            return "ignored"
         origin = Origin(self.unit.path, f"line {line.number}")
         place = place_of(line, number)
         if kind == "summary":
             title, leaf = text(record.get("summary")), text(record.get("leafUuid"))
             if title is not None and leaf is not None:
-                self._out.append(Naming(leaf, title, origin))
-            return "silent"
+                self._out.append(TitleHint(leaf, title, origin))
+            return "ignored"
         if kind == "queue-operation":
-            return "understood" if system_lines.queued(record, origin, place, self) else "silent"
+            return "parsed" if system_lines.queued(record, origin, place, self) else "ignored"
         if kind in ("tool_use", "tool_result") and record:
             system_lines.bare_tool(record, origin, place, self)
-            return "understood"
+            return "parsed"
         return self._unknown(f"record type {kind}", line)
 
     # --- chain lines --------------------------------------------------------------------------------------
@@ -213,16 +213,16 @@ class Transcript:
             kept.first_role = said.value.type
         if kept.model is None:
             kept.model = said.model
-        return "understood" if said.count or said.is_answer else self._without_message(said, before)
+        return "parsed" if said.count or said.is_answer else self._without_message(said, before)
 
     def _without_message(self, said: Said, before: int) -> _Verdict:
         """How a line counts that gave no message and answered nothing; one that should have is a problem."""
         if said.value.type in ("user", "assistant") and (lack := said.lack()) is not None:
             self.note(Problem(said.origin, lack))
         told = set(map(type, self._out[before:]))
-        if Spent in told:
-            return "understood"
-        return "problems" if Problem in told else "silent"
+        if UsageReport in told:
+            return "parsed"
+        return "problems" if Problem in told else "ignored"
 
     def same(self, words: Any) -> str | None:
         """One object for a string that every line repeats."""
@@ -258,7 +258,7 @@ class Transcript:
         self.kept.is_open = self._is_opened = True
         self._out.append(self._opening())
 
-    def link(self, link: Link) -> None:
+    def link(self, link: SubagentLink) -> None:
         """Tell which call started an agent, once."""
         if self.kept.agents.is_news(link):
             self._out.append(link)
@@ -269,7 +269,7 @@ class Transcript:
         if early:
             self.tree.told[self.tree.find(early[0])] = 0
             self.tree.dead.update(early[1:])  # of several that arrive as one, the others are told no more
-            self.emit(Arrival(early[0]))
+            self.emit(Replacement(early[0]))
 
     @property
     def results_folder(self) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from backscroll.model import Agent, Link
+from backscroll.model import Agent, SubagentLink
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript.line_types import text
 
@@ -23,12 +23,12 @@ def loaded(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def link_of(agent_id: str, sidecar: dict[str, Any]) -> Link | None:
+def link_of(agent_id: str, sidecar: dict[str, Any]) -> SubagentLink | None:
     """The call that started the agent, as the sidecar names it: the best evidence there is."""
     call = text(sidecar.get("toolUseId"))
     if call is None:
         return None
-    return Link(agent_id=agent_id, tool_call_id=call, evidence="sidecar file", strength=1)
+    return SubagentLink(agent_id=agent_id, tool_call_id=call, evidence="sidecar file", strength=1)
 
 
 def with_sidecar(agent: Agent, sidecar: dict[str, Any], model: str | None) -> Agent:

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from backscroll.model import Agent, Link
-from backscroll.sources.claude_code.transcript.line_types import Line, Progress, ToolResult, text
+from backscroll.model import Agent, SubagentLink
+from backscroll.sources.claude_code.transcript.line_types import Line, Progress, ToolUseResult, text
 from backscroll.sources.claude_code.transcript.numbers import integer
 
 __all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
@@ -72,7 +72,7 @@ class Agents(Struct):
             at,
         )
 
-    def ended(self, call: str, result: ToolResult) -> str | None:
+    def ended(self, call: str, result: ToolUseResult) -> str | None:
         """Keep a finished agent's figures. Returns its id where the parent knew it."""
         agent_id = text(result.agent_id)
         self.figures[call] = Figures(
@@ -99,7 +99,7 @@ class Agents(Struct):
         if agent in self.inline and self.inline[agent] is None:
             self.inline[agent] = Began(prompt, at)
 
-    def is_news(self, link: Link) -> bool:
+    def is_news(self, link: SubagentLink) -> bool:
         """Whether this sign was not told before: progress lines repeat it hundreds of times."""
         key = f"{link.agent_id} {link.tool_call_id} {link.strength}"
         if key in self.known:
@@ -193,7 +193,7 @@ def results_folder(path: Path, parent_id: str | None) -> Path:
     return path.parent / own / "tool-results"
 
 
-def link_in_progress(value: Line) -> Link | None:
+def link_in_progress(value: Line) -> SubagentLink | None:
     """Which call a running agent belongs to, as a progress line tells it."""
     data = value.data
     if not isinstance(data, Progress) or data.type != "agent_progress":
@@ -201,4 +201,4 @@ def link_in_progress(value: Line) -> Link | None:
     agent, call = text(data.agent_id), text(value.parent_tool_use_id)
     if agent is None or call is None:
         return None
-    return Link(agent_id=agent, tool_call_id=call, evidence="progress line", strength=3)
+    return SubagentLink(agent_id=agent, tool_call_id=call, evidence="progress line", strength=3)

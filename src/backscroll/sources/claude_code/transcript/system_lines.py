@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from backscroll.model import Answer, Message, Origin, Problem, ToolCall
+from backscroll.model import Message, Origin, Problem, ToolCall, ToolResult
 from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript import notices
 from backscroll.sources.claude_code.transcript.content_blocks import odd_result_text
@@ -129,4 +129,4 @@ def bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Tra
     if not calls:
         waiting.pop(name, None)
     result = odd_result_text(record.get("output", record.get("content")))
-    transcript.emit(Answer(tool_call_id=named, result=result, origin=origin))
+    transcript.emit(ToolResult(tool_call_id=named, result=result, origin=origin))

@@ -12,7 +12,7 @@ import msgspec
 
 from backscroll.model import Decision, Edit, Hunk, Status
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import Patch, ToolResult, text
+from backscroll.sources.claude_code.transcript.line_types import Patch, ToolUseResult, text
 
 __all__ = [
     "AGENT_TOOLS",
@@ -37,10 +37,10 @@ _LARGEST_SPILL = 32 * 1024 * 1024
 _first_character = itemgetter(slice(0, 1))
 
 
-_structured = msgspec.json.Decoder(ToolResult)
+_structured = msgspec.json.Decoder(ToolUseResult)
 
 
-def opened(raw: bytes) -> ToolResult | None:
+def opened(raw: bytes) -> ToolUseResult | None:
     """The structured copy of a result from what was kept of its line; None when there is none."""
     try:
         return _structured.decode(raw)
@@ -84,8 +84,8 @@ def edits(
     ``found`` is the structured copy of its result, or whatever stands there; ``asked`` is what `proposed`
     told of the same call, where that is still known.
     """
-    if not isinstance(found, ToolResult):
-        found = ToolResult()
+    if not isinstance(found, ToolUseResult):
+        found = ToolUseResult()
     decision: Decision = "modified" if found.user_modified is True else "accepted"
     path = (
         text(found.file_path)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from backscroll.model import Answer, Attachment, Edit, Link
+from backscroll.model import Attachment, Edit, SubagentLink, ToolResult
 from backscroll.readers.text_values import words_in
 from backscroll.sources.claude_code.transcript import tool_results, user_text
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, TALK
@@ -14,7 +14,7 @@ from backscroll.sources.claude_code.transcript.content_blocks import (
     result_text,
 )
 from backscroll.sources.claude_code.transcript.line_context import Said
-from backscroll.sources.claude_code.transcript.line_types import Block, Line, LineOrigin, ToolResult, text
+from backscroll.sources.claude_code.transcript.line_types import Block, Line, LineOrigin, ToolUseResult, text
 
 __all__ = ["answer", "settle", "tell"]
 
@@ -158,7 +158,7 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
         transcript.kept.keep_early(call, early)
     said.is_answer = True
     transcript.emit(
-        Answer(
+        ToolResult(
             tool_call_id=call,
             result=result,
             origin=said.origin,
@@ -204,7 +204,7 @@ def settle(call: str, early: Early, said: Said) -> None:
     if pending.name in tool_results.AGENT_TOOLS:
         _agent_ended(call, structured, said)
     said.transcript.emit(
-        Answer(
+        ToolResult(
             tool_call_id=call,
             result=early.result,
             origin=early.origin,
@@ -218,10 +218,10 @@ def settle(call: str, early: Early, said: Said) -> None:
 
 
 def _agent_ended(call: str, found: Any, said: Said) -> None:
-    if not isinstance(found, ToolResult):
+    if not isinstance(found, ToolUseResult):
         return
     agent_id = said.transcript.kept.agents.ended(call, found)
     if agent_id is not None:
         said.transcript.link(
-            Link(agent_id=agent_id, tool_call_id=call, evidence="result of the call", strength=2)
+            SubagentLink(agent_id=agent_id, tool_call_id=call, evidence="result of the call", strength=2)
         )

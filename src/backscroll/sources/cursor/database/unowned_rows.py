@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
-from backscroll.model import Item, Origin, Problem, Tally
+from backscroll.model import Item, Origin, Problem, RecordCounts
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import key_families, keys, session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, decode
@@ -32,7 +32,7 @@ _Found = tuple[list[Count], list[_Item]]
 
 def read(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> Iterator[Item]:
     """Counts and problems of one database; ``sessions`` have units of their own, which count their rows."""
-    tally = Tally()
+    tally = RecordCounts()
     path = str(mark.path)
     parts: dict[str, Callable[[], _Found]] = {
         "cursorDiskKV": lambda: (_kept(library, mark, sessions), []),
@@ -77,10 +77,10 @@ def _kept(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> list[C
     return library.warehouse(mark.path).walk(lambda db: key_families.count(db, sessions, copied))
 
 
-def _counted(tally: Tally, path: str, counts: list[Count], items: list[_Item]) -> Iterator[Problem]:
+def _counted(tally: RecordCounts, path: str, counts: list[Count], items: list[_Item]) -> Iterator[Problem]:
     for count in counts:
         if count.is_known:
-            tally.count(count.family, "silent", count.number)
+            tally.count(count.family, "ignored", count.number)
             continue
         tally.count(count.family, "problems", count.number)
         reason = count.reason
@@ -94,7 +94,7 @@ def _counted(tally: Tally, path: str, counts: list[Count], items: list[_Item]) -
         if item.is_lost:
             tally.count("ItemTable", "problems")
         else:
-            tally.count("ItemTable", "understood" if item.key in _SPEAKING else "silent")
+            tally.count("ItemTable", "parsed" if item.key in _SPEAKING else "ignored")
 
 
 def _items(connection: Connection, mark: Shelfmark) -> _Found:

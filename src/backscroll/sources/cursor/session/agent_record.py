@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import chain
 
-from backscroll.model import Answer, Closing, Message, Opening, Problem, ToolCall, fold
+from backscroll.model import Closing, Message, Opening, Problem, ToolCall, ToolResult, fold
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.database.session_rows import Warehouse
@@ -58,7 +58,9 @@ class Memory:
         """The folders that the session was told it works in."""
         return self.state.workspace_uris if self.state is not None else []
 
-    def items(self, begun: datetime | None, ended: datetime | None) -> Iterator[Message | Answer | Problem]:
+    def items(
+        self, begun: datetime | None, ended: datetime | None
+    ) -> Iterator[Message | ToolResult | Problem]:
         """The whole conversation, as the agent remembers it."""
         if self.state is None:
             return iter(())

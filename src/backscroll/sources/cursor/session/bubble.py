@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.model import Attachment, Link, Message, Origin, Role, TokenUsage, ToolCall
+from backscroll.model import Attachment, Message, Origin, Role, SubagentLink, TokenUsage, ToolCall
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, decode_each, unwrap
 from backscroll.sources.cursor.database.record_types import Bubble, CodeBlock, Header
 from backscroll.sources.cursor.session import attachments as attachment
@@ -64,7 +64,7 @@ class Voice:
         self._is_auto_turn = False
         self._calls: set[str] = set()
         self.decisions: Counter[str] = Counter()  # by evidence
-        self.links: list[Link] = []
+        self.links: list[SubagentLink] = []
         self.files: dict[str, None] = {}  # named so far: signs of the workspace
 
     def say(
@@ -150,7 +150,9 @@ class Voice:
         if call_id := call.id:
             if called.child:
                 self.links.append(
-                    Link(agent_id=called.child, tool_call_id=call_id, evidence="additionalData", strength=1)
+                    SubagentLink(
+                        agent_id=called.child, tool_call_id=call_id, evidence="additionalData", strength=1
+                    )
                 )
             if call_id in self._calls:
                 # Another bubble has this id already: a second call in its own right, not its answer.

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from backscroll.model import Answer, Item, Link, Message, Opening, Problem, Workspace
+from backscroll.model import Item, Message, Opening, Problem, SubagentLink, ToolResult, Workspace
 from backscroll.sources.cursor import workspace
 from backscroll.sources.cursor.database.decode import Undecodable, as_int, as_map, as_text, decode
 from backscroll.sources.cursor.database.record_types import KNOWN_COMPOSER, Composer, Head
@@ -27,7 +27,7 @@ __all__ = ["SOURCE", "is_agent", "read", "tell"]
 
 SOURCE = "cursor"
 
-_Said: TypeAlias = Message | Answer | Problem
+_Said: TypeAlias = Message | ToolResult | Problem
 
 
 def is_agent(session: str, head: Head, entry: Entry | None = None) -> bool:
@@ -74,8 +74,8 @@ def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
         except Undecodable as error:
             notes.trouble(f"composerData:{session}", f"not readable as JSON: {error}")
     if shelf.data_rowid:
-        empty: Literal["silent", "problems"] = "silent" if value is None else "problems"
-        notes.tally.count("composerData", "understood" if has_data else empty)
+        empty: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
+        notes.tally.count("composerData", "parsed" if has_data else empty)
     version = as_int(composer.v)
     if version is not None and version > KNOWN_COMPOSER:
         notes.tally.meet(f"composerData _v {version}")
@@ -86,14 +86,14 @@ def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
 
 def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
     for family, number in shelf.others.items():
-        notes.tally.count(family, "silent", number)
+        notes.tally.count(family, "ignored", number)
     if facts.entry is None or not facts.entry.is_row:
         return
     if facts.entry.fault:
         notes.tally.count("composerHeaders", "problems")
         notes.trouble(f"composerHeaders {facts.session}", facts.entry.fault)
     else:
-        notes.tally.count("composerHeaders", "silent")
+        notes.tally.count("composerHeaders", "ignored")
 
 
 def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes) -> Iterator[Item]:
@@ -242,15 +242,15 @@ def _claims(library: Library, path: Path, session: str) -> workspace.Claims | No
     return workspace.Claims(entry.head if entry else Head(), composer, entry.workspace_id if entry else "")
 
 
-def _links(facts: Facts) -> Iterator[Link]:
+def _links(facts: Facts) -> Iterator[SubagentLink]:
     """What ties this session to the call that started it."""
     for record in (facts.head.subagent_info, facts.composer.subagent_info):
         if call := as_text(as_map(record).get("toolCallId")):
-            yield Link(agent_id=facts.session, tool_call_id=call, evidence="subagentInfo", strength=0)
+            yield SubagentLink(agent_id=facts.session, tool_call_id=call, evidence="subagentInfo", strength=0)
             return
     if facts.session.startswith("task-"):
         call = facts.session.removeprefix("task-")
-        yield Link(agent_id=facts.session, tool_call_id=call, evidence="composer id", strength=2)
+        yield SubagentLink(agent_id=facts.session, tool_call_id=call, evidence="composer id", strength=2)
 
 
 def _guess(library: Library, path: Path, shelf: Shelf, session: str, voice: bubble.Voice) -> Workspace | None:

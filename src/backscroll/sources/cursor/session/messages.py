@@ -99,7 +99,7 @@ class Talk:
             row = self._row(place, value) if value is not None else None
             spoken = self._spoken(row, step, place, records, is_orphan) if row is not None else []
             if has_row and (row is not None or value is None):
-                self._notes.tally.count("bubbleId", "understood" if spoken else "silent")
+                self._notes.tally.count("bubbleId", "parsed" if spoken else "ignored")
             if not spoken and (copy := self._order.body(step.id)) is not None:
                 spoken = self._spoken(copy, step, f"{self._notes.record} {step.id}", records, is_orphan)
             elif row is None and step.header is not None:

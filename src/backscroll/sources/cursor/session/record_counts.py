@@ -1,6 +1,6 @@
 """The account of one unit while it is being read."""
 
-from backscroll.model import Origin, Problem, Tally
+from backscroll.model import Origin, Problem, RecordCounts
 
 __all__ = ["Notes"]
 
@@ -11,7 +11,7 @@ class Notes:
     def __init__(self, path: str, record: str = "") -> None:
         self.path = path
         self.record = record  # where the session's own record lies
-        self.tally = Tally()
+        self.tally = RecordCounts()
         self.problems: list[Problem] = []  # noted since the last time that they were told
 
     def trouble(self, place: str, reason: str) -> None:

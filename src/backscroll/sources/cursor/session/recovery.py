@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from backscroll.model import Answer, Message, Origin, Problem
+from backscroll.model import Message, Origin, Problem, ToolResult
 from backscroll.sources.cursor import locations, prompt_log
 from backscroll.sources.cursor.session import session_facts
 from backscroll.sources.cursor.session.agent_record import Memory
@@ -15,7 +15,7 @@ from backscroll.sources.cursor.user_data import Library
 __all__ = ["Rescue", "recover"]
 
 
-_Said: TypeAlias = Message | Answer | Problem
+_Said: TypeAlias = Message | ToolResult | Problem
 
 
 class Rescue(NamedTuple):

@@ -15,7 +15,7 @@ from mcp import Client
 from msgspec import Struct
 
 from backscroll.mcp.server import Desk
-from backscroll.render.token_estimate import tokens_of
+from backscroll.render.token_estimate import estimate_tokens
 from benchmarks.demo import demo_history, questions
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
@@ -76,7 +76,7 @@ async def _answer(client: Client, question: str, evidence: str) -> Asked:
         result = await client.call_tool(tool, arguments)
         text = "".join(getattr(part, "text", "") for part in result.content)
         document = msgspec.json.encode(result.structured_content).decode()
-        tokens += max(tokens_of(text), tokens_of(document))
+        tokens += max(estimate_tokens(text), estimate_tokens(document))
         calls += 1
         if evidence in text:
             return Asked(question, calls, tokens, True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from backscroll.redact.redactor import Redaction, strings_of
+from backscroll.redact.redactor import Redactor, message_strings
 from benchmarks.figures import Figure
 from benchmarks.stage import Stage
 
@@ -35,9 +35,9 @@ def figures(stage: Stage) -> Iterator[Figure]:
         processor=ran.processor * thousand,
     )
     yield Figure(key="export-memory", what="memory for it", value=ran.memory / 1e6, unit="MB", wanted=300)
-    size = sum(len(text) for message in messages for _, text in strings_of(message))
+    size = sum(len(text) for message in messages for _, text in message_strings(message))
     began = time.process_time()
-    Redaction().learn(messages)
+    Redactor().learn(messages)
     took = time.process_time() - began
     yield Figure(
         key="secrets",

@@ -10,7 +10,7 @@ from backscroll.archive import Archive, Filter
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.render.turns import Begun, Ended, Said
+from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.histories import HISTORIES
 from tests.histories import History as Written
@@ -50,11 +50,11 @@ def test_turns_begin_where_a_reader_counts_them(history: History) -> None:
         depth, counted = 0, {}
         for event in history.read_session(summary, everything=True):
             match event:
-                case Begun():
+                case SubagentStart():
                     depth += 1
-                case Ended():
+                case SubagentEnd():
                     depth -= 1
-                case Said() if not depth and event.message.role == "user" and event.message.is_active:
+                case MessageItem() if not depth and event.message.role == "user" and event.message.is_active:
                     counted[event.turn] = event.position
         assert counted == dict(enumerate(prompts, start=1))
 
@@ -62,11 +62,11 @@ def test_turns_begin_where_a_reader_counts_them(history: History) -> None:
 def test_reading_from_a_turn_tells_what_the_whole_tells_of_it(history: History) -> None:
     for summary in sessions(history):
         whole = list(history.read_session(summary, with_agents=False))
-        turns = {event.turn for event in whole if isinstance(event, Said)}
+        turns = {event.turn for event in whole if isinstance(event, MessageItem)}
         for turn in turns - {0}:
             alone = history.read_session(summary, with_agents=False, turns=(turn, turn))
-            said = [event for event in alone if isinstance(event, Said)]
-            assert said == [event for event in whole if isinstance(event, Said) and event.turn == turn]
+            said = [event for event in alone if isinstance(event, MessageItem)]
+            assert said == [event for event in whole if isinstance(event, MessageItem) and event.turn == turn]
 
 
 def test_every_message_is_found_by_its_id(history: History) -> None:
@@ -101,6 +101,6 @@ def test_a_subagent_inside_a_session_is_counted_and_told_in_its_place(tmp_path: 
         [agent] = [one for one in sessions(history) if one.parent_ref is not None]
         assert agent.message_count == len(list(history.messages_of(agent))) > 0
         events = list(history.read_session(history.find("1")))
-        begun = next(place for place, event in enumerate(events) if isinstance(event, Begun))
-        assert isinstance(events[begun - 1], Said)
-        assert [event.message.content for event in events if isinstance(event, Said)][-1] == "Found."
+        begun = next(place for place, event in enumerate(events) if isinstance(event, SubagentStart))
+        assert isinstance(events[begun - 1], MessageItem)
+        assert [event.message.content for event in events if isinstance(event, MessageItem)][-1] == "Found."

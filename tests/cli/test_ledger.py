@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backscroll.model.events import EventLog, SessionEvent
-from backscroll.render.events import ledger_line
+from backscroll.render.events import events_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts, write_settings
@@ -159,12 +159,12 @@ def fate(what: Any, at: datetime) -> SessionEvent:
 def test_the_sentence_names_the_day_it_began() -> None:
     fates = (*(fate("vanished", TUESDAY) for _ in range(12)), fate("overwritten", TUESDAY))
     friday = TUESDAY + timedelta(days=3)
-    said = ledger_line(EventLog(TUESDAY, fates), friday, zone=UTC)
+    said = events_line(EventLog(TUESDAY, fates), friday, zone=UTC)
     assert said == (
         "12 sessions vanished since Tuesday, all kept; 1 was overwritten with an older state, both kept"
     )
-    assert ledger_line(EventLog(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
+    assert events_line(EventLog(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
     one = EventLog(TUESDAY, (fate("vanished", TUESDAY),))
-    assert ledger_line(one, TUESDAY + timedelta(days=1), zone=UTC) == (
+    assert events_line(one, TUESDAY + timedelta(days=1), zone=UTC) == (
         "1 session vanished since yesterday, and is kept"
     )

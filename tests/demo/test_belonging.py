@@ -8,7 +8,7 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
-from backscroll.redact.redactor import Redaction
+from backscroll.redact.redactor import Redactor
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.demo import Demo
 
@@ -55,7 +55,7 @@ def test_a_search_shows_no_secret_and_no_half_of_one(tmp_path: Path, pattern: st
     with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
         history.sync()
         for query in ("lighthouse", "Qm7xT2vLk9RbWz4pNc8s"):
-            for match in history.search_sessions(query, pattern=pattern, redaction=Redaction()).data:  # type: ignore[arg-type]
+            for match in history.search_sessions(query, pattern=pattern, redactor=Redactor()).data:  # type: ignore[arg-type]
                 told = "\n".join([match.match, *match.context])
                 assert "Qm7xT2vL" not in told
                 assert all(0 <= a < b <= len(match.match) for a, b in match.highlights)

@@ -10,7 +10,7 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.render.handoff import briefing_lines
+from backscroll.render.handoff import handoff_lines
 from backscroll.testing.demo import Demo
 
 BRIEFINGS = json.loads((Path(__file__).parent / "questions.json").read_text(encoding="utf-8"))["briefings"]
@@ -27,7 +27,7 @@ def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def _missing(history: History, briefing: dict[str, Any], tokens: int) -> list[str]:
     made = history.briefing(briefing["session"], tokens=tokens)
     assert made.tokens <= tokens
-    text = "\n".join(briefing_lines(made))
+    text = "\n".join(handoff_lines(made))
     return [fact for fact in (*briefing["must_name"], *briefing["files"]) if fact not in text]
 
 
@@ -51,7 +51,7 @@ def test_goals_decisions_and_open_ends_are_told_in_their_own_words(history: Hist
     """A paraphrase is met when two thirds of its longer words are in the briefing."""
     asked, met = 0, 0
     for briefing in BRIEFINGS:
-        text = "\n".join(briefing_lines(history.briefing(briefing["session"]))).lower()
+        text = "\n".join(handoff_lines(history.briefing(briefing["session"]))).lower()
         for fact in (briefing["goal"], *briefing["decisions"], *briefing["open_ends"]):
             words = re.findall(r"[\w.]{4,}", fact.lower())
             asked += 1

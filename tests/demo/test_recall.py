@@ -10,8 +10,8 @@ import pytest
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.render.recall import recollection_document
-from backscroll.render.token_estimate import tokens_of
+from backscroll.render.recall import recall_document
+from backscroll.render.token_estimate import estimate_tokens
 from backscroll.testing.demo import Demo
 
 HERE = Path(__file__).parent
@@ -60,8 +60,8 @@ def test_the_session_that_answers_is_among_the_first_three(
 @pytest.mark.parametrize("budget", [200, 300, 800, 1500, 6000])
 def test_it_stays_within_its_budget(history: History, budget: int) -> None:
     for task, _ in QUESTIONS[::3]:
-        document = recollection_document(history.recall(task, token_budget=budget))
-        assert tokens_of(msgspec.json.encode(document["data"]).decode()) <= budget
+        document = recall_document(history.recall(task, token_budget=budget))
+        assert estimate_tokens(msgspec.json.encode(document["data"]).decode()) <= budget
 
 
 def test_what_was_asked_and_what_came_of_it_stand_beside_the_find(history: History) -> None:

@@ -11,8 +11,8 @@ from backscroll.errors import DestinationError
 from backscroll.export.file_names import file_names
 from backscroll.export.write_files import write_files, write_one
 from backscroll.history import History
-from backscroll.render.json import encoded, session_document
-from backscroll.render.turns import Begun, Said
+from backscroll.render.json import encode_json, session_document
+from backscroll.render.turns import MessageItem, SubagentStart
 from backscroll.testing.claude_code import Transcript
 from tests.export.histories import write_plain
 from tests.render.sessions import SUMMARY
@@ -70,12 +70,12 @@ def test_a_link_is_never_written_through(tmp_path: Path) -> None:
 
 
 def test_an_export_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    def told() -> object:
+    def transcript_items() -> object:
         yield "half"
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        write_one(told(), tmp_path / "a.md")  # type: ignore[arg-type]
+        write_one(transcript_items(), tmp_path / "a.md")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -92,9 +92,9 @@ def history(tmp_path: Path) -> History:
 def test_json_is_what_show_prints_to_the_byte(history: History) -> None:
     with history:
         for summary in history.every_session():
-            told = "".join(history.export_session(summary.ref, "json"))
+            transcript_items = "".join(history.export_session(summary.ref, "json"))
             session = history.get_session(summary.ref)
-            assert told.encode() == encoded(session_document(session))
+            assert transcript_items.encode() == encode_json(session_document(session))
 
 
 def test_json_lines_are_the_summary_and_the_messages(history: History) -> None:
@@ -124,18 +124,18 @@ def test_html_of_many_has_a_page_that_leads_to_them(history: History, tmp_path: 
 
 
 def test_a_subagent_stands_after_the_call_that_started_it(history: History) -> None:
-    from backscroll.render.turns import Started, told
+    from backscroll.render.turns import Subagent, transcript_items
 
     with history:
         summary = history.find("5e551011")
         archive = history._archive
-        started = [Started(agent, call) for agent, call in archive.sessions.subagents(summary)]
-        events = list(told(summary, started, archive.messages.of_session))
-    (place,) = [place for place, event in enumerate(events) if isinstance(event, Begun)]
+        started = [Subagent(agent, call) for agent, call in archive.sessions.subagents(summary)]
+        events = list(transcript_items(summary, started, archive.messages.of_session))
+    (place,) = [place for place, event in enumerate(events) if isinstance(event, SubagentStart)]
     before = events[place - 1]
-    assert isinstance(before, Said)
+    assert isinstance(before, MessageItem)
     assert before.message.tool is not None
     assert before.message.tool.id == started[0].tool_call_id
     inside = events[place + 1]
-    assert isinstance(inside, Said)
+    assert isinstance(inside, MessageItem)
     assert inside.message.content == "Where are zones read?"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.redact.scanner import KINDS, Finder
+from backscroll.redact.scanner import RULES_BY_CATEGORY, SecretScanner
 from tests.render.tokens import TOKENS, made
 
-FINDER = Finder()
+FINDER = SecretScanner()
 CASES = [(kind, around, secret) for kind, cases in TOKENS.items() for around, secret in cases]
 
 HARMLESS = [
@@ -68,7 +68,7 @@ def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
 def test_addresses_and_home_folders_are_found_on_request() -> None:
     text = r"zoe@ferry.example wrote /home/zoe/ferry, /Users/zoe/x and C:\Users\zoe\x; git@github.com did not"
     assert FINDER.find(text) == []
-    everything = Finder(KINDS)
+    everything = SecretScanner(RULES_BY_CATEGORY)
     assert [(one.kind, one.value) for one in everything.find(text)] == [
         ("e-mail address", "zoe@ferry.example"),
         ("home folder", "/home/zoe"),
@@ -87,7 +87,7 @@ def test_places_never_overlap_and_lie_in_the_text(
     text = before + case[1].format(case[2]) + after
     size = len(text.encode())
     last = 0
-    for one in Finder(KINDS).find(text):
+    for one in SecretScanner(RULES_BY_CATEGORY).find(text):
         assert last <= one.start < one.end <= size
         assert text.encode()[one.start : one.end].decode("utf-8", "replace") == one.value
         last = one.end

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
-from backscroll.render.turns import Begun, Ended, Event, Said
+from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
 __all__ = ["AT", "SUMMARY", "events", "message", "session", "texts"]
 
@@ -43,7 +43,7 @@ def message(role: Any, content: str = "", **fields: Any) -> Message:
     return Message(id="m", role=role, content=content, origin=Origin("/x", "line 1"), timestamp=AT, **fields)
 
 
-def session(text: str) -> tuple[SessionSummary, list[Event]]:
+def session(text: str) -> tuple[SessionSummary, list[TranscriptItem]]:
     """A session that has this text in every field a tool's file can fill."""
     summary = replace(
         SUMMARY, title=text, workspace_path=text, workspace_name=text, git_branch=text, models=(text,)
@@ -62,16 +62,16 @@ def session(text: str) -> tuple[SessionSummary, list[Event]]:
     ]
     nested = replace(summary, parent_ref=summary.ref)
     return summary, [
-        *(Said(place, 1, one) for place, one in enumerate(said)),
-        Begun(nested, True),
-        *(Said(place, 1, one) for place, one in enumerate(said[:3])),
-        Ended(nested),
-        Said(7, 1, message("assistant", "The end of it.")),
+        *(MessageItem(place, 1, one) for place, one in enumerate(said)),
+        SubagentStart(nested, True),
+        *(MessageItem(place, 1, one) for place, one in enumerate(said[:3])),
+        SubagentEnd(nested),
+        MessageItem(7, 1, message("assistant", "The end of it.")),
     ]
 
 
-def events(*said: Message) -> list[Event]:
-    return [Said(place, 1, one) for place, one in enumerate(said)]
+def events(*said: Message) -> list[TranscriptItem]:
+    return [MessageItem(place, 1, one) for place, one in enumerate(said)]
 
 
 _PIECES = [

@@ -7,30 +7,30 @@ import pytest
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.redact.redactor import Redaction
-from backscroll.render.handoff import Briefing, briefing_document, briefing_lines
-from backscroll.render.handoff.sentences import is_open, sentences
+from backscroll.redact.redactor import Redactor
+from backscroll.render.handoff import Handoff, handoff_document, handoff_lines
+from backscroll.render.handoff.sentences import is_open_item, sentences
 from backscroll.testing.claude_code import Call, Transcript, tool_calls
 
 ONE = "10000000-0000-4000-8000-000000000000"
 CWD = "/home/zoe/ferry"
 
-Make = Callable[..., Briefing]
+Make = Callable[..., Handoff]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
     with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
 
-        def made(session: Transcript, *, tokens: int = 2000, redaction: Redaction | None = None) -> Briefing:
+        def made(session: Transcript, *, tokens: int = 2000, redactor: Redactor | None = None) -> Handoff:
             session.write(tmp_path / "claude")
             history.sync()
-            return history.briefing(ONE, tokens=tokens, redaction=redaction)
+            return history.briefing(ONE, tokens=tokens, redactor=redactor)
 
         yield made
 
 
-def told(briefing: Briefing, name: str) -> list[str]:
+def told(briefing: Handoff, name: str) -> list[str]:
     return [point.text for one in briefing.sections if one.name == name for point in one.points]
 
 
@@ -132,7 +132,7 @@ def test_abandoned_branches_are_not_told(make: Make) -> None:
     said.user("Paint it red.").assistant("Red it is.")
     said.leaf = leaf
     said.user("Paint it blue.").assistant("Blue it is.")
-    text = "\n".join(briefing_lines(make(said)))
+    text = "\n".join(handoff_lines(make(said)))
     assert "blue" in text
     assert "red" not in text
 
@@ -155,27 +155,27 @@ def test_a_briefing_keeps_to_its_budget_and_says_first_what_matters_most(make: M
             f"Knot {number} holds because of friction."
         )
     briefing = make(said.assistant("Open: who ties the last knot is not decided."), tokens=tokens)
-    text = "".join(f"{line}\n" for line in briefing_lines(briefing))
+    text = "".join(f"{line}\n" for line in handoff_lines(briefing))
     assert len(text) <= tokens * 4
     assert briefing.tokens == -(-len(text) // 4)
     assert "Make the ferry leave on time." in text
     assert sum(section.left_out for section in briefing.sections) > 0
-    assert briefing_document(briefing)["text"] == text
+    assert handoff_document(briefing)["text"] == text
 
 
 def test_secrets_are_replaced_before_anything_is_cut(make: Make) -> None:
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
     said = begun(f"Deploy with {token} please. " + "x" * 1150 + f" {token}")
     said.run(tool_calls.bash(f"curl -H 'Authorization: Bearer {token}' https://ferry.example"))
-    redaction = Redaction()
-    text = "\n".join(briefing_lines(make(said, redaction=redaction)))
+    redactor = Redactor()
+    text = "\n".join(handoff_lines(make(said, redactor=redactor)))
     assert token[:12] not in text
-    assert redaction.replaced()
+    assert redactor.found_secrets()
 
 
 def test_hostile_words_are_told_inert(make: Make) -> None:
     text = "\n".join(
-        briefing_lines(make(begun("red \x1b[31m alert\x07 \u202eevil").assistant("\x1b]0;x\x07 done")))
+        handoff_lines(make(begun("red \x1b[31m alert\x07 \u202eevil").assistant("\x1b]0;x\x07 done")))
     )
     assert not set("\x1b\x07\u202e") & set(text)
 
@@ -192,7 +192,7 @@ def test_a_message_of_a_megabyte_is_told_like_any_other(make: Make, word: str) -
         .user(text)
         .assistant(f"{text}. Done at last.")
     )
-    assert make(said, redaction=Redaction(), tokens=300).tokens <= 300
+    assert make(said, redactor=Redactor(), tokens=300).tokens <= 300
 
 
 def test_a_session_without_a_word_gives_a_head_and_nothing_else(make: Make) -> None:
@@ -220,4 +220,4 @@ def test_prose_is_cut_into_sentences_and_code_is_left_out() -> None:
     ],
 )
 def test_what_sounds_open(sentence: str, is_last: bool, expected: bool) -> None:
-    assert is_open(sentence, is_last=is_last) is expected
+    assert is_open_item(sentence, is_last=is_last) is expected

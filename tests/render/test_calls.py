@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import Edit, Hunk, ToolCall
-from backscroll.model.sanitize import escaped_json, inert, one_line
+from backscroll.model.sanitize import escape_json, one_line, sanitize
 from backscroll.render.diffs import diff_lines
-from backscroll.render.tool_calls import argument_lines, describe, outcome
+from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,16 @@ from backscroll.render.tool_calls import argument_lines, describe, outcome
     ],
 )
 def test_a_call_is_described_by_what_says_most(params: dict[str, Any], line: str) -> None:
-    assert describe(ToolCall(id=None, name="Any", params=params)) == line
+    assert describe_call(ToolCall(id=None, name="Any", params=params)) == line
 
 
 def test_the_outcome_names_what_is_unusual() -> None:
     edit = Edit("a", (Hunk(("x",), ("y", "z")),))
-    assert outcome(ToolCall(id=None, name="A", result="a\nb\n", status="completed")) == "2 lines"
-    assert outcome(ToolCall(id=None, name="A", result="a", status="failed")) == "failed, 1 line"
-    assert outcome(ToolCall(id=None, name="A", status="completed", decision="rejected", edits=(edit,))) == (
-        "rejected, +2 −1"
-    )
+    assert call_outcome(ToolCall(id=None, name="A", result="a\nb\n", status="completed")) == "2 lines"
+    assert call_outcome(ToolCall(id=None, name="A", result="a", status="failed")) == "failed, 1 line"
+    assert call_outcome(
+        ToolCall(id=None, name="A", status="completed", decision="rejected", edits=(edit,))
+    ) == ("rejected, +2 −1")
 
 
 def test_arguments_of_several_lines_are_indented() -> None:
@@ -51,23 +51,23 @@ def test_a_diff_names_the_file_and_the_place() -> None:
 
 @given(st.text())
 def test_inert_text_stays_inert_and_short_text_in_one_line(text: str) -> None:
-    assert inert(inert(text)) == inert(text)
+    assert sanitize(sanitize(text)) == sanitize(text)
     assert "\n" not in one_line(text, 20)
     assert len(one_line(text, 20)) <= 20
 
 
 def test_escapes_go_with_all_that_belongs_to_them() -> None:
     assert (
-        inert("\x1b]8;;http://x\x07link\x1b]8;;\x1b\\ \x1b[1;31mred\x1b[0m\x1bPq#\x1b\\\u202e!")
+        sanitize("\x1b]8;;http://x\x07link\x1b]8;;\x1b\\ \x1b[1;31mred\x1b[0m\x1bPq#\x1b\\\u202e!")
         == "link red!"
     )
-    assert inert("a\r\nb\tc 日本 👩\u200d🚀") == "a\nb\tc 日本 👩\u200d🚀"
+    assert sanitize("a\r\nb\tc 日本 👩\u200d🚀") == "a\nb\tc 日本 👩\u200d🚀"
 
 
 def test_json_spells_marks_out_and_means_the_same() -> None:
     import json
 
     text = "a\x7f\x9b\u202eb\u2028\ufeff\U000e0041é"
-    spelled = escaped_json(json.dumps(text, ensure_ascii=False).encode())
+    spelled = escape_json(json.dumps(text, ensure_ascii=False).encode())
     assert json.loads(spelled) == text
     assert spelled.decode() == '"a\\u007f\\u009b\\u202eb\\u2028\\ufeff\\udb40\\udc41é"'

@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 from hypothesis import given
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 from backscroll.render.html import html
-from backscroll.render.html_page import foot, head
-from backscroll.render.index_page import contents
-from backscroll.render.markdown_html import highlighted
+from backscroll.render.html_page import page_end, page_start
+from backscroll.render.index_page import index_page
+from backscroll.render.markdown_html import highlight_code
 from tests.render.sessions import SUMMARY, events, message, session, texts
 
 VOID = {"meta", "link", "input", "br", "hr"}
@@ -85,7 +85,7 @@ def without_first_break(text: str) -> str:
 def test_any_text_is_read_back_and_adds_no_element(text: str) -> None:
     summary, said = session(text)
     page = read("".join(html(summary, said)))
-    shown = inert(text)
+    shown = sanitize(text)
     told = [without_first_break(one) for one in page.texts["pre.said"]]
     # prompt, thinking, what a tool said (unless blank), error, system, and the subagent's task and thinking
     assert told.count(shown) >= 6 - (not shown.strip())
@@ -99,7 +99,7 @@ def test_any_text_is_read_back_and_adds_no_element(text: str) -> None:
 @given(texts)
 def test_an_index_page_shows_any_title_as_text(text: str) -> None:
     summary, _ = session(text)
-    page = read("".join(contents([(summary, "a b.html")])))
+    page = read("".join(index_page([(summary, "a b.html")])))
     assert page.links == ["a%20b.html"]
 
 
@@ -119,7 +119,7 @@ def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:
     from hashlib import sha256
 
     for name in ("session", "index"):
-        page = head("x", name) + foot(name)
+        page = page_start("x", name) + page_end(name)
         for tag in ("script", "style"):
             (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
             digest = b64encode(sha256(body.encode()).digest()).decode()
@@ -134,13 +134,13 @@ def test_only_links_to_the_web_are_links() -> None:
 
 def test_code_is_coloured_and_stays_the_same() -> None:
     code = "\n\ndef f(x):\n    return '<b>'  # ok\n\n"
-    coloured = highlighted(code, "python")
+    coloured = highlight_code(code, "python")
     assert '<span class="k-k">def</span>' in coloured
     plain = Strict()
     plain.feed(f'<pre class="x">{coloured}</pre>')
     assert plain.texts["pre.x"] == [code]
-    assert highlighted(code, "no such language") == ""
-    assert highlighted("x" * 1_000_000, "python") == ""
+    assert highlight_code(code, "no such language") == ""
+    assert highlight_code("x" * 1_000_000, "python") == ""
 
 
 def test_a_line_of_a_megabyte_is_shown_whole() -> None:

@@ -8,9 +8,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from backscroll.model import Edit, Hunk, ToolCall
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 from backscroll.render.markdown import markdown
-from backscroll.render.markdown_escape import code_span, fenced, plain, safe
+from backscroll.render.markdown_escape import code_fence, code_span, escape_markdown, safe_markdown
 from tests.render.sessions import SUMMARY, events, message, session, texts
 
 # What we write ourselves, with any escaped text in it.
@@ -60,14 +60,14 @@ def test_every_fold_is_closed_and_the_end_is_reached(text: str) -> None:
 def test_what_a_tool_printed_is_shown_to_the_letter(text: str) -> None:
     summary, said = session(text)
     fences = [token.content for token in parsed("".join(markdown(summary, said))) if token.type == "fence"]
-    shown = inert(text).removesuffix("\n") + "\n"
-    if inert(text).strip():
+    shown = sanitize(text).removesuffix("\n") + "\n"
+    if sanitize(text).strip():
         assert fences.count(shown.replace("\x00", "\ufffd")) >= 3  # thinking, results, the command
 
 
 @given(texts)
 def test_a_title_is_one_heading(text: str) -> None:
-    tokens = parsed(f"# x{plain(text)}x\n")
+    tokens = parsed(f"# x{escape_markdown(text)}x\n")
     assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
 
 
@@ -95,15 +95,15 @@ def test_a_code_span_is_nothing_but_code(text: str) -> None:
     ],
 )
 def test_markdown_stays_markdown(said: str, kept: str) -> None:
-    assert safe(said) == f"{kept}\n"
+    assert safe_markdown(said) == f"{kept}\n"
 
 
 def test_what_cannot_be_made_harmless_is_fenced() -> None:
-    assert safe("[x](javascript:alert(1))") == fenced("[x](javascript:alert(1))")
+    assert safe_markdown("[x](javascript:alert(1))") == code_fence("[x](javascript:alert(1))")
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
-    assert fenced("a\n`````\nb", "text").startswith("``````text\n")
+    assert code_fence("a\n`````\nb", "text").startswith("``````text\n")
 
 
 def test_an_edit_is_a_diff() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.model import SearchMatch, SearchResult
 from backscroll.render.search_results import match_lines
-from backscroll.render.terminal.width import cells
+from backscroll.render.terminal.width import cell_width
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -63,7 +63,7 @@ def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
         context=(text, "文" * 300, "\t" * 9),
         width=width,
     )
-    assert max(map(cells, shown[:-1])) <= width
+    assert max(map(cell_width, shown[:-1])) <= width
     assert "needle" in "".join(shown)
 
 

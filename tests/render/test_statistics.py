@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from backscroll.model.statistics import Sums, Tokens
 from backscroll.render.statistics.charts import bar, sparkline
-from backscroll.render.statistics.humanize import cost, duration, money, percent
+from backscroll.render.statistics.humanize import format_cost, format_duration, format_percent, format_usd
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1), st.integers(1, 80))
@@ -30,18 +30,18 @@ def test_charts_are_drawn_in_eighths() -> None:
 
 
 def test_little_does_not_look_like_nothing_and_much_not_like_all() -> None:
-    assert [money(usd) for usd in (0, 0.001, 0.05, 1234.5)] == ["$0.00", "<$0.01", "$0.05", "$1,234.50"]
-    assert [percent(share) for share in (0, 0.0001, 0.042, 0.5, 0.999, 1)] == [
+    assert [format_usd(usd) for usd in (0, 0.001, 0.05, 1234.5)] == ["$0.00", "<$0.01", "$0.05", "$1,234.50"]
+    assert [format_percent(share) for share in (0, 0.0001, 0.042, 0.5, 0.999, 1)] == [
         "0 %", "<0.1 %", "4.2 %", "50 %", ">99 %", "100 %",
     ]  # fmt: skip
-    assert [duration(seconds) for seconds in (0, 29, 90, 3600, 5400, 4e6)] == [
+    assert [format_duration(seconds) for seconds in (0, 29, 90, 3600, 5400, 4e6)] == [
         "0 s", "29 s", "2 min", "1 h", "1 h 30 min", "1,111 h 7 min",
     ]  # fmt: skip
 
 
 def test_a_cost_says_when_something_is_missing_from_it() -> None:
     tokens = Tokens(input=5)
-    assert cost(Sums(key=None)) == ""
-    assert cost(Sums(key=None, tokens=tokens, cost_usd=1.0)) == "$1.00"
-    assert cost(Sums(key=None, tokens=tokens, cost_usd=1.0, unpriced_tokens=2)) == "≥$1.00"
-    assert cost(Sums(key=None, tokens=tokens, unpriced_tokens=5)) == "?"
+    assert format_cost(Sums(key=None)) == ""
+    assert format_cost(Sums(key=None, tokens=tokens, cost_usd=1.0)) == "$1.00"
+    assert format_cost(Sums(key=None, tokens=tokens, cost_usd=1.0, unpriced_tokens=2)) == "≥$1.00"
+    assert format_cost(Sums(key=None, tokens=tokens, unpriced_tokens=5)) == "?"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from backscroll.config import NamedRoot
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.history import History
-from backscroll.redact.redactor import Redaction
-from backscroll.render.recall import recollection_lines
-from backscroll.render.token_estimate import cut_to, tokens_of
+from backscroll.redact.redactor import Redactor
+from backscroll.render.recall import recall_lines
+from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
 from backscroll.testing.claude_code import Transcript, tool_calls
 
 KEY = "sk-ant-api03-" + "Qm7xT2vLk9RbWz4pNc8s" * 4 + "-AAAA"
@@ -38,7 +38,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     ["harbour", "-clock", '"', "OR", "role:", "since:2026", "a.py", "latest()", "中文", "\ud800", "\x1b[31m"]
 ), max_size=12).map(" ".join))  # fmt: skip
 def test_any_text_is_a_task(history: History, task: str) -> None:
-    list(recollection_lines(history.recall(task)))
+    list(recall_lines(history.recall(task)))
 
 
 def test_nothing_in_a_task_is_syntax(history: History) -> None:
@@ -58,10 +58,10 @@ def test_what_was_asked_what_was_said_and_what_came_of_it_are_told(history: Hist
 
 
 def test_secrets_are_replaced_when_that_is_asked_for(history: History) -> None:
-    plain = "\n".join(recollection_lines(history.recall("lighthouse needs the key", token_budget=3000)))
-    clean = history.recall("lighthouse needs the key", token_budget=3000, redaction=Redaction())
+    plain = "\n".join(recall_lines(history.recall("lighthouse needs the key", token_budget=3000)))
+    clean = history.recall("lighthouse needs the key", token_budget=3000, redactor=Redactor())
     assert KEY in plain
-    told = "\n".join(recollection_lines(clean))
+    told = "\n".join(recall_lines(clean))
     assert "[redacted: " in told
     assert KEY[:20] not in told
 
@@ -73,6 +73,6 @@ def test_a_workspace_that_may_be_either_of_two_is_asked_about(history: History) 
 
 @given(st.text(max_size=300), st.integers(2, 80))
 def test_a_cut_text_costs_no_more_than_it_may(text: str, tokens: int) -> None:
-    kept = cut_to(text, tokens)
-    assert tokens_of(kept) <= tokens
+    kept = truncate_to_tokens(text, tokens)
+    assert estimate_tokens(kept) <= tokens
     assert kept == text or text.startswith(kept.removesuffix("…"))

@@ -11,8 +11,8 @@ from backscroll.cli.options import bring_up_to_date
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.render.annotations import noted_lines
-from backscroll.render.json import encoded, summary_document
+from backscroll.render.annotations import annotated_session_lines
+from backscroll.render.json import encode_json, summary_document
 
 __all__ = ["as_json", "change"]
 
@@ -38,7 +38,7 @@ def change(setup: Setup, ref: str, do: Callable[[History, str], SessionSummary],
             known = history.find(ref).ref
         summary = do(history, known)
     if as_json:
-        sys.stdout.buffer.write(encoded(summary_document(summary)))
+        sys.stdout.buffer.write(encode_json(summary_document(summary)))
         return
-    for line in noted_lines(summary):
+    for line in annotated_session_lines(summary):
         click.echo(line)

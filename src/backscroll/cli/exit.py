@@ -38,9 +38,9 @@ def sentences() -> Iterator[None]:
 
 
 def _end(sentence: str, code: int) -> None:
-    from backscroll.model.sanitize import inert  # a path, a title or a word may be anything
+    from backscroll.model.sanitize import sanitize  # a path, a title or a word may be anything
 
-    sys.stderr.write(f"{inert(sentence)}\n")
+    sys.stderr.write(f"{sanitize(sentence)}\n")
     sys.exit(code)
 
 

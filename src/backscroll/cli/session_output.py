@@ -10,21 +10,23 @@ from backscroll.cli.terminal import Screen
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary
 from backscroll.model.sanitize import one_line
-from backscroll.render.annotations import added_lines
-from backscroll.render.terminal.options import View
+from backscroll.render.annotations import annotation_lines
+from backscroll.render.terminal.options import TranscriptOptions
 from backscroll.render.terminal.records import record_lines
-from backscroll.render.terminal.transcript import head_lines, transcript_lines
-from backscroll.render.turns import Event, Said
+from backscroll.render.terminal.transcript import header_lines, transcript_lines
+from backscroll.render.turns import MessageItem, TranscriptItem
 
 __all__ = ["show_messages", "show_records"]
 
 
-def show_messages(summary: SessionSummary, events: Iterable[Event], view: View, out: Screen) -> None:
+def show_messages(
+    summary: SessionSummary, events: Iterable[TranscriptItem], view: TranscriptOptions, out: Screen
+) -> None:
     """The session as it is read; when nothing of it is, that is said."""
 
     def lines() -> Iterator[str]:
-        yield from head_lines(summary, view)
-        yield from added_lines(summary)
+        yield from header_lines(summary, view)
+        yield from annotation_lines(summary)
         told = transcript_lines(summary, events, view)
         first = next(told, None)
         yield from ("", "No message to show.") if first is None else chain((first,), told)
@@ -33,7 +35,11 @@ def show_messages(summary: SessionSummary, events: Iterable[Event], view: View, 
 
 
 def show_records(
-    history: History, summary: SessionSummary, events: Iterable[Event], view: View, out: Screen
+    history: History,
+    summary: SessionSummary,
+    events: Iterable[TranscriptItem],
+    view: TranscriptOptions,
+    out: Screen,
 ) -> None:
     """Every record once, in the order of what was read from it, a call's answer after the call.
 
@@ -55,7 +61,7 @@ def show_records(
     def lines() -> Iterator[str]:
         told: set[tuple[str, str, int]] = set()
         for event in events:
-            if not isinstance(event, Said) or (view.only and event.message.role not in view.only):
+            if not isinstance(event, MessageItem) or (view.only and event.message.role not in view.only):
                 continue
             for record, message in found(event.message):
                 # A file that was rewritten may have had another record in the same line.

@@ -43,12 +43,12 @@ def refresh(setup: Setup, *, as_json: bool) -> int:
 
 
 def _document(report: Synced, path: str, retentions: list[Retention], ledger: EventLog) -> bytes:
-    from backscroll.render.events import ledger_document
-    from backscroll.render.json import encoded
+    from backscroll.render.events import events_document
+    from backscroll.render.json import encode_json
 
     expiring = [one._asdict() for one in retentions]
-    more = {"archive": path, "retention": expiring, "ledger": ledger_document(ledger)}
-    return encoded(vars(report) | more)
+    more = {"archive": path, "retention": expiring, "ledger": events_document(ledger)}
+    return encode_json(vars(report) | more)
 
 
 def _lines(report: Synced, retentions: list[Retention], ledger: EventLog, now: datetime) -> Iterator[str]:
@@ -65,16 +65,16 @@ def _lines(report: Synced, retentions: list[Retention], ledger: EventLog, now: d
     ]
     yield f"{report.units:,} units: {', '.join(told) or 'nothing new'}."
     if ledger.fates:
-        from backscroll.render.events import ledger_line
+        from backscroll.render.events import events_line
 
-        yield f"{ledger_line(ledger, now)}."
+        yield f"{events_line(ledger, now)}."
     if report.problems:
-        from backscroll.render.terminal.humanize import counted
+        from backscroll.render.terminal.humanize import pluralize
 
         them = "it" if report.problems == 1 else "them"
-        yield f"{counted(report.problems, 'problem')}; backscroll doctor names {them}."
+        yield f"{pluralize(report.problems, 'problem')}; backscroll doctor names {them}."
     if retentions:
-        from backscroll.render.retention import expiry_lines
+        from backscroll.render.retention import retention_lines
 
         for one in retentions:
-            yield from expiry_lines(one)
+            yield from retention_lines(one)

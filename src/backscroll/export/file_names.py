@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 
 __all__ = ["file_names"]
 
@@ -38,7 +38,7 @@ def _parent(summary: SessionSummary) -> str:
 
 
 def _slug(title: str) -> str:
-    words = re.findall(r"\w+", unicodedata.normalize("NFKC", inert(title[:1000])).lower().replace("'", ""))
+    words = re.findall(r"\w+", unicodedata.normalize("NFKC", sanitize(title[:1000])).lower().replace("'", ""))
     slug = "-".join(words).replace("_", "-")
     return slug[:_LONGEST].rpartition("-")[0] or slug[:_LONGEST] if len(slug) > _LONGEST else slug
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.write_files import Exported, Format, Progress, weight, write_files
 from backscroll.model import Message, SessionSummary
-from backscroll.redact.redactor import Redaction
-from backscroll.render.turns import Started, told
+from backscroll.redact.redactor import Redactor
+from backscroll.render.turns import Subagent, transcript_items
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive
@@ -19,21 +19,21 @@ class Teller:
     """Tells sessions of an archive, without what is to be left out."""
 
     def __init__(
-        self, archive: "Archive", format_: Format, redaction: Redaction | None, *, everything: bool = False
+        self, archive: "Archive", format_: Format, redactor: Redactor | None, *, everything: bool = False
     ) -> None:
         self._archive = archive
         self._format = format_
-        self._redaction = redaction
+        self._redactor = redactor
         self._everything = everything
 
     def learn(self, summaries: Sequence[SessionSummary], progress: Progress | None = None) -> None:
         """Take note of the secrets of these sessions and their subagents, before any is told."""
-        if self._redaction is None:
+        if self._redactor is None:
             return
         total, done = sum(map(weight, summaries)), 0
         for summary in summaries:
             for one in (summary, *(agent for agent, _ in self._agents(summary))):
-                self._redaction.learn(self._archive.messages.of_session(one))
+                self._redactor.scan(self._archive.messages.of_session(one))
             done += weight(summary)
             if progress is not None:
                 progress(done, total)
@@ -48,7 +48,7 @@ class Teller:
         progress: Progress | None = None,
     ) -> Exported:
         """A file for each session, as `write_files` does, after everything was learned."""
-        if self._redaction is None or progress is None:
+        if self._redactor is None or progress is None:
             halves = (progress, progress)
         else:
             halves = (
@@ -65,9 +65,9 @@ class Teller:
         """The session as text, piece by piece."""
         match self._format:
             case "json":
-                from backscroll.render.json import json_pieces
+                from backscroll.render.json import json_chunks
 
-                return json_pieces(self._clean(summary), self._read(summary))
+                return json_chunks(self._clean(summary), self._read(summary))
             case "jsonl":
                 from backscroll.render.json import json_lines
 
@@ -78,8 +78,8 @@ class Teller:
                 from backscroll.render.markdown import markdown as render
             case "txt":
                 from backscroll.render.plain_text import plain_text as render
-        started = [Started(self._clean(agent), call) for agent, call in self._agents(summary)]
-        events = told(summary, started, self._read, everything=self._everything)
+        started = [Subagent(self._clean(agent), call) for agent, call in self._agents(summary)]
+        events = transcript_items(summary, started, self._read, everything=self._everything)
         return render(self._clean(summary), events)
 
     def _agents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
@@ -87,12 +87,12 @@ class Teller:
 
     def _read(self, summary: SessionSummary) -> Iterator[Message]:
         messages = self._archive.messages.of_session(summary)
-        if self._redaction is None:
+        if self._redactor is None:
             return messages
         return (
-            self._redaction.message(message, summary.ref, position)
+            self._redactor.redact_message(message, summary.ref, position)
             for position, message in enumerate(messages)
         )
 
     def _clean(self, summary: SessionSummary) -> SessionSummary:
-        return summary if self._redaction is None else self._redaction.summary(summary)
+        return summary if self._redactor is None else self._redactor.redact_summary(summary)

@@ -11,7 +11,7 @@ import msgspec
 from backscroll.errors import DestinationError
 from backscroll.export.file_names import file_names
 from backscroll.model import SessionSummary
-from backscroll.render.index_page import contents
+from backscroll.render.index_page import index_page
 
 __all__ = ["FORMATS", "Exported", "Format", "Progress", "weight", "write_files", "write_one"]
 
@@ -72,7 +72,7 @@ def write_files(
         if progress is not None:
             progress(done, total)
     if index is not None and index not in there:
-        _write(contents(zip(summaries, names, strict=True)), index)
+        _write(index_page(zip(summaries, names, strict=True)), index)
     return Exported(tuple(paths), index, len(there - {index}))
 
 

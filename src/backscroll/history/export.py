@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
     from backscroll.model.redaction import FoundSecret
-    from backscroll.redact.redactor import Redaction
-    from backscroll.redact.scanner import Kinds
+    from backscroll.redact.redactor import Redactor
+    from backscroll.redact.scanner import SecretCategory
 
 __all__ = ["Exporting"]
 
@@ -27,7 +27,7 @@ class Exporting(Sessions):
         ref: str,
         format: Format = "md",
         *,
-        redaction: Redaction | None = None,
+        redactor: Redactor | None = None,
         everything: bool = False,
     ) -> Iterator[str]:
         """A session as Markdown, HTML, JSON, JSON lines or text, piece by piece.
@@ -38,7 +38,7 @@ class Exporting(Sessions):
         from backscroll.export.formats import Teller
 
         summary = self.find(ref)
-        teller = Teller(self._archive, format, redaction, everything=everything)
+        teller = Teller(self._archive, format, redactor, everything=everything)
         teller.learn([summary])
         return teller.tell(summary)
 
@@ -48,7 +48,7 @@ class Exporting(Sessions):
         folder: Path,
         format: Format = "md",
         *,
-        redaction: Redaction | None = None,
+        redactor: Redactor | None = None,
         everything: bool = False,
         force: bool = False,
         missing: bool = False,
@@ -61,14 +61,14 @@ class Exporting(Sessions):
         """
         from backscroll.export.formats import Teller
 
-        teller = Teller(self._archive, format, redaction, everything=everything)
+        teller = Teller(self._archive, format, redactor, everything=everything)
         return teller.write(summaries, folder, force=force, missing=missing, progress=progress)
 
     def find_secrets(
         self,
         summaries: Sequence[SessionSummary],
         *,
-        kinds: Sequence[Kinds] = ("secrets",),
+        kinds: Sequence[SecretCategory] = ("secrets",),
         progress: Progress | None = None,
     ) -> list[FoundSecret]:
         """Keys, tokens and passwords that stand in sessions: kind, hint and places, never the secret."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
     from backscroll.model.search import RecallResult
-    from backscroll.redact.redactor import Redaction
+    from backscroll.redact.redactor import Redactor
     from backscroll.search.recall import Lead
 
 __all__ = ["Recalling"]
@@ -29,7 +29,7 @@ class Recalling(Sessions):
         *,
         workspace: str | None = None,
         token_budget: int = 1500,
-        redaction: "Redaction | None" = None,
+        redactor: "Redactor | None" = None,
         progress: "Progress | None" = None,
     ) -> "RecallResult":
         """The sessions most useful for a task, best first, with excerpts within so many tokens by estimate.
@@ -53,31 +53,33 @@ class Recalling(Sessions):
             self._index.rebuild()
             self._update_index()
             found = leads(self._archive, self._index, task, workspace=workspace, progress=progress)
-        return self._recollection(task, found, token_budget, redaction)
+        return self._recollection(task, found, token_budget, redactor)
 
     def _recollection(
-        self, task: str, found: "list[Lead]", budget: int, redaction: "Redaction | None"
+        self, task: str, found: "list[Lead]", budget: int, redactor: "Redactor | None"
     ) -> "RecallResult":
         import msgspec
 
         from backscroll.model.redaction import SecretLocation
-        from backscroll.model.sanitize import inert
+        from backscroll.model.sanitize import sanitize
         from backscroll.model.search import RecallResult
-        from backscroll.render.recall import recalled_document
-        from backscroll.render.token_estimate import tokens_of
+        from backscroll.render.recall import recalled_session_document
+        from backscroll.render.token_estimate import estimate_tokens
         from backscroll.search.excerpts import recalled
 
         def clean(text: str, ref: str, position: int) -> str:
             return (
-                redaction.text(text, SecretLocation(ref, position)) if redaction is not None else inert(text)
+                redactor.redact_text(text, SecretLocation(ref, position))
+                if redactor is not None
+                else sanitize(text)
             )
 
         groups = self._grouped(found)
-        if redaction is not None:
+        if redactor is not None:
             from backscroll.search.known_secrets import learn_from
 
             numbers = {lead.session for _, group in groups[:_MOST_SESSIONS] for lead in group}
-            learn_from(self._archive, self._index, redaction, numbers)
+            learn_from(self._archive, self._index, redactor, numbers)
         sessions = []
         left = budget
         for summary, group in groups[:_MOST_SESSIONS]:
@@ -85,7 +87,7 @@ class Recalling(Sessions):
                 break
             share = max(int(left * _SHARE), _SMALLEST)
             one = recalled(self._archive, summary, group, tokens=share - _HEAD, clean=clean)
-            cost = tokens_of(msgspec.json.encode(recalled_document(one)).decode())
+            cost = estimate_tokens(msgspec.json.encode(recalled_session_document(one)).decode())
             if cost > left:
                 break
             left -= cost

@@ -11,8 +11,8 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from backscroll.model import SessionSummary
     from backscroll.model.tool import Command
-    from backscroll.redact.redactor import Redaction
-    from backscroll.render.handoff import Briefing
+    from backscroll.redact.redactor import Redactor
+    from backscroll.render.handoff import Handoff
     from backscroll.resume.resume_command import Resumption
 
 __all__ = ["Continuing"]
@@ -68,24 +68,24 @@ class Continuing(Sessions):
         folder = workspace if workspace is not None and Path(workspace).is_dir() else None
         return Command(argv, folder)
 
-    def briefing(self, ref: str, *, tokens: int = 2000, redaction: Redaction | None = None) -> Briefing:
+    def briefing(self, ref: str, *, tokens: int = 2000, redactor: Redactor | None = None) -> Handoff:
         """A session in short, to go on with elsewhere, within so many tokens by estimate.
 
         With a redaction, secrets are replaced; afterwards it tells what was.
         """
         from backscroll.model.redaction import SecretLocation
-        from backscroll.render.handoff import brief
+        from backscroll.render.handoff import build_handoff
 
         summary = self.find(ref)
-        if redaction is None:
-            return brief(summary, self._archive.messages.of_session(summary), tokens=tokens)
-        self.learn_secrets(redaction, summary)
+        if redactor is None:
+            return build_handoff(summary, self._archive.messages.of_session(summary), tokens=tokens)
+        self.learn_secrets(redactor, summary)
         place = SecretLocation(summary.ref, None)
-        return brief(
-            redaction.summary(summary),
+        return build_handoff(
+            redactor.redact_summary(summary),
             self._archive.messages.of_session(summary),
             tokens=tokens,
-            clean=lambda text: redaction.text(text, place),
+            clean=lambda text: redactor.redact_text(text, place),
         )
 
     def _session_of(self, ref: str) -> SessionSummary:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backscroll.archive import Filter
     from backscroll.ingest.audit import Progress
     from backscroll.model import PaginatedResult, SearchResult, Session, SessionSummary
-    from backscroll.redact.redactor import Redaction
+    from backscroll.redact.redactor import Redactor
     from backscroll.search.search import By, Clean, Learn
 
 __all__ = ["Sessions"]
@@ -108,14 +108,14 @@ class Sessions(Opened):
         summary = self.find(ref, wanted)
         return Session(summary, tuple(self._archive.messages.of_session(summary)))
 
-    def learn_secrets(self, redaction: Redaction, summary: SessionSummary) -> None:
+    def learn_secrets(self, redactor: Redactor, summary: SessionSummary) -> None:
         """Take note of the secrets that a session calls by name, so that they are known where it does not."""
         if not self._index.is_usable():
-            redaction.learn(islice(self._archive.messages.of_session(summary), _LEARNED))
+            redactor.scan(islice(self._archive.messages.of_session(summary), _LEARNED))
             return
         from backscroll.search.known_secrets import learn_from
 
-        learn_from(self._archive, self._index, redaction, self._archive.sessions.ids_with_subagents(summary))
+        learn_from(self._archive, self._index, redactor, self._archive.sessions.ids_with_subagents(summary))
 
     def is_index_behind(self) -> bool:
         """Whether a search does not find everything yet; the next sync completes the index."""
@@ -134,7 +134,7 @@ class Sessions(Opened):
         since: datetime | None = None,
         until: datetime | None = None,
         progress: Progress | None = None,
-        redaction: Redaction | None = None,
+        redactor: Redactor | None = None,
     ) -> SearchResult:
         """Find what was said: words in the query syntax, an exact substring, or a regular expression.
 
@@ -164,16 +164,16 @@ class Sessions(Opened):
 
         clean: Clean | None = None
         learn: Learn | None = None
-        if redaction is not None:
+        if redactor is not None:
             from backscroll.model.redaction import SecretLocation
 
             def clean(text: str, ref: str, position: int) -> str:
-                return redaction.text(text, SecretLocation(ref, position))
+                return redactor.redact_text(text, SecretLocation(ref, position))
 
             def learn(sessions: set[int]) -> None:
                 from backscroll.search.known_secrets import learn_from
 
-                learn_from(self._archive, self._index, redaction, sessions)
+                learn_from(self._archive, self._index, redactor, sessions)
 
         def found() -> SearchResult:
             if pattern == "words":

@@ -12,7 +12,7 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from backscroll.archive.query.original_records import Records
     from backscroll.model import Message, SessionSummary
-    from backscroll.render.turns import Event
+    from backscroll.render.turns import TranscriptItem
 
 __all__ = ["Reading"]
 
@@ -38,7 +38,7 @@ class Reading(Sessions):
         with_agents: bool = True,
         start: int = 0,
         turns: tuple[int, int] | None = None,
-    ) -> Iterator[Event]:
+    ) -> Iterator[TranscriptItem]:
         """A session in the order it is read, each subagent after the call that started it.
 
         ``everything`` tells abandoned branches and injected text as well; without ``with_agents`` a subagent
@@ -46,9 +46,9 @@ class Reading(Sessions):
         last: they count from 1, from the end when they are negative, and 0 is what stands before the first
         prompt. What is before the beginning is not read. Raises `UsageError` when there is no such turn.
         """
-        from backscroll.render.turns import Started, told
+        from backscroll.render.turns import Subagent, transcript_items
 
-        started = [Started(agent, call) for agent, call in self._archive.sessions.subagents(summary)]
+        started = [Subagent(agent, call) for agent, call in self._archive.sessions.subagents(summary)]
         prompts: list[int] = []
         last = None
         if start or turns is not None:
@@ -60,7 +60,7 @@ class Reading(Sessions):
         def read(one: SessionSummary) -> Iterator[Message]:
             return self._archive.messages.without_usage(one, start if one is summary else 0)
 
-        events = told(
+        events = transcript_items(
             summary,
             started,
             read,
@@ -116,16 +116,16 @@ def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:
     return first, last
 
 
-def _until(events: Iterable[Event], last: int) -> Iterator[Event]:
+def _until(events: Iterable[TranscriptItem], last: int) -> Iterator[TranscriptItem]:
     """The events up to the end of a turn."""
-    from backscroll.render.turns import Begun, Ended
+    from backscroll.render.turns import SubagentEnd, SubagentStart
 
     depth = 0
     for event in events:
         match event:
-            case Begun():
+            case SubagentStart():
                 depth += 1
-            case Ended():
+            case SubagentEnd():
                 depth -= 1
             case _ if not depth and event.turn > last:
                 return

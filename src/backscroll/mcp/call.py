@@ -13,7 +13,7 @@ from backscroll.history import History
 from backscroll.index.query.dates import span_of
 from backscroll.model import Message, SessionSummary
 from backscroll.model.redaction import SecretLocation
-from backscroll.redact.redactor import Redaction
+from backscroll.redact.redactor import Redactor
 
 __all__ = ["Call", "CrashedError", "StoppedError", "moments"]
 
@@ -35,7 +35,7 @@ class Call:
         self, history: History, *, is_redacted: bool, stop: Event, report: Callable[[int, int], None]
     ) -> None:
         self.history = history
-        self.redaction = Redaction() if is_redacted else None
+        self.redactor = Redactor() if is_redacted else None
         self._stop = stop
         self._report = report
 
@@ -65,27 +65,29 @@ class Call:
 
     def learn(self, summary: SessionSummary) -> None:
         """Take note of a session's secrets: one that has a name once is then known where it has none."""
-        if self.redaction is not None:
-            self.history.learn_secrets(self.redaction, summary)
+        if self.redactor is not None:
+            self.history.learn_secrets(self.redactor, summary)
 
     def summary(self, summary: SessionSummary) -> SessionSummary:
         """A summary that may be shown."""
-        return summary if self.redaction is None else self.redaction.summary(summary)
+        return summary if self.redactor is None else self.redactor.redact_summary(summary)
 
     def message(self, message: Message, ref: str, position: int) -> Message:
         """A message that may be shown."""
-        return message if self.redaction is None else self.redaction.message(message, ref, position)
+        return message if self.redactor is None else self.redactor.redact_message(message, ref, position)
 
     def value(self, value: T, ref: str) -> T:
         """A struct of any kind that may be shown, with all that is in it."""
-        if self.redaction is None:
+        if self.redactor is None:
             return value
-        clean = self.redaction.value(msgspec.to_builtins(value), SecretLocation(ref, None))
+        clean = self.redactor.redact_value(msgspec.to_builtins(value), SecretLocation(ref, None))
         return msgspec.convert(clean, type(value))
 
     def text(self, text: str, ref: str, position: int | None = None) -> str:
         """A text that may be shown."""
-        return text if self.redaction is None else self.redaction.text(text, SecretLocation(ref, position))
+        return (
+            text if self.redactor is None else self.redactor.redact_text(text, SecretLocation(ref, position))
+        )
 
 
 def moments(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:

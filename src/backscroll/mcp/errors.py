@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from backscroll import errors
 from backscroll.model.redaction import SecretLocation
-from backscroll.model.sanitize import inert
-from backscroll.redact.redactor import Redaction
+from backscroll.model.sanitize import sanitize
+from backscroll.redact.redactor import Redactor
 
 __all__ = ["INVALID", "Failure", "failure_of"]
 
@@ -21,10 +21,14 @@ class Failure(Struct, frozen=True):
 
     def document(self, error: BaseException, *, is_redacted: bool = True) -> dict[str, Any]:
         """What happened, to what, and what to do next. It may name sessions by their titles."""
-        redaction = Redaction() if is_redacted else None
+        redactor = Redactor() if is_redacted else None
 
         def clean(text: str) -> str:
-            return redaction.text(text, SecretLocation("", None)) if redaction is not None else inert(text)
+            return (
+                redactor.redact_text(text, SecretLocation("", None))
+                if redactor is not None
+                else sanitize(text)
+            )
 
         told: dict[str, Any] = {"type": self.type, "message": clean(str(error)), "next": self.next}
         for name in ("session_id", "workspace", "data_path"):

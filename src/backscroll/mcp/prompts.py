@@ -8,9 +8,9 @@ from msgspec import Struct
 from backscroll.errors import UsageError
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import framed
-from backscroll.model.sanitize import inert
-from backscroll.render.handoff.output import text_of
-from backscroll.render.recall import recollection_lines
+from backscroll.model.sanitize import sanitize
+from backscroll.render.handoff.output import handoff_text
+from backscroll.render.recall import recall_lines
 
 __all__ = ["PROMPTS", "Prompt", "told_prompts"]
 
@@ -34,30 +34,30 @@ def _recall(call: Call, asked: Mapping[str, str]) -> str:
         asked["task"],
         workspace=asked.get("workspace") or None,
         token_budget=_RECALL,
-        redaction=call.redaction,
+        redactor=call.redactor,
         progress=call.step,
     )
     none = () if found.sessions else ("No earlier session has to do with it.",)
     return "\n".join(
         [
-            f"My task: {inert(asked['task'])}",
+            f"My task: {sanitize(asked['task'])}",
             "",
             "Before you start, this is what earlier sessions have to say about it. Tell me in a few sentences"
             " what was already tried, decided or found out, with the refs, and then go on with the task.",
             "",
-            framed("\n".join(recollection_lines(found)), *none),
+            framed("\n".join(recall_lines(found)), *none),
         ]
     )
 
 
 def _handoff(call: Call, asked: Mapping[str, str]) -> str:
-    briefing = call.history.briefing(asked["ref"], tokens=_HANDOFF, redaction=call.redaction)
+    briefing = call.history.briefing(asked["ref"], tokens=_HANDOFF, redactor=call.redactor)
     return "\n".join(
         [
             "Take over where this earlier session stands. Say first what you understand to be open, then go"
             " on with it. get_session reads more of it by its ref.",
             "",
-            framed(text_of(briefing)),
+            framed(handoff_text(briefing)),
         ]
     )
 

@@ -6,7 +6,7 @@ end a quotation; it would have to hold a digest of itself to end this one.
 
 import hashlib
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 
 __all__ = ["NOTICE", "framed", "indented"]
 
@@ -18,11 +18,11 @@ def framed(quoted: str, *own: str) -> str:
     """Quoted text with its notice and its mark; after it, lines that are the server's own."""
     if not quoted:
         return "\n".join(own)
-    quoted = inert(quoted)
+    quoted = sanitize(quoted)
     mark = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:8]
     return "\n".join([f"{NOTICE} It ends at mark {mark}.", "", quoted, f"[end of quote, mark {mark}]", *own])
 
 
 def indented(text: str) -> str:
     """A text whose further lines are set in, so that none looks like the beginning of something new."""
-    return inert(text).replace("\n", f"\n{_INDENT}")
+    return sanitize(text).replace("\n", f"\n{_INDENT}")

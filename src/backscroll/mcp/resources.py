@@ -87,7 +87,7 @@ def _session(call: Call, ref: str) -> str:
     pieces: list[str] = []
     own: list[str] = []
     size = 0
-    for piece in call.history.export_session(ref, "md", redaction=call.redaction):
+    for piece in call.history.export_session(ref, "md", redactor=call.redactor):
         call.step(size, _MOST)
         if size + len(piece) > _MOST:
             own.append("The rest is cut here; get_session reads on.")

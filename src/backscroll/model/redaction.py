@@ -19,4 +19,4 @@ class FoundSecret(Struct, frozen=True):
     number: int
     hint: str
     count: int
-    places: tuple[SecretLocation, ...]
+    locations: tuple[SecretLocation, ...]

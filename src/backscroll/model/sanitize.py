@@ -6,7 +6,7 @@ what is shown are taken out; everything else stays as it was written.
 
 import re
 
-__all__ = ["escaped_json", "inert", "one_line"]
+__all__ = ["escape_json", "one_line", "sanitize"]
 
 # Put together when they are first needed: most of what is shown is plain.
 _HOSTILE = (
@@ -24,7 +24,7 @@ _UNESCAPED = (
 _CONTROLS = bytes(code for code in (*range(32), 127) if code not in b"\t\n")
 
 
-def inert(text: str) -> str:
+def sanitize(text: str) -> str:
     """The text without escapes, control characters and marks that change how it is shown."""
     if text.isascii() and len(text.encode().translate(None, _CONTROLS)) == len(text):
         return text  # nearly all there is, and twenty times as fast
@@ -33,11 +33,11 @@ def inert(text: str) -> str:
 
 def one_line(text: str, width: int) -> str:
     """The text in one line of at most so many characters."""
-    line = " ".join(inert(text[: width * 20]).split())
+    line = " ".join(sanitize(text[: width * 20]).split())
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
-def escaped_json(document: bytes) -> bytes:
+def escape_json(document: bytes) -> bytes:
     """JSON that says the same with every mark that a terminal or a reader could obey spelled as ``\\u…``."""
     return (
         document if document.isascii() and b"\x7f" not in document else re.sub(_UNESCAPED, _spelled, document)

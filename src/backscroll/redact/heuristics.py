@@ -10,7 +10,7 @@ from binascii import Error as NotBase64
 from collections import Counter
 from math import log2
 
-__all__ = ["decodes_to", "entropy", "is_plausible", "is_stand_in"]
+__all__ = ["decode_base64", "entropy", "is_placeholder", "is_plausible"]
 
 _STAND_IN = re.compile(
     r"x{3,}|\*{3,}|\.{3,}|…|^\$[A-Za-z_{(]|\$\{|\{\{|^\{|^<|^%\w+%|^\[|your|example|changeme|placeholder|redacted"
@@ -59,7 +59,7 @@ def _is_random(part: str) -> bool:
     return len(part) >= _SHORTEST_KEY and any(map(str.isdigit, part)) and entropy(part) > 3.5
 
 
-def is_stand_in(password: str) -> bool:
+def is_placeholder(password: str) -> bool:
     """Whether it only says where a password would stand."""
     return _BARE_STAND_IN.search(password) is not None
 
@@ -69,7 +69,7 @@ def entropy(value: str) -> float:
     return -sum(n / len(value) * log2(n / len(value)) for n in Counter(value).values())
 
 
-def decodes_to(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """What base64 stands for; nothing when it is none."""
     try:
         return b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if set("-_") & set(text) else b"+/")

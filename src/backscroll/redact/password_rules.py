@@ -6,7 +6,7 @@ started with, that an environment sets, or that stands beside its user is none o
 
 import re
 
-__all__ = ["CONTEXTS", "is_word_of_its_own"]
+__all__ = ["PASSWORD_CONTEXTS", "is_password_word"]
 
 _LETTERS = r"(?P<secret>[A-Za-z]{6,64})"
 _WORD = _LETTERS + r"(?P<after>[\w(.\[$-]?)"
@@ -17,7 +17,7 @@ _IS = r"\\{0,3}[\"']?\s{0,2}[:=]\s{0,2}"
 _SERVICE = r"(?:DB|DATABASE|SMTP|MAIL|EMAIL|FTP|SFTP|REDIS|MYSQL|PG|POSTGRES|MONGO|ADMIN|ROOT|SSH|SUDO)_"
 
 # A cheap clue, and the expression with the word.
-CONTEXTS: tuple[tuple[str, str], ...] = (
+PASSWORD_CONTEXTS: tuple[tuple[str, str], ...] = (
     (  # an environment: DB_PASSWORD=word, POSTGRES_PASSWORD: word
         r"(?:PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD)[\"']?(?:=|: ?)",
         rf"\b(?P<name>[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE)|{_SERVICE}(?:PASS|PWD))"
@@ -68,7 +68,7 @@ _MESSAGE = re.compile(  # names of texts about passwords, which many programs ha
 )
 
 
-def is_word_of_its_own(word: str, name: str = "") -> bool:
+def is_password_word(word: str, name: str = "") -> bool:
     """Whether a word in such a place is a password, and neither a variable nor a word about passwords."""
     if _MESSAGE.match(name) or _VARIABLE.match(word):
         return False

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
 from backscroll.model.redaction import FoundSecret, SecretLocation
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 from backscroll.redact.heuristics import is_plausible
-from backscroll.redact.scanner import Finder, Kinds, Secret
+from backscroll.redact.scanner import Secret, SecretCategory, SecretScanner
 
-__all__ = ["Redaction", "strings_of"]
+__all__ = ["Redactor", "message_strings"]
 
 _NAME = 200  # characters; longer texts are not expected to come again
 _SHORTEST = 8  # a shorter one may be any word, and is replaced only where it is called a secret
@@ -32,75 +32,77 @@ class _Known(Struct):
     number: int
     hint: str
     count: int = 0
-    places: dict[SecretLocation, None] = {}
+    locations: dict[SecretLocation, None] = {}
 
     @property
     def placeholder(self) -> str:
         return f"[redacted: {self.kind} #{self.number}]"
 
 
-class Redaction:
+class Redactor:
     """Knows the secrets it has met, and replaces them."""
 
-    def __init__(self, kinds: Iterable[Kinds] = ("secrets",)) -> None:
-        self._finder = Finder(kinds)
+    def __init__(self, kinds: Iterable[SecretCategory] = ("secrets",)) -> None:
+        self._finder = SecretScanner(kinds)
         self._known: dict[str, _Known] = {}
         self._numbers: Counter[str] = Counter()
         self._literals: Any = None  # all that is known, as one expression; made when it is needed
 
-    def learn(self, messages: Iterable[Message]) -> None:
+    def scan(self, messages: Iterable[Message]) -> None:
         """Take note of what these messages hold."""
         seen: set[str] = set()  # folders, branches and files, which nearly every message names again
         for message in messages:
-            for name, text in strings_of(message):
+            for name, text in message_strings(message):
                 if len(text) < _NAME:
                     if text in seen and not name:
                         continue
                     seen.add(text)
-                for secret in self._found(name, inert(text)):
+                for secret in self._found(name, sanitize(text)):
                     self._note(secret)
 
     @property
-    def knows_any(self) -> bool:
+    def has_secrets(self) -> bool:
         """Whether there is anything to replace."""
         return bool(self._known)
 
-    def replaced(self) -> list[FoundSecret]:
+    def found_secrets(self) -> list[FoundSecret]:
         """What was replaced so far, by kind and number."""
         known = sorted(self._known.values(), key=lambda one: (one.kind, one.number))
         return [
-            FoundSecret(one.kind, one.number, one.hint, one.count, tuple(one.places))
+            FoundSecret(one.kind, one.number, one.hint, one.count, tuple(one.locations))
             for one in known
             if one.count
         ]
 
-    def summary(self, summary: SessionSummary) -> SessionSummary:
+    def redact_summary(self, summary: SessionSummary) -> SessionSummary:
         """A summary with title, preview, folder, branch and notes cleaned."""
         place = SecretLocation(summary.ref, None)
         names = ("title", "original_title", "first_message_preview", "workspace_path", "workspace_name",
                  "git_branch")  # fmt: skip
         texts = {name: getattr(summary, name) for name in names}
-        clean = {name: self._uncut(self.text(text, place), place) for name, text in texts.items() if text}
-        notes = tuple(replace(note, text=self.text(note.text, place)) for note in summary.notes)
+        clean = {
+            name: self._uncut(self.redact_text(text, place), place) for name, text in texts.items() if text
+        }
+        notes = tuple(replace(note, text=self.redact_text(note.text, place)) for note in summary.notes)
         return replace(summary, notes=notes, **clean)
 
-    def message(self, message: Message, ref: str, position: int) -> Message:
+    def redact_message(self, message: Message, ref: str, position: int) -> Message:
         """A message with everything in it cleaned: text, arguments, results, edits, attachments, paths."""
         place = SecretLocation(ref, position)
         tool = message.tool
         return replace(
             message,
-            content=self.text(message.content, place),
+            content=self.redact_text(message.content, place),
             tool=self._tool(tool, place) if tool is not None else None,
             attachments=tuple(self._attachment(one, place) for one in message.attachments),
             cwd=self._maybe(message.cwd, place),
             git_branch=self._maybe(message.git_branch, place),
-            origin=Origin(self.text(message.origin.path, place), message.origin.place),
+            origin=Origin(self.redact_text(message.origin.path, place), message.origin.place),
         )
 
-    def text(self, text: str, place: SecretLocation, name: str = "") -> str:
+    def redact_text(self, text: str, place: SecretLocation, name: str = "") -> str:
         """A text without its secrets. Marks that hide or reorder go too, lest they hide one."""
-        text = inert(text)
+        text = sanitize(text)
         secrets = self._found(name, text)
         if not secrets and not self._has_known(text):
             return text
@@ -123,30 +125,31 @@ class Redaction:
                     return whole[: len(whole) - size] + self._use(known, place)
         return text
 
-    def value(self, value: Any, place: SecretLocation, name: str = "") -> Any:
+    def redact_value(self, value: Any, place: SecretLocation, name: str = "") -> Any:
         """Any JSON value, cleaned."""
         match value:
             case str():
-                return self.text(value, place, name)
+                return self.redact_text(value, place, name)
             case dict():
                 return {
-                    self.text(str(key), place): self.value(one, place, str(key)) for key, one in value.items()
+                    self.redact_text(str(key), place): self.redact_value(one, place, str(key))
+                    for key, one in value.items()
                 }
             case list() | tuple():
-                return [self.value(one, place, name) for one in value]
+                return [self.redact_value(one, place, name) for one in value]
         return value
 
     def _maybe(self, text: str | None, place: SecretLocation) -> str | None:
-        return self.text(text, place) if text else text
+        return self.redact_text(text, place) if text else text
 
     def _tool(self, tool: ToolCall, place: SecretLocation) -> ToolCall:
         return replace(
             tool,
-            params=self.value(tool.params, place),
+            params=self.redact_value(tool.params, place),
             result=self._maybe(tool.result, place),
             edits=tuple(
                 Edit(
-                    self.text(edit.path, place),
+                    self.redact_text(edit.path, place),
                     tuple(self._hunk(hunk, place) for hunk in edit.hunks),
                     edit.kind,
                     edit.lines_added,
@@ -159,7 +162,7 @@ class Redaction:
     def _hunk(self, hunk: Hunk, place: SecretLocation) -> Hunk:
         """Lines are cleaned together, because a key may take several."""
         removed, added = (
-            tuple(self.text("\n".join(lines), place).split("\n")) if lines else ()
+            tuple(self.redact_text("\n".join(lines), place).split("\n")) if lines else ()
             for lines in (hunk.removed, hunk.added)
         )
         return Hunk(removed, added, hunk.old_start, hunk.new_start)
@@ -188,7 +191,7 @@ class Redaction:
                 secret.kind,
                 self._numbers[secret.kind],
                 f"{hint}({len(secret.value):,} characters)",
-                places={},
+                locations={},
             )
             self._known[secret.value] = known
             self._literals = None
@@ -196,7 +199,7 @@ class Redaction:
 
     def _use(self, known: _Known, place: SecretLocation) -> str:
         known.count += 1
-        known.places[place] = None
+        known.locations[place] = None
         return known.placeholder
 
     def _pattern(self) -> Any:
@@ -224,7 +227,7 @@ def _is_telling(value: str) -> bool:
     return len(value) >= _SHORTEST and has_letter and (has_digit or not value.isalnum())
 
 
-def strings_of(message: Message) -> Iterator[tuple[str, str]]:
+def message_strings(message: Message) -> Iterator[tuple[str, str]]:
     """Every text of a message that could hold a secret, with the name it is given there, if any."""
     yield "", message.content
     for one in message.attachments:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from backscroll.redact.heuristics import decodes_to, is_plausible, is_stand_in
-from backscroll.redact.password_rules import CONTEXTS, is_word_of_its_own
+from backscroll.redact.heuristics import decode_base64, is_placeholder, is_plausible
+from backscroll.redact.password_rules import PASSWORD_CONTEXTS, is_password_word
 
-__all__ = ["EMAILS", "FORMS", "PATHS", "Form"]
+__all__ = ["EMAIL_RULES", "PATH_RULES", "SECRET_RULES", "SecretRule"]
 
 
-class Form(Struct, frozen=True):
+class SecretRule(Struct, frozen=True):
     """A kind of secret and how it is told."""
 
     kind: str  # as placeholders and lists name it
@@ -110,31 +110,31 @@ def _is_quoted(found: Mapping[str, str]) -> bool:
 
 
 def _is_word(found: Mapping[str, str]) -> bool:
-    return not found["after"] and is_word_of_its_own(found["secret"], found.get("name", ""))
+    return not found["after"] and is_password_word(found["secret"], found.get("name", ""))
 
 
 def _is_discord(found: Mapping[str, str]) -> bool:
-    return decodes_to(found[""].partition(".")[0]).isdigit()
+    return decode_base64(found[""].partition(".")[0]).isdigit()
 
 
 # The first that fits a place wins.
-FORMS: tuple[Form, ...] = (
-    Form(
+SECRET_RULES: tuple[SecretRule, ...] = (
+    SecretRule(
         "private key",
         "PRIVATE KEY",
         # With its end, whatever stands before its lines (numbers, +); else as far as it goes.
         rf"{_BEGIN}(?:(?:-{{0,4}}[^-])*?{_END}|{_BREAK}(?:[A-Za-z0-9+/=]{{16,}}{_BREAK})+)",
         "-----BEGIN",
     ),
-    *(Form(kind, first, rf"\b{first}{rest}(?:\b|$)", hint) for kind, hint, first, rest in _PREFIXED),
-    Form(
+    *(SecretRule(kind, first, rf"\b{first}{rest}(?:\b|$)", hint) for kind, hint, first, rest in _PREFIXED),
+    SecretRule(
         "AWS access key",
         "A(?:KIA|SIA|BIA|CCA)[A-Z2-7]",
         r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
         "A?IA",
         lambda found: not found[""].endswith("EXAMPLE"),
     ),
-    Form(
+    SecretRule(
         "AWS secret key",
         "(?i:aws|secret)",
         r"(?i:(?:aws[a-z_.-]{0,20}|secret[_-]?)(?:access[_-]?)?key)"
@@ -142,7 +142,7 @@ FORMS: tuple[Form, ...] = (
         + r"(?P<secret>[A-Za-z0-9/+]{40})\b",
         accepts=lambda found: "EXAMPLE" not in found["secret"],
     ),
-    Form(
+    SecretRule(
         "webhook address",
         r"(?:hooks\.slack|discord(?:app)?|webhook\.office)\.com",
         r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{20,}"
@@ -150,52 +150,52 @@ FORMS: tuple[Form, ...] = (
         r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[\w@/-]{40,})",
         "https://",
     ),
-    Form("Mailchimp key", "-us[0-9]", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
-    Form("Terraform token", r"\.atlasv1\.", r"\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
-    Form("Azure client secret", "8Q~", r"[\w~.]{3}8Q~[\w~.-]{34}"),
-    Form(
+    SecretRule("Mailchimp key", "-us[0-9]", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
+    SecretRule("Terraform token", r"\.atlasv1\.", r"\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    SecretRule("Azure client secret", "8Q~", r"[\w~.]{3}8Q~[\w~.-]{34}"),
+    SecretRule(
         "Azure key",
         "(?i:AccountKey|SharedAccessKey)=",
         r"(?i:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{43,88}={0,2})",
     ),
-    Form("Telegram bot token", ":AA", r"\b[0-9]{8,10}:AA[\w-]{33}"),
-    Form(
+    SecretRule("Telegram bot token", ":AA", r"\b[0-9]{8,10}:AA[\w-]{33}"),
+    SecretRule(
         "Discord bot token",
         r"[MNO][\w-]{22,27}\.[\w-]{6}\.",
         r"\b[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,40}",
         accepts=_is_discord,
     ),
-    Form("JSON web token", "eyJ", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", "eyJ"),
-    Form(
+    SecretRule("JSON web token", "eyJ", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", "eyJ"),
+    SecretRule(
         "connection string",
         "://[^/@\\s]{0,200}@",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:@/\"'`<>]{0,100}:(?P<password>[^\s@/\"'`<>]{1,200})"
         r"@[^\s\"'`<>,;)\]}\\]+",
-        accepts=lambda found: not is_stand_in(found["password"]),
+        accepts=lambda found: not is_placeholder(found["password"]),
     ),
-    Form(
+    SecretRule(
         "bearer token",
         "(?i:bearer) ",
         r"(?i:bearer) (?P<secret>[\w.~+/-]{20,}=*)",
         accepts=lambda found: is_plausible("bearer", found["secret"]),
     ),
-    Form(
+    SecretRule(
         "basic credentials",
         "(?i:basic) ",
         r"(?i:basic) (?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
-        accepts=lambda found: b":" in decodes_to(found["secret"]),
+        accepts=lambda found: b":" in decode_base64(found["secret"]),
     ),
     *(
-        Form("password", _PASSWORD_CLUE, rf"(?i){_PASSWORD}{_quoted(mark, 6)}", accepts=_is_quoted)
+        SecretRule("password", _PASSWORD_CLUE, rf"(?i){_PASSWORD}{_quoted(mark, 6)}", accepts=_is_quoted)
         for mark in _QUOTES
     ),
-    Form(
+    SecretRule(
         "password",
         _PASSWORD_CLUE,
         rf"(?i){_PASSWORD}(?:{_IS}|\s{{1,3}}is:?\s{{1,3}}[\"'`]?)(?P<secret>{_VALUE}{{6,200}})(?P<after>[(\[]?)",
         accepts=_is_named,
     ),
-    Form(
+    SecretRule(
         "password",
         r"(?:--?(?:pass|pwd|p )|\bu(?:ser)? |login )",
         r"(?i)(?:--(?P<name>pass(?:word|wd|phrase)?|pwd)[ =][\"']?|\blogin\s+\S+\s+password\s+"
@@ -203,28 +203,28 @@ FORMS: tuple[Form, ...] = (
         r"(?P<secret>[^\s\"']{6,200})",
         accepts=lambda found: is_plausible("password", found["secret"]),
     ),
-    *(Form("password", clue, pattern, accepts=_is_word) for clue, pattern in CONTEXTS),
+    *(SecretRule("password", clue, pattern, accepts=_is_word) for clue, pattern in PASSWORD_CONTEXTS),
     *(
-        Form("key or token", _KEY_CLUE, rf"(?i){_KEY}{_quoted(mark, 16)}", accepts=_is_quoted)
+        SecretRule("key or token", _KEY_CLUE, rf"(?i){_KEY}{_quoted(mark, 16)}", accepts=_is_quoted)
         for mark in _QUOTES
     ),
-    Form(
+    SecretRule(
         "key or token",
         _KEY_CLUE,
         rf"(?i){_KEY}(?:{_IS}|[ ][\"']?)(?P<secret>{_VALUE}{{16,400}})(?P<after>[(\[]?)",
         accepts=_is_named,
     ),
 )
-EMAILS: tuple[Form, ...] = (
-    Form(
+EMAIL_RULES: tuple[SecretRule, ...] = (
+    SecretRule(
         "e-mail address",
         "@[A-Za-z0-9-]+[.]",
         r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}\b",
         accepts=lambda found: not found[""].startswith("git@"),
     ),
 )
-PATHS: tuple[Form, ...] = (
-    Form(
+PATH_RULES: tuple[SecretRule, ...] = (
+    SecretRule(
         "home folder",
         "(?i:home|users)[/\\\\-]",
         r"(?:(?:/home/|/Users/|\b[A-Za-z]:(?:\\{1,2}|/)(?i:users)(?:\\{1,2}|/))(?:[\w.@+-]+)"

@@ -6,13 +6,17 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from backscroll.redact.rules import EMAILS, FORMS, PATHS, Form
+from backscroll.redact.rules import EMAIL_RULES, PATH_RULES, SECRET_RULES, SecretRule
 
-__all__ = ["KINDS", "Finder", "Kinds", "Secret"]
+__all__ = ["RULES_BY_CATEGORY", "Secret", "SecretCategory", "SecretScanner"]
 
-Kinds = Literal["secrets", "emails", "paths"]
+SecretCategory = Literal["secrets", "emails", "paths"]
 _MEMORY = 64 << 20  # for the states of one search; with too little it would find nothing
-KINDS: dict[Kinds, tuple[Form, ...]] = {"secrets": FORMS, "emails": EMAILS, "paths": PATHS}
+RULES_BY_CATEGORY: dict[SecretCategory, tuple[SecretRule, ...]] = {
+    "secrets": SECRET_RULES,
+    "emails": EMAIL_RULES,
+    "paths": PATH_RULES,
+}
 
 
 class Secret(Struct, frozen=True):
@@ -25,11 +29,13 @@ class Secret(Struct, frozen=True):
     end: int
 
 
-class Finder:
+class SecretScanner:
     """Looks for certain kinds. One pass asks for the clues of all of them; few texts need a second."""
 
-    def __init__(self, kinds: Iterable[Kinds] = ("secrets",)) -> None:
-        self._forms: Sequence[Form] = [form for kind in dict.fromkeys(kinds) for form in KINDS[kind]]
+    def __init__(self, kinds: Iterable[SecretCategory] = ("secrets",)) -> None:
+        self._forms: Sequence[SecretRule] = [
+            form for kind in dict.fromkeys(kinds) for form in RULES_BY_CATEGORY[kind]
+        ]
 
     @cached_property
     def _clues(self) -> Any:

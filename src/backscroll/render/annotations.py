@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import inert, one_line
-from backscroll.render.session_header import moment
+from backscroll.model.sanitize import one_line, sanitize
+from backscroll.render.session_header import format_time
 
-__all__ = ["added_lines", "noted_lines", "starred_title", "tag_words"]
+__all__ = ["annotated_session_lines", "annotation_lines", "format_tags", "starred_title"]
 
 _WIDTH = 300
 
@@ -16,26 +16,26 @@ def starred_title(summary: SessionSummary, width: int, unnamed: str) -> str:
     return f"{'★ ' if summary.is_starred else ''}{one_line(summary.title or unnamed, width)}"
 
 
-def tag_words(summary: SessionSummary) -> str:
+def format_tags(summary: SessionSummary) -> str:
     """The tags of a session in a row."""
     return one_line(" ".join(f"#{tag}" for tag in summary.tags), _WIDTH)
 
 
-def added_lines(summary: SessionSummary) -> Iterator[str]:
+def annotation_lines(summary: SessionSummary) -> Iterator[str]:
     """Tags, the tool's own title and notes; nothing where there are none."""
     if summary.original_title is not None:
         yield f"renamed; in the tool: {one_line(summary.original_title, _WIDTH)}"
     if summary.tags:
-        yield tag_words(summary)
+        yield format_tags(summary)
     for note in summary.notes:
-        edited = f", edited {moment(note.edited_at)}" if note.edited_at is not None else ""
-        first, *rest = inert(note.text).splitlines() or [""]
-        yield f"note {note.number} ({moment(note.written_at)}{edited}): {first}"
+        edited = f", edited {format_time(note.edited_at)}" if note.edited_at is not None else ""
+        first, *rest = sanitize(note.text).splitlines() or [""]
+        yield f"note {note.number} ({format_time(note.written_at)}{edited}): {first}"
         yield from (f"  {line}" for line in rest)
 
 
-def noted_lines(summary: SessionSummary) -> Iterator[str]:
+def annotated_session_lines(summary: SessionSummary) -> Iterator[str]:
     """A session with all that people have added to it."""
     yield starred_title(summary, _WIDTH, "(no words)")
     yield f"{one_line(summary.ref, _WIDTH)}"
-    yield from added_lines(summary)
+    yield from annotation_lines(summary)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from backscroll.model import Edit, Hunk
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 
 __all__ = ["diff_lines"]
 
@@ -40,4 +40,4 @@ def _place(hunk: Hunk) -> str:
 
 def _flat(line: str) -> str:
     """One line stays one line, whatever ends are in it."""
-    return inert(line).replace("\n", " ")
+    return sanitize(line).replace("\n", " ")

@@ -6,10 +6,10 @@ from typing import Any
 from backscroll.model.events import EventCode, EventLog
 from backscroll.readers.timestamps import iso
 
-__all__ = ["ledger_document", "ledger_line"]
+__all__ = ["events_document", "events_line"]
 
 
-def ledger_line(ledger: EventLog, now: datetime, *, zone: tzinfo | None = None) -> str | None:
+def events_line(ledger: EventLog, now: datetime, *, zone: tzinfo | None = None) -> str | None:
     """For example ``12 sessions vanished since Tuesday, all kept; 1 came back``; None when nothing happened.
 
     Days are those of this machine unless another zone is named.
@@ -47,7 +47,7 @@ def _since(at: datetime, now: datetime) -> str:
     return f" since {at:%A}" if now - at < timedelta(days=7) else f" since {at:%Y-%m-%d}"
 
 
-def ledger_document(ledger: EventLog) -> dict[str, Any]:
+def events_document(ledger: EventLog) -> dict[str, Any]:
     """The same for programs."""
     return {
         "since": iso(ledger.since),

@@ -4,13 +4,20 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from backscroll.model import Message, SessionSummary, ToolCall
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.diffs import diff_lines
-from backscroll.render.html_page import foot, head
-from backscroll.render.markdown_html import as_html, highlighted, preformatted
-from backscroll.render.session_header import attachment_name, facts, heading, moment, speaker, title_of
-from backscroll.render.tool_calls import argument_lines, describe, outcome
-from backscroll.render.turns import Begun, Ended, Event, Said
+from backscroll.render.html_page import page_end, page_start
+from backscroll.render.markdown_html import highlight_code, markdown_to_html, preformatted_html
+from backscroll.render.session_header import (
+    attachment_label,
+    format_time,
+    header_fields,
+    message_heading,
+    session_title,
+    speaker_label,
+)
+from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
+from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
 __all__ = ["html"]
 
@@ -33,12 +40,12 @@ _KEYS = (
 )
 
 
-def html(summary: SessionSummary, events: Iterable[Event]) -> Iterator[str]:
+def html(summary: SessionSummary, events: Iterable[TranscriptItem]) -> Iterator[str]:
     """The page, piece by piece."""
-    title = title_of(summary)
-    yield head(title, "session")
+    title = session_title(summary)
+    yield page_start(title, "session")
     yield f"{_TOOLBAR}<main>\n<header>\n<h1>{escape(title)}</h1>\n<dl>\n"
-    for name, value in facts(summary):
+    for name, value in header_fields(summary):
         yield f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>\n"
     yield "</dl>\n</header>\n"
     body = _Body()
@@ -49,7 +56,7 @@ def html(summary: SessionSummary, events: Iterable[Event]) -> Iterator[str]:
     yield from _turns(body.prompts)
     yield f"<footer>{_KEYS}\n<p>Written by Backscroll. Times are in UTC; ~ marks an inferred one.</p>\n"
     yield "</footer>\n"
-    yield foot("session")
+    yield page_end("session")
 
 
 def _turns(prompts: list[tuple[str, str]]) -> Iterator[str]:
@@ -73,22 +80,22 @@ class _Body:
         self.is_turn_open = False
         self.previous = ""
 
-    def piece(self, event: Event) -> str:
+    def piece(self, event: TranscriptItem) -> str:
         match event:
-            case Begun():
+            case SubagentStart():
                 return self._begin(event)
-            case Ended():
+            case SubagentEnd():
                 self.depth -= 1
                 self.prefixes.pop()
                 self.previous = ""
                 return "</div></details>\n"
-            case Said():
+            case MessageItem():
                 return self._said(event)
 
     def end(self) -> str:
         return "</section>\n" if self.is_turn_open else ""
 
-    def _begin(self, event: Begun) -> str:
+    def _begin(self, event: SubagentStart) -> str:
         self.depth += 1
         self.agents += 1
         self.prefixes.append(f"a{self.agents}-m")
@@ -98,11 +105,11 @@ class _Body:
         unplaced = "" if event.is_placed else ", started at an unknown place"
         return (
             '<details class="agent"><summary><b>Subagent</b> '
-            f"<span>{escape(title_of(summary))}</span> <small>{summary.message_count:,} messages{tokens}"
+            f"<span>{escape(session_title(summary))}</span> <small>{summary.message_count:,} messages{tokens}"
             f'{unplaced}</small></summary><div class="nested">\n'
         )
 
-    def _said(self, event: Said) -> str:
+    def _said(self, event: MessageItem) -> str:
         message = event.message
         place = f"{self.prefixes[-1]}{event.position}"
         opening = ""
@@ -118,24 +125,28 @@ class _Body:
         if message.tool is not None:
             self.previous = ""
             return _tool(message, message.tool, place, faded)
-        name = heading(message, is_agent=self.depth > 0)
+        name = message_heading(message, is_agent=self.depth > 0)
         role = "task" if message.role == "user" and self.depth else message.role
         if role in ("thinking", "system"):
             self.previous = ""
             return (
                 f'<details class="{role}{faded}" id="{place}"><summary>{escape(name)}</summary>'
-                f"{preformatted(message.content, 'said')}{_attachments(message)}</details>\n"
+                f"{preformatted_html(message.content, 'said')}{_attachments(message)}</details>\n"
             )
-        who = escape(speaker(message, is_agent=self.depth > 0))
+        who = escape(speaker_label(message, is_agent=self.depth > 0))
         is_inferred = message.timestamp_source not in (None, "stored")
-        time = escape(moment(message.timestamp, is_inferred=is_inferred))
+        time = escape(format_time(message.timestamp, is_inferred=is_inferred))
         line = (
             f'<p class="who"><a href="#{place}">{who}</a> <time>{time}</time></p>'
             if name != self.previous
             else ""
         )
         self.previous = name if role == "assistant" else ""
-        said = as_html(message.content) if role == "assistant" else preformatted(message.content, "said")
+        said = (
+            markdown_to_html(message.content)
+            if role == "assistant"
+            else preformatted_html(message.content, "said")
+        )
         return (
             f'<article class="{role}{faded}" id="{place}">{line}<div class="words">{said}</div>'
             f"{_attachments(message)}</article>\n"
@@ -145,13 +156,13 @@ class _Body:
 def _attachments(message: Message) -> str:
     if not message.attachments:
         return ""
-    items = "".join(f"<li>{escape(attachment_name(one))}</li>" for one in message.attachments)
+    items = "".join(f"<li>{escape(attachment_label(one))}</li>" for one in message.attachments)
     return f'<ul class="attachments">{items}</ul>'
 
 
 def _tool(message: Message, tool: ToolCall, place: str, faded: str) -> str:
     changed = [line for edit in tool.edits for line in diff_lines(edit)]
-    about, notes, time = describe(tool), outcome(tool), moment(message.timestamp)
+    about, notes, time = describe_call(tool), call_outcome(tool), format_time(message.timestamp)
     is_open = " open" if 0 < len(changed) <= _SHORT_DIFF else ""
     failed = " failed" if tool.status in ("failed", "cancelled") else ""
     parts = [
@@ -163,10 +174,10 @@ def _tool(message: Message, tool: ToolCall, place: str, faded: str) -> str:
         "</summary>\n",
     ]
     if message.content.strip():
-        parts.append(preformatted(message.content, "said"))
+        parts.append(preformatted_html(message.content, "said"))
     parts.append(_diff(changed) if changed else _asked(tool))
     if tool.result and tool.result.strip():
-        result = preformatted(tool.result, "result")
+        result = preformatted_html(tool.result, "result")
         parts.append(f"<details><summary>Result</summary>{result}</details>\n" if changed else result)
     parts += [_attachments(message), "</details>\n"]
     return "".join(parts)
@@ -191,9 +202,11 @@ def _asked(tool: ToolCall) -> str:
     command = next((key for key in _COMMANDS if isinstance(tool.params.get(key), str)), None)
     rest = {key: value for key, value in tool.params.items() if key != command}
     lines = list(argument_lines(ToolCall(id=None, name=tool.name, params=rest)))
-    shown = preformatted("\n".join(lines), "asked") if lines else ""
+    shown = preformatted_html("\n".join(lines), "asked") if lines else ""
     if command is None:
         return shown
-    text = inert(tool.params[command])
-    coloured = highlighted(text, "bash") if not text.startswith("\n") else ""
-    return (f'<pre class="command">{coloured}</pre>\n' if coloured else preformatted(text, "command")) + shown
+    text = sanitize(tool.params[command])
+    coloured = highlight_code(text, "bash") if not text.startswith("\n") else ""
+    return (
+        f'<pre class="command">{coloured}</pre>\n' if coloured else preformatted_html(text, "command")
+    ) + shown

@@ -6,9 +6,9 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 
-__all__ = ["foot", "head"]
+__all__ = ["page_end", "page_start"]
 
 _ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
@@ -25,7 +25,7 @@ def _digest(text: str) -> str:
     return b64encode(sha256(text.encode()).digest()).decode()
 
 
-def head(title: str, name: str) -> str:
+def page_start(title: str, name: str) -> str:
     """Everything before the body's content; ``name`` says which script and class the page has."""
     style, script = _asset("page.css"), _asset("theme.js") + _asset(f"{name}.js")
     policy = (
@@ -38,11 +38,11 @@ def head(title: str, name: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<meta name="generator" content="Backscroll">\n'
         f'<link rel="icon" href="{_ICON}">\n'
-        f"<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n"
+        f"<title>{escape(sanitize(title))}</title>\n<style>{style}</style>\n</head>\n"
         f'<body class="{name}">\n'
     )
 
 
-def foot(name: str) -> str:
+def page_end(name: str) -> str:
     """Everything after the body's content."""
     return f"<script>{_asset('theme.js')}{_asset(f'{name}.js')}</script>\n</body>\n</html>\n"

@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from backscroll.model import SessionSummary
 from backscroll.model.sanitize import one_line
-from backscroll.render.html_page import foot, head
-from backscroll.render.session_header import moment, title_of
+from backscroll.render.html_page import page_end, page_start
+from backscroll.render.session_header import format_time, session_title
 
-__all__ = ["contents"]
+__all__ = ["index_page"]
 
 _BAR = """\
 <div class="bar" role="toolbar" aria-label="Page">
@@ -28,9 +28,9 @@ _COLUMNS = (
 )
 
 
-def contents(sessions: Iterable[tuple[SessionSummary, str]]) -> Iterator[str]:
+def index_page(sessions: Iterable[tuple[SessionSummary, str]]) -> Iterator[str]:
     """The page, piece by piece, from summaries and the names of their files."""
-    yield head("Sessions", "index")
+    yield page_start("Sessions", "index")
     yield f"{_BAR}<main>\n<header><h1>Sessions</h1></header>\n<table>\n<thead><tr>"
     for name, kind in _COLUMNS:
         yield f'<th class="{kind}"><button type="button">{name}</button></th>'
@@ -39,14 +39,14 @@ def contents(sessions: Iterable[tuple[SessionSummary, str]]) -> Iterator[str]:
         yield _row(summary, file)
     yield "</tbody>\n</table>\n</main>\n"
     yield "<footer><p>Written by Backscroll. Times are in UTC.</p></footer>\n"
-    yield foot("index")
+    yield page_end("index")
 
 
 def _row(summary: SessionSummary, file: str) -> str:
-    title = title_of(summary)
+    title = session_title(summary)
     preview = one_line(summary.first_message_preview or "", 160)
     below = f"<p>{escape(preview)}</p>" if preview and preview != title else ""
-    at = moment(summary.updated_at)
+    at = format_time(summary.updated_at)
     tokens = summary.total_tokens
     spelled = f"{tokens:,}" if tokens is not None else ""
     workspace = one_line(summary.workspace_name or "", 80)

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
-from backscroll.model.sanitize import escaped_json
+from backscroll.model.sanitize import escape_json
 from backscroll.readers.timestamps import iso
 
 if TYPE_CHECKING:
     from backscroll.model.redaction import FoundSecret
 
 __all__ = [
-    "encoded",
-    "encoded_line",
+    "encode_json",
+    "encode_json_line",
+    "json_chunks",
     "json_lines",
-    "json_pieces",
     "message_document",
     "page_document",
     "search_document",
@@ -26,9 +26,9 @@ __all__ = [
 ]
 
 
-def encoded(document: Any) -> bytes:
+def encode_json(document: Any) -> bytes:
     """One JSON document, for people and programs alike."""
-    return escaped_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + b"\n"
+    return escape_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + b"\n"
 
 
 def summary_document(summary: SessionSummary) -> dict[str, Any]:
@@ -127,31 +127,33 @@ def secrets_document(found: "Iterable[FoundSecret]") -> dict[str, Any]:
             "number": one.number,
             "hint": one.hint,
             "count": one.count,
-            "places": [{"session_ref": place.ref, "message_index": place.position} for place in one.places],
+            "places": [
+                {"session_ref": place.ref, "message_index": place.position} for place in one.locations
+            ],
         }
         for one in found
     ]
     return {"data": data, "total": len(data)}
 
 
-def json_pieces(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
-    """What `encoded` makes of a `session_document`, to the byte, without ever having it whole."""
-    head = encoded(summary_document(summary) | {"messages": []}).decode().removesuffix("[]\n}\n")
+def json_chunks(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
+    """What `encode_json` makes of a `session_document`, to the byte, without ever having it whole."""
+    head = encode_json(summary_document(summary) | {"messages": []}).decode().removesuffix("[]\n}\n")
     yield head + "["
     position = -1
     for position, message in enumerate(messages):
-        one = encoded(message_document(message, position)).decode().removesuffix("\n")
+        one = encode_json(message_document(message, position)).decode().removesuffix("\n")
         yield ("," if position else "") + "\n    " + one.replace("\n", "\n    ")
     yield "]\n}\n" if position < 0 else "\n  ]\n}\n"
 
 
 def json_lines(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
     """The summary in the first line, then a line per message."""
-    yield encoded_line(summary_document(summary)).decode()
+    yield encode_json_line(summary_document(summary)).decode()
     for position, message in enumerate(messages):
-        yield encoded_line(message_document(message, position)).decode()
+        yield encode_json_line(message_document(message, position)).decode()
 
 
-def encoded_line(document: dict[str, Any]) -> bytes:
+def encode_json_line(document: dict[str, Any]) -> bytes:
     """A JSON document in a line."""
-    return escaped_json(msgspec.json.encode(document)) + b"\n"
+    return escape_json(msgspec.json.encode(document)) + b"\n"

@@ -10,13 +10,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["code_span", "fenced", "plain", "quoted", "safe"]
+__all__ = ["blockquote", "code_fence", "code_span", "escape_markdown", "safe_markdown"]
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#&|~$!]")
 _LARGEST = 60_000  # characters; longer ones are pasted files and logs
@@ -29,22 +29,22 @@ _END = "backscrollend"
 _DEMOTED = 3  # a text's own headings stand below those of the page
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """The text in one line, every character of it taken as it is."""
-    return _SPECIAL.sub(lambda mark: f"\\{mark[0]}", inert(text).replace("\n", " "))
+    return _SPECIAL.sub(lambda mark: f"\\{mark[0]}", sanitize(text).replace("\n", " "))
 
 
 def code_span(text: str) -> str:
     """The text in one line, as code."""
-    text = inert(text).replace("\n", " ")
+    text = sanitize(text).replace("\n", " ")
     ticks = "`" * (_longest_run(text, "`") + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{space}{text}{space}{ticks}" if text.strip() else ""
 
 
-def fenced(text: str, language: str = "") -> str:
+def code_fence(text: str, language: str = "") -> str:
     """The text as it stands, between fences that nothing in it can close."""
-    text = inert(text)
+    text = sanitize(text)
     fence = "`" * max(3, _longest_run(text, "`") + 1)
     return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}\n"
 
@@ -53,15 +53,15 @@ def _longest_run(text: str, mark: str) -> int:
     return max(map(len, re.findall(f"{mark}+", text)), default=0)
 
 
-def safe(text: str) -> str:
+def safe_markdown(text: str) -> str:
     """The text as Markdown that cannot reach beyond itself, or fenced where that is not to be had."""
-    lines = _neutral(inert(text))
-    return "\n".join(lines) + "\n" if lines is not None else fenced(text)
+    lines = _neutral(sanitize(text))
+    return "\n".join(lines) + "\n" if lines is not None else code_fence(text)
 
 
-def quoted(text: str) -> str:
+def blockquote(text: str) -> str:
     """The same in a quotation, with its line ends kept."""
-    text = inert(text).expandtabs(4)  # behind a quotation mark a tab is of another width
+    text = sanitize(text).expandtabs(4)  # behind a quotation mark a tab is of another width
     lines = _neutral(text)
     if lines is not None:
         code = _code_lines(_parser().parse("\n".join(lines)))
@@ -73,7 +73,7 @@ def quoted(text: str) -> str:
         )
         if _is_harmless(told):
             return told
-    return "".join(f"> {line}\n" for line in fenced(text).removesuffix("\n").split("\n"))
+    return "".join(f"> {line}\n" for line in code_fence(text).removesuffix("\n").split("\n"))
 
 
 def _neutral(text: str) -> list[str] | None:

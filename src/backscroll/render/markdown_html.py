@@ -10,7 +10,7 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from pygments.lexer import Lexer
 
-__all__ = ["as_html", "highlighted", "preformatted"]
+__all__ = ["highlight_code", "markdown_to_html", "preformatted_html"]
 
 _LARGEST = 60_000  # characters of Markdown; longer ones are pasted files and logs
 _LARGEST_CODE = 20_000  # characters that are coloured
 _LINKED = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
-def preformatted(text: str, name: str = "") -> str:
+def preformatted_html(text: str, name: str = "") -> str:
     """The text as it stands."""
-    text = inert(text)
+    text = sanitize(text)
     kind = f' class="{name}"' if name else ""
     first = "\n" if text.startswith("\n") else ""  # a parser drops one line end after <pre>
     return f"<pre{kind}>{first}{escape(text)}</pre>\n"
 
 
-def as_html(text: str) -> str:
+def markdown_to_html(text: str) -> str:
     """The text as paragraphs, lists, tables and code."""
-    text = inert(text)
+    text = sanitize(text)
     if len(text) > _LARGEST:
-        return preformatted(text, "said")
+        return preformatted_html(text, "said")
     return str(_parser().render(text))
 
 
-def highlighted(code: str, language: str) -> str:
+def highlight_code(code: str, language: str) -> str:
     """The code with its words marked by class; empty when the language is unknown or there is too much."""
     lexer = _lexer(language.lower()) if 0 < len(code) <= _LARGEST_CODE else None
     if lexer is None:
@@ -113,5 +113,5 @@ def _fence(
     language = token.info.strip().split(maxsplit=1)[0] if token.info.strip() else ""
     label = f'<span class="language">{escape(language)}</span>' if language else ""
     # Cursor writes the file after the language: ```ts:src/board.ts
-    code = highlighted(token.content, language.partition(":")[0]) or escape(token.content)
+    code = highlight_code(token.content, language.partition(":")[0]) or escape(token.content)
     return f'<div class="code">{label}<pre><code>{code}</code></pre></div>\n'

@@ -5,18 +5,18 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult
 from backscroll.readers.timestamps import iso
 from backscroll.render.terminal.session_table import short_id
 
-__all__ = ["recalled_document", "recollection_document", "recollection_lines"]
+__all__ = ["recall_document", "recall_lines", "recalled_session_document"]
 
 _WIDTH = 100
 _ROLES = {"user": "you"}
 
 
-def recollection_lines(recollection: RecallResult) -> Iterator[str]:
+def recall_lines(recollection: RecallResult) -> Iterator[str]:
     """Each session with its excerpts; a number in brackets is the message's position."""
     for number, session in enumerate(recollection.sessions, start=1):
         if number > 1:
@@ -26,16 +26,16 @@ def recollection_lines(recollection: RecallResult) -> Iterator[str]:
             yield from _excerpt_lines(excerpt)
 
 
-def recollection_document(recollection: RecallResult) -> dict[str, Any]:
+def recall_document(recollection: RecallResult) -> dict[str, Any]:
     """The same for programs; what is unknown or not there is null."""
     return {
-        "data": [recalled_document(session) for session in recollection.sessions],
+        "data": [recalled_session_document(session) for session in recollection.sessions],
         "token_budget": recollection.token_budget,
         "left_out": recollection.left_out,
     }
 
 
-def recalled_document(session: RecalledSession) -> dict[str, Any]:
+def recalled_session_document(session: RecalledSession) -> dict[str, Any]:
     """One of the sessions."""
     document = msgspec.structs.asdict(session) | {"updated_at": iso(session.updated_at)}
     document["excerpts"] = [
@@ -67,6 +67,6 @@ def _excerpt_lines(excerpt: Excerpt) -> Iterator[str]:
 
 
 def _said(who: str, text: str) -> Iterator[str]:
-    first, *others = inert(text).splitlines() or [""]
+    first, *others = sanitize(text).splitlines() or [""]
     yield f"   {who}: {first}"
     yield from (f"     {line}" for line in others)

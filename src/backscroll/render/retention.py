@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 
 if TYPE_CHECKING:
     from backscroll.model import Retention
 
-__all__ = ["expiry_lines"]
+__all__ = ["retention_lines"]
 
 
-def expiry_lines(retention: Retention) -> Iterator[str]:
+def retention_lines(retention: Retention) -> Iterator[str]:
     """What a tool is about to delete, and the change that would keep it from doing so."""
     number = len(retention.expiring)
     sessions = "1 session" if number == 1 else f"{number:,} sessions"
@@ -21,9 +21,9 @@ def expiry_lines(retention: Retention) -> Iterator[str]:
     yield ""
     yield f"{sessions} the tool itself will delete within 7 days: after {retention.days} days without change,"
     if retention.trouble is not None:
-        yield f"{set_by}; {inert(retention.settings)}"
+        yield f"{set_by}; {sanitize(retention.settings)}"
         yield f"{retention.trouble}, so that another number there is not seen. All are kept here."
         return
     yield f"{set_by}. All are kept here. To keep them there as well:"
     yield ""
-    yield from inert(retention.diff).splitlines()
+    yield from sanitize(retention.diff).splitlines()

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from backscroll.model import SearchMatch, SearchResult
-from backscroll.model.sanitize import inert, one_line
-from backscroll.render.terminal.humanize import ago
+from backscroll.model.sanitize import one_line, sanitize
+from backscroll.render.terminal.humanize import format_age
 from backscroll.render.terminal.session_table import short_id
-from backscroll.render.terminal.width import cells, cut, fitting
+from backscroll.render.terminal.width import cell_width, prefix_length, truncate
 
 __all__ = ["match_lines"]
 
@@ -28,12 +28,14 @@ def match_lines(
     head = width + len(_MARGIN) - len(_INDENT)
     for match in found.data:
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
-        yield f"{index}  {cut(one_line(match.title or match.session_ref, 90), head)}"
-        yield _INDENT + cut(_facts(match, now, head), head)
+        yield f"{index}  {truncate(one_line(match.title or match.session_ref, 90), head)}"
+        yield _INDENT + truncate(_facts(match, now, head), head)
         text, places = _fitted(*_laid_out(match.match, match.highlights), width)
         marked = _marked(text, places) if is_coloured else text
         for line in match.context:
-            yield (_MARGIN + (marked if line == match.match else cut(_laid_out(line, ())[0], width))).rstrip()
+            yield (
+                _MARGIN + (marked if line == match.match else truncate(_laid_out(line, ())[0], width))
+            ).rstrip()
         yield ""
     if found.data:
         total = found.total if found.total is not None else found.total_at_least
@@ -48,7 +50,7 @@ def _facts(match: SearchMatch, now: datetime, width: int) -> str:
     Where there is little room, what is soonest done without is left out.
     """
     facts = [
-        ago(match.timestamp, now),
+        format_age(match.timestamp, now),
         match.source,
         one_line(match.workspace_name or "no workspace", 40),
         "note" if match.is_note else f"{match.role} #{match.message_index}",
@@ -56,7 +58,7 @@ def _facts(match: SearchMatch, now: datetime, width: int) -> str:
         *([f"{match.match_count:,} matches"] if match.match_count > 1 else []),
     ]
     for fact in facts[1:3]:
-        if cells(told := " · ".join(facts)) <= width:
+        if cell_width(told := " · ".join(facts)) <= width:
             return told
         facts.remove(fact)
     return " · ".join(facts)
@@ -69,8 +71,8 @@ def _laid_out(text: str, places: _Places) -> tuple[str, _Places]:
     at = length = column = 0
     for begin, end in [*places, (len(text), len(text))]:
         for piece in (text[at:begin], text[begin:end]):
-            pieces.append(_spaced(inert(piece).replace("\n", " "), column))
-            column += cells(pieces[-1])
+            pieces.append(_spaced(sanitize(piece).replace("\n", " "), column))
+            column += cell_width(pieces[-1])
             length += len(pieces[-1])
         moved.append((length - len(pieces[-1]), length))
         at = end
@@ -84,15 +86,15 @@ def _spaced(text: str, column: int) -> str:
 
 def _fitted(text: str, places: _Places, width: int) -> tuple[str, _Places]:
     """The part of a line around what was found, when all of it is too long, and the places in that part."""
-    if cells(text) <= width:
+    if cell_width(text) <= width:
         return text, places
     first = places[0][0] if places else 0
     # A third of the room is for what comes before, more where the line ends soon after.
-    start = first - fitting(text[:first][::-1], width // 3)
-    start = min(start, len(text) - fitting(text[::-1], width))
+    start = first - prefix_length(text[:first][::-1], width // 3)
+    start = min(start, len(text) - prefix_length(text[::-1], width))
     before = "…" if start else ""
     start += len(before)
-    shown = cut(text[start:], width - len(before))
+    shown = truncate(text[start:], width - len(before))
     end = start + len(shown.removesuffix("…")) if shown != text[start:] else len(text)
     moved = [(max(begin, start), min(stop, end)) for begin, stop in places]
     by = len(before) - start

@@ -5,20 +5,20 @@ of its own: right for English and code within a tenth or two, and on the safe si
 for everything else.
 """
 
-__all__ = ["cut_to", "tokens_of"]
+__all__ = ["estimate_tokens", "truncate_to_tokens"]
 
 _CHARACTERS = 4
 
 
-def tokens_of(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """The estimate, rounded up."""
     others = 0 if text.isascii() else sum(not char.isascii() for char in text)
     return others - (others - len(text)) // _CHARACTERS
 
 
-def cut_to(text: str, tokens: int) -> str:
+def truncate_to_tokens(text: str, tokens: int) -> str:
     """The text, or as much of it as so many tokens pay for, ended at a word with ``…``."""
-    if tokens_of(text) <= tokens:
+    if estimate_tokens(text) <= tokens:
         return text
     room = (tokens - 1) * _CHARACTERS  # the mark is a token of its own
     end = 0

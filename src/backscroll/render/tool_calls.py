@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from backscroll.model import ToolCall
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 
-__all__ = ["argument_lines", "describe", "exit_status", "outcome"]
+__all__ = ["argument_lines", "call_outcome", "describe_call", "exit_status"]
 
 # The arguments that say what a call is about, the most telling first.
 _TELLING = (
@@ -29,7 +29,7 @@ _EXIT_BELOW = re.compile(r"\[exit code (\d+)\]\s*\Z")
 _END = 40
 
 
-def describe(tool: ToolCall, width: int = 100) -> str:
+def describe_call(tool: ToolCall, width: int = 100) -> str:
     """What the call is about, without its name; empty when its arguments do not say."""
     for key in _TELLING:
         value = tool.params.get(key)
@@ -50,7 +50,7 @@ def exit_status(tool: ToolCall) -> int | None:
     return int(found[1]) if found is not None else None
 
 
-def outcome(tool: ToolCall) -> str:
+def call_outcome(tool: ToolCall) -> str:
     """How it ended and what a person made of it, where that is not the usual."""
     words: list[str] = [] if tool.status == "completed" else [tool.status]
     if (status := exit_status(tool)) is not None:
@@ -69,7 +69,7 @@ def outcome(tool: ToolCall) -> str:
 def argument_lines(tool: ToolCall) -> Iterator[str]:
     """Every argument by name; a text of several lines as these lines, indented."""
     for key, value in tool.params.items():
-        text = inert(value) if isinstance(value, str) else inert(_encoded(value))
+        text = sanitize(value) if isinstance(value, str) else sanitize(_encoded(value))
         name = one_line(key, 100)
         if "\n" not in text:
             yield f"{name}: {text}"

@@ -9,10 +9,18 @@ from msgspec import Struct
 
 from backscroll.model import Message, SessionSummary
 
-__all__ = ["Begun", "Ended", "Event", "Said", "Started", "is_shown", "told"]
+__all__ = [
+    "MessageItem",
+    "Subagent",
+    "SubagentEnd",
+    "SubagentStart",
+    "TranscriptItem",
+    "is_visible",
+    "transcript_items",
+]
 
 
-class Said(Struct, frozen=True):
+class MessageItem(Struct, frozen=True):
     """A message."""
 
     position: int  # in the session or subagent that it belongs to, from 0
@@ -20,46 +28,46 @@ class Said(Struct, frozen=True):
     message: Message
 
 
-class Begun(Struct, frozen=True):
+class SubagentStart(Struct, frozen=True):
     """A subagent begins; all until it has ended is its own."""
 
     summary: SessionSummary
     is_placed: bool  # False when nobody knows which call started it
 
 
-class Ended(Struct, frozen=True):
+class SubagentEnd(Struct, frozen=True):
     """It has ended."""
 
     summary: SessionSummary
 
 
-Event = Said | Begun | Ended
+TranscriptItem = MessageItem | SubagentStart | SubagentEnd
 
 
-class Started(Struct, frozen=True):
+class Subagent(Struct, frozen=True):
     """A subagent, and the call that started it when that is known."""
 
     summary: SessionSummary
     tool_call_id: str | None
 
 
-def is_shown(message: Message) -> bool:
+def is_visible(message: Message) -> bool:
     """Whether people see it unasked: on the branch the tool shows, not injected, not without words."""
     if not message.is_active or message.role == "system":
         return False
     return bool(message.content.strip() or message.tool is not None or message.attachments)
 
 
-def told(
+def transcript_items(
     summary: SessionSummary,
-    started: Iterable[Started],
+    started: Iterable[Subagent],
     read: Callable[[SessionSummary], Iterator[Message]],
     *,
     everything: bool = False,
     with_agents: bool = True,
     start: int = 0,
     turn: int = 0,
-) -> Iterator[Event]:
+) -> Iterator[TranscriptItem]:
     """A session's messages, each subagent after the call that started it, the unplaced ones at the end.
 
     ``everything`` tells abandoned branches and injected text as well; without ``with_agents`` a subagent
@@ -67,7 +75,7 @@ def told(
     ``turn`` the turn before it; then nothing comes at the end.
     """
     agents = list(started)
-    by_call: dict[str, list[Started]] = {}
+    by_call: dict[str, list[Subagent]] = {}
     for agent in agents:
         if agent.tool_call_id is not None:
             by_call.setdefault(agent.tool_call_id, []).append(agent)
@@ -83,7 +91,7 @@ class _Teller:
     def __init__(
         self,
         read: Callable[[SessionSummary], Iterator[Message]],
-        by_call: Mapping[str, Sequence[Started]],
+        by_call: Mapping[str, Sequence[Subagent]],
         known: set[str],
         *,
         everything: bool,
@@ -98,23 +106,23 @@ class _Teller:
 
     def tell(
         self, summary: SessionSummary, own: str | None, *, start: int = 0, turn: int = 0
-    ) -> Iterator[Event]:
+    ) -> Iterator[TranscriptItem]:
         for position, message in enumerate(self.read(summary), start=start):
             if message.agent_id in self.known and message.agent_id != own:
                 continue  # written into its parent's file; it has a place of its own
             turn += message.role == "user" and message.is_active
-            if not self.everything and not is_shown(message):
+            if not self.everything and not is_visible(message):
                 continue
-            yield Said(position, turn, message)
+            yield MessageItem(position, turn, message)
             call = message.tool.id if message.tool is not None else None
             for agent in self.by_call.get(call, ()) if call is not None else ():
                 yield from self.nest(agent, is_placed=True)
 
-    def nest(self, agent: Started, *, is_placed: bool) -> Iterator[Event]:
+    def nest(self, agent: Subagent, *, is_placed: bool) -> Iterator[TranscriptItem]:
         if agent.summary.id in self.done:
             return
         self.done.add(agent.summary.id)
-        yield Begun(agent.summary, is_placed)
+        yield SubagentStart(agent.summary, is_placed)
         if self.with_agents:
             yield from self.tell(agent.summary, own=agent.summary.id)
-        yield Ended(agent.summary)
+        yield SubagentEnd(agent.summary)

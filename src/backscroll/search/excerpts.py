@@ -12,7 +12,7 @@ from backscroll.index.results.snippet import snippet
 from backscroll.model import Message, Role, SessionSummary
 from backscroll.model.search import Excerpt, RecalledSession
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
-from backscroll.render.token_estimate import cut_to, tokens_of
+from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
 from backscroll.search.hit_text import texts
 from backscroll.search.recall import Lead
 from backscroll.search.search import Clean
@@ -45,13 +45,13 @@ def recalled(
             continue  # a resumed session says it again
         said.add(one.text)
         excerpts.append(one)
-        tokens -= _FRAME + sum(tokens_of(part) for part in (one.asked, one.text, one.outcome) if part)
+        tokens -= _FRAME + sum(estimate_tokens(part) for part in (one.asked, one.text, one.outcome) if part)
         if len(excerpts) == _MOST:
             break
     return RecalledSession(
         session_ref=summary.ref,
         session_id=summary.id,
-        title=cut_to(clean(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
+        title=truncate_to_tokens(clean(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
         workspace_name=clean(summary.workspace_name, summary.ref, 0) if summary.workspace_name else None,
         updated_at=summary.updated_at,
         excerpts=tuple(excerpts),
@@ -143,12 +143,12 @@ def _excerpt(place: _Place, *, turn: _Turn, tokens: int, clean: Clean) -> Excerp
         outcome = _plain(clean(turn.last[1].content, ref, turn.last[0])[:_LONGEST])
     # Cleaned before it is cut: half a secret is not known for one.
     shown = _plain(_around(clean(place.text, ref, position), place.query))
-    asked = cut_to(asked, max(tokens // 5, _LEAST)) if asked else None
-    left = tokens - (tokens_of(asked) if asked else 0)
+    asked = truncate_to_tokens(asked, max(tokens // 5, _LEAST)) if asked else None
+    left = tokens - (estimate_tokens(asked) if asked else 0)
     # Neither takes more than half unless the other leaves it.
-    shown = cut_to(shown, max(left - tokens_of(outcome or ""), left // 2))
-    left -= tokens_of(shown)
-    outcome = cut_to(outcome, left) if outcome and left >= _LEAST else None
+    shown = truncate_to_tokens(shown, max(left - estimate_tokens(outcome or ""), left // 2))
+    left -= estimate_tokens(shown)
+    outcome = truncate_to_tokens(outcome, left) if outcome and left >= _LEAST else None
     return Excerpt(
         agent_ref=ref if passage.summary.parent_ref is not None else None,
         message_index=position,

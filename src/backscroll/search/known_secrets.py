@@ -14,7 +14,7 @@ from backscroll.index.query.parser import Clause, Sessions, Word
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 if TYPE_CHECKING:
-    from backscroll.redact.redactor import Redaction
+    from backscroll.redact.redactor import Redactor
 
 __all__ = ["learn_from"]
 
@@ -24,11 +24,11 @@ _NAMES = ("password", "passwd", "passphrase", "passwort", "kennwort", "pwd", "pa
 _SOME, _EACH, _MOST = 100, 20, 1000  # messages that are looked through, and of each session on top
 
 
-def learn_from(archive: Archive, index: Index, redaction: "Redaction", sessions: Collection[int]) -> None:
+def learn_from(archive: Archive, index: Index, redactor: "Redactor", sessions: Collection[int]) -> None:
     """Take note of the secrets that some sessions, given by number, call by name."""
     named = Clause(tuple(Word(name) for name in _NAMES))
     asked = Query((named, Clause((Sessions(frozenset(sessions)),))))
     limit = min(_SOME + _EACH * len(sessions), _MOST)
     hits = index.start(asked, limit=limit, by="message", is_counted=False).hits
     places = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
-    redaction.learn(passage.message for passage in archive.messages.lookup(places).values())
+    redactor.scan(passage.message for passage in archive.messages.lookup(places).values())

@@ -12,7 +12,7 @@ from textual.message import Message
 
 from backscroll.errors import BackscrollError
 from backscroll.history import History
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
 from backscroll.tui.worker import Desk, Open
@@ -79,7 +79,7 @@ class Frame(App[None]):
 
     def say(self, text: str, *, is_trouble: bool = False) -> None:
         """Show a sentence for a moment."""
-        self.notify(inert(text), markup=False, severity="warning" if is_trouble else "information")
+        self.notify(sanitize(text), markup=False, severity="warning" if is_trouble else "information")
 
     def on_unmount(self) -> None:
         self.closing.set()

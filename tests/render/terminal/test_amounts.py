@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.render.terminal.humanize import ago, short
+from backscroll.render.terminal.humanize import compact_number, format_age
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
 
@@ -28,12 +28,12 @@ NOW = datetime(2026, 11, 12, tzinfo=UTC)
     ],
 )
 def test_a_count_is_short(number: int, told: str) -> None:
-    assert short(number) == told
+    assert compact_number(number) == told
 
 
 @given(st.integers(0, 10**14))
 def test_a_count_never_takes_more_than_four_characters(number: int) -> None:
-    assert len(short(number)) <= 4
+    assert len(compact_number(number)) <= 4
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_count_never_takes_more_than_four_characters(number: int) -> None:
     ],
 )
 def test_an_age_is_told_in_its_largest_unit(age: timedelta, told: str) -> None:
-    assert ago(NOW - age, NOW) == told
+    assert format_age(NOW - age, NOW) == told
 
 
 def test_a_time_that_nobody_knows_is_unknown() -> None:
-    assert ago(None, NOW) == "unknown"
+    assert format_age(None, NOW) == "unknown"

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.render.terminal.options import View
-from backscroll.render.terminal.session_table import column_lines, plain_lines
-from backscroll.render.terminal.style import Ink
-from backscroll.render.terminal.transcript import head_lines, transcript_lines
+from backscroll.render.terminal.options import TranscriptOptions
+from backscroll.render.terminal.session_table import plain_lines, table_lines
+from backscroll.render.terminal.style import Style
+from backscroll.render.terminal.transcript import header_lines, transcript_lines
 from backscroll.testing import demo
 from tests.export.histories import write_hostile, write_plain
 
@@ -32,9 +32,9 @@ SESSIONS = {
     "demo-ruby": "0ac395fe",
 }
 VIEWS = {
-    "terminal": View(width=80, is_coloured=True),
-    "full": View(width=80, is_full=True, with_agents=True),
-    "lines": View(),
+    "terminal": TranscriptOptions(width=80, is_coloured=True),
+    "full": TranscriptOptions(width=80, is_full=True, with_agents=True),
+    "lines": TranscriptOptions(),
 }
 
 
@@ -64,11 +64,11 @@ def _greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def told(history: History, name: str, view: View) -> str:
+def told(history: History, name: str, view: TranscriptOptions) -> str:
     summary = history.find(SESSIONS[name])
     events = history.read_session(summary, everything=view.is_full, with_agents=view.with_agents)
     # Where the tests run makes paths longer or shorter, and with them what was sent.
-    head = head_lines(replace(summary, workspace_path="/home/zoe/ferry", total_tokens=123_456), view)
+    head = header_lines(replace(summary, workspace_path="/home/zoe/ferry", total_tokens=123_456), view)
     return "\n".join([*head, *transcript_lines(summary, events, view)]) + "\n"
 
 
@@ -82,7 +82,7 @@ def test_a_session_is_shown_as_expected(
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_list_fits_the_terminal(history: History, width: int, update_golden: bool) -> None:
-    lines = list(column_lines(_settled(history), width=width, ink=Ink(is_coloured=False), now=NOW))
+    lines = list(table_lines(_settled(history), width=width, style=Style(is_coloured=False), now=NOW))
     assert max(map(len, lines)) <= width
     compare("\n".join(lines) + "\n", f"list.{width}.txt", update_golden)
 

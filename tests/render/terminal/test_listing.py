@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import PaginatedResult, Pagination, SessionSummary
-from backscroll.render.terminal.session_table import column_lines, plain_lines
-from backscroll.render.terminal.style import Ink
-from backscroll.render.terminal.width import cells
+from backscroll.render.terminal.session_table import plain_lines, table_lines
+from backscroll.render.terminal.style import Style
+from backscroll.render.terminal.width import cell_width
 from tests.render.sessions import AT, SUMMARY, texts
 
-PLAIN = Ink(is_coloured=False)
+PLAIN = Style(is_coloured=False)
 
 
 def page(*data: SessionSummary, offset: int = 0, total: int | None = None) -> PaginatedResult[SessionSummary]:
@@ -20,7 +20,7 @@ def page(*data: SessionSummary, offset: int = 0, total: int | None = None) -> Pa
 
 
 def row(summary: SessionSummary, width: int = 100, **more: object) -> str:
-    return list(column_lines(page(summary), width=width, ink=PLAIN, now=AT, **more))[1]  # type: ignore[arg-type]
+    return list(table_lines(page(summary), width=width, style=PLAIN, now=AT, **more))[1]  # type: ignore[arg-type]
 
 
 def test_a_session_that_is_being_held_says_so() -> None:
@@ -53,7 +53,9 @@ def test_how_it_began_is_shown_where_there_is_room_and_it_is_not_the_title() -> 
 
 
 def test_columns_are_left_out_one_by_one_where_there_is_no_room() -> None:
-    heads = [next(column_lines(page(SUMMARY), width=width, ink=PLAIN)).split() for width in (100, 60, 50, 40)]
+    heads = [
+        next(table_lines(page(SUMMARY), width=width, style=PLAIN)).split() for width in (100, 60, 50, 40)
+    ]
     assert [len(head) for head in heads] == sorted((len(head) for head in heads), reverse=True)
     assert heads[0] == ["#", "when", "title", "workspace", "msgs", "tokens", "source", "id"]
     assert heads[-1][-1] == "id"
@@ -84,8 +86,8 @@ def test_whatever_a_history_holds_a_row_is_one_line_that_fits(text: str, number:
         total_tokens=number,
         message_count=number,
     )
-    for line in column_lines(page(odd), width=width, ink=PLAIN, live={(odd.platform, odd.id)}):
-        assert cells(line) <= width
+    for line in table_lines(page(odd), width=width, style=PLAIN, live={(odd.platform, odd.id)}):
+        assert cell_width(line) <= width
         assert not set(line) & set(map(chr, [*range(32), *range(127, 160)]))
     [line] = plain_lines(page(odd))
     assert "\n" not in line

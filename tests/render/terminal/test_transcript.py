@@ -7,15 +7,15 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from backscroll.model import Edit, Hunk, Message, ToolCall
-from backscroll.render.terminal.options import View
-from backscroll.render.terminal.prose import LONGEST
-from backscroll.render.terminal.transcript import head_lines, transcript_lines
-from backscroll.render.turns import Begun, Ended, Event, Said
+from backscroll.render.terminal.options import TranscriptOptions
+from backscroll.render.terminal.prose import MAX_LINE_CHARS
+from backscroll.render.terminal.transcript import header_lines, transcript_lines
+from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 from tests.render.sessions import SUMMARY, events, message, session, texts
 
 
-def shown(told: Iterable[Event], **view: object) -> list[str]:
-    return list(transcript_lines(SUMMARY, told, View(**view)))  # type: ignore[arg-type]
+def shown(told: Iterable[TranscriptItem], **view: object) -> list[str]:
+    return list(transcript_lines(SUMMARY, told, TranscriptOptions(**view)))  # type: ignore[arg-type]
 
 
 def call(result: str | None, **fields: object) -> Message:
@@ -71,7 +71,7 @@ def test_a_time_that_was_inferred_is_marked() -> None:
 
 def test_a_line_of_a_megabyte_is_cut_and_says_so() -> None:
     said = events(message("user", "x" * 1_000_000))
-    assert max(map(len, shown(said))) < LONGEST + 60
+    assert max(map(len, shown(said))) < MAX_LINE_CHARS + 60
     assert "998,000 more characters; --full shows them" in shown(said)[2]
     assert "x" * 1_000_000 in shown(said, is_full=True)
     assert max(map(len, shown(said, width=80))) <= 80
@@ -88,20 +88,22 @@ def test_only_the_roles_that_were_asked_for_are_shown() -> None:
     assert "Bash" not in text
 
 
-def nested() -> list[Event]:
+def nested() -> list[TranscriptItem]:
     agent = replace(SUMMARY, title="Find it", first_message_preview="Where is it?", parent_ref=SUMMARY.ref)
-    inner = Said(0, 1, message("assistant", "In the shed."))
+    inner = MessageItem(0, 1, message("assistant", "In the shed."))
     return [
-        Said(0, 1, call("ok")),
-        Begun(agent, True),
+        MessageItem(0, 1, call("ok")),
+        SubagentStart(agent, True),
         inner,
-        Ended(agent),
-        Said(1, 1, message("user", "Hm.")),
+        SubagentEnd(agent),
+        MessageItem(1, 1, message("user", "Hm.")),
     ]
 
 
 def test_a_subagent_stands_where_it_was_started_with_what_it_was_asked() -> None:
-    told = [event for event in nested() if not isinstance(event, Said) or event.message.role != "assistant"]
+    told = [
+        event for event in nested() if not isinstance(event, MessageItem) or event.message.role != "assistant"
+    ]
     lines = shown(told)
     assert lines[2] == "  ⤷ subagent  Find it"
     assert "3 messages" in lines[3]
@@ -135,8 +137,8 @@ def test_whatever_a_history_holds_nothing_but_our_colours_reaches_the_terminal(
 ) -> None:
     summary, told = session(text)
     for is_full in (False, True):
-        view = View(width=width, is_full=is_full, with_agents=True)
-        lines = [*head_lines(summary, view), *transcript_lines(summary, told, view)]
+        view = TranscriptOptions(width=width, is_full=is_full, with_agents=True)
+        lines = [*header_lines(summary, view), *transcript_lines(summary, told, view)]
         shown = "\n".join(lines)
         assert not set(shown) & set(map(chr, [*range(9), *range(11, 32), *range(127, 160)]))
         assert not set(shown) & set("\u200b\u202e\u2028")

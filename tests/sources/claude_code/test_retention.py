@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backscroll.model import Retention
-from backscroll.render.retention import expiry_lines
+from backscroll.render.retention import retention_lines
 from backscroll.sources.claude_code import ClaudeCode, settings
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_settings
@@ -155,7 +155,7 @@ def test_settings_that_cannot_be_read_are_said_and_no_change_is_made_up(
     (tmp_path / "settings.json").write_text(text)
     found = expiring(tmp_path)
     assert (found.is_default, found.trouble, found.diff) == (True, why, "")
-    told = "\n".join(expiry_lines(found))
+    told = "\n".join(retention_lines(found))
     assert why in told
     assert "settings.json" in told
     assert "To keep them there" not in told

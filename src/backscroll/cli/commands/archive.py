@@ -12,9 +12,9 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.progress import Bar
 from backscroll.errors import UsageError
-from backscroll.model.sanitize import inert
-from backscroll.render.events import ledger_document, ledger_line
-from backscroll.render.json import encoded
+from backscroll.model.sanitize import sanitize
+from backscroll.render.events import events_document, events_line
+from backscroll.render.json import encode_json
 
 if TYPE_CHECKING:
     from backscroll.archive.maintenance.legacy_upgrade import Upgraded
@@ -43,13 +43,13 @@ def status(setup: Setup, as_json: bool) -> None:
         found = history.archive_status()
         ledger = history.ledger()
     if as_json:
-        document = msgspec.structs.asdict(found) | {"ledger": ledger_document(ledger)}
-        sys.stdout.buffer.write(encoded(document))
+        document = msgspec.structs.asdict(found) | {"ledger": events_document(ledger)}
+        sys.stdout.buffer.write(encode_json(document))
         return
     click.echo(found.path)
     click.echo(f"  {found.sessions:,} sessions, {found.subagents:,} subagents, {found.messages:,} messages")
     click.echo(f"  {found.units:,} units read, {found.gone:,} of them gone from the tools' own stores")
-    if told := ledger_line(ledger, datetime.now(UTC)):
+    if told := events_line(ledger, datetime.now(UTC)):
         click.echo(f"  {told}")
     click.echo(
         f"  {found.size / 1e6:,.1f} MB, of which {found.kept_size / 1e6:,.1f} MB hold"
@@ -70,7 +70,7 @@ def verify(setup: Setup, as_json: bool) -> None:
     with setup.history() as history:
         found = history.verify_archive()
     if as_json:
-        sys.stdout.buffer.write(encoded({"is_whole": not found, "problems": found}))
+        sys.stdout.buffer.write(encode_json({"is_whole": not found, "problems": found}))
     else:
         click.echo("\n".join(found) if found else "The archive is whole.")
     sys.exit(3 if found else 0)
@@ -97,7 +97,7 @@ def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
         done = history.extract(ref, output)
     if as_json:
         told = {"files": [str(file) for file in done.files], "rows": done.rows, "blanked": done.blanked}
-        sys.stdout.buffer.write(encoded(told))
+        sys.stdout.buffer.write(encode_json(told))
     else:
         for file in done.files:
             click.echo(file)
@@ -124,20 +124,20 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError("nobody is there to be asked; say --yes to forget without a question")
-            click.echo(f"{inert(name)}\n  {summary.message_count:,} messages", err=True)
+            click.echo(f"{sanitize(name)}\n  {summary.message_count:,} messages", err=True)
             if not click.confirm("Forget this session for good?", err=True):
                 click.echo("Nothing was changed.", err=True)
                 sys.exit(1)
         forgotten = history.forget_session(summary.ref)
     if as_json:
-        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(forgotten) | {"ref": summary.ref}))
+        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref}))
     else:
         click.echo(
             f"Forgotten: {summary.ref}, {forgotten.messages:,} messages, {forgotten.subagents:,} subagents,"
             f" {forgotten.originals / 1e6:,.1f} MB of original files."
         )
         for path in forgotten.shared:
-            click.echo(f"  {inert(path)} tells of other sessions too; its original is no longer kept")
+            click.echo(f"  {sanitize(path)} tells of other sessions too; its original is no longer kept")
         click.echo("The tool's own files were not touched; delete the session there as well if it should go.")
     if not forgotten.is_erased:
         click.echo(
@@ -162,7 +162,7 @@ def rebuild(setup: Setup, as_json: bool) -> None:
             click.echo("Stopped. What was made anew so far stands; run it again for the rest.", err=True)
             sys.exit(130)
     if as_json:
-        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(done)))
+        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done)))
         return
     click.echo(f"{done.units:,} originals read again, {done.sessions:,} sessions made anew.")
     if done.kept:
@@ -177,7 +177,7 @@ def compact(setup: Setup, as_json: bool) -> None:
     with setup.history() as history:
         done = history.compact_archive()
     if as_json:
-        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(done) | {"saved": done.saved}))
+        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done) | {"saved": done.saved}))
         return
     click.echo(
         f"{done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now: {done.saved:,} bytes saved."
@@ -200,7 +200,7 @@ def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
             _tell_upgrade(done)
         adopted = history.adopt_database(path) if merge else None
     if as_json:
-        sys.stdout.buffer.write(encoded(msgspec.structs.asdict(done) | {"merged": adopted}))
+        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done) | {"merged": adopted}))
     elif adopted is not None:
         click.echo(
             f"Taken into the archive: {adopted.sessions:,} conversations, {adopted.windows:,} windows;"
@@ -220,4 +220,4 @@ def _tell_upgrade(done: "Upgraded") -> None:
     click.echo(f"  {done.windows:,} windows made")
     click.echo(f"  the database as it was: {done.backup}")
     for problem in done.problems:
-        click.echo(inert(f"  {problem.kind}: {problem.told}"), err=True)
+        click.echo(sanitize(f"  {problem.kind}: {problem.told}"), err=True)

@@ -17,10 +17,10 @@ from backscroll.history import History
 from backscroll.ingest.audit import Place, Survey
 from backscroll.model import Retention
 from backscroll.model.events import EventLog
-from backscroll.model.sanitize import inert
-from backscroll.render.events import ledger_document, ledger_line
-from backscroll.render.json import encoded
-from backscroll.render.retention import expiry_lines
+from backscroll.model.sanitize import sanitize
+from backscroll.render.events import events_document, events_line
+from backscroll.render.json import encode_json
+from backscroll.render.retention import retention_lines
 
 __all__ = ["command"]
 
@@ -62,11 +62,11 @@ def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
     retentions = history.retentions(now)
     if as_json:
         document = _document(found, kept, retentions)
-        sys.stdout.buffer.write(encoded(document))
+        sys.stdout.buffer.write(encode_json(document))
     else:
         lines = [*_report(found, this_machine().home, most), *_kept_lines(kept, now)]
-        lines += [line for one in retentions for line in expiry_lines(one)]
-        click.echo(inert("\n".join(lines)))
+        lines += [line for one in retentions for line in retention_lines(one)]
+        click.echo(sanitize("\n".join(lines)))
     if not found.is_understood or kept.trouble is not None:
         sys.exit(3)
 
@@ -85,7 +85,7 @@ def _kept(history: History, now: datetime) -> _Kept:
 def _kept_lines(kept: _Kept, now: datetime) -> Iterator[str]:
     if kept.trouble is not None:
         yield f"{kept.trouble}."
-    elif kept.ledger is not None and (told := ledger_line(kept.ledger, now)):
+    elif kept.ledger is not None and (told := events_line(kept.ledger, now)):
         yield f"{told}."
 
 
@@ -98,13 +98,13 @@ def _print_shape(history: History, *, as_json: bool) -> None:
             }
             for source, kinds in outlines.items()
         }
-        sys.stdout.buffer.write(encoded(document))
+        sys.stdout.buffer.write(encode_json(document))
         return
     for source, kinds in outlines.items():
         for kind, outline in sorted(kinds.items()):
-            click.echo(f"{source} · {inert(kind)} · {outline.documents:,}")
+            click.echo(f"{source} · {sanitize(kind)} · {outline.documents:,}")
             for line in outline.lines():
-                click.echo(f"  {inert(line)}")
+                click.echo(f"  {sanitize(line)}")
 
 
 def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[str, object]:
@@ -112,7 +112,7 @@ def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[s
         "is_understood": found.is_understood,
         "archive": kept.path,
         "archive_trouble": kept.trouble,
-        "ledger": ledger_document(kept.ledger) if kept.ledger is not None else None,
+        "ledger": events_document(kept.ledger) if kept.ledger is not None else None,
         "retention": [one._asdict() for one in retentions],
         "places": found.places,
         "problems": [

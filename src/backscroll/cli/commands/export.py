@@ -15,9 +15,9 @@ from backscroll.cli.progress import Bar
 from backscroll.export.write_files import FORMATS, Format, write_one
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import inert
-from backscroll.redact.redactor import Redaction
-from backscroll.redact.scanner import KINDS, Kinds
+from backscroll.model.sanitize import sanitize
+from backscroll.redact.redactor import Redactor
+from backscroll.redact.scanner import RULES_BY_CATEGORY, SecretCategory
 
 __all__ = ["command"]
 
@@ -46,7 +46,7 @@ _ENDINGS: dict[str, Format] = {
     "--redact",
     is_flag=False,
     flag_value="secrets",
-    metavar="[KINDS]",
+    metavar="[RULES_BY_CATEGORY]",
     help="Replace keys, tokens and passwords by placeholders; --redact=emails,paths those as well.",
 )
 @click.option("--everything", is_flag=True, help="Abandoned branches and injected text as well.")
@@ -83,32 +83,34 @@ def command(
         raise click.UsageError("--force replaces files and --missing leaves them; give one of the two")
     is_single = len(refs) == 1 and not _is_folder(output)
     format_ = format_ or (_format_of(output) if is_single else "md")
-    redaction = Redaction(kinds) if kinds else None
+    redactor = Redactor(kinds) if kinds else None
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
         wanted = as_filter(options)
         if is_single:
             ref = history.find(refs[0], wanted).ref
-            _one(history, ref, format_, output, redaction, everything=everything, force=force)
+            _one(history, ref, format_, output, redactor, everything=everything, force=force)
         else:
             summaries = history.every_session(wanted) if every else _found(history, refs, wanted)
             how = {"everything": everything, "force": force, "missing": missing}
-            _many(history, summaries, format_, output, redaction, **how)
-    if redaction is not None:
-        _tell(redaction)
+            _many(history, summaries, format_, output, redactor, **how)
+    if redactor is not None:
+        _tell(redactor)
 
 
-def _kinds(refs: tuple[str, ...], redact: str | None, *, every: bool) -> tuple[tuple[str, ...], list[Kinds]]:
+def _kinds(
+    refs: tuple[str, ...], redact: str | None, *, every: bool
+) -> tuple[tuple[str, ...], list[SecretCategory]]:
     """What is to be replaced. What follows a bare --redact is a ref, unless it names kinds."""
     if redact is None:
         return refs, []
     names = redact.split(",")
-    if all(name in KINDS for name in names):
-        return refs, ["secrets", *(kind for kind in KINDS if kind in names and kind != "secrets")]
-    if every or not redact or any(name in KINDS for name in names):
-        wrong = next(name for name in names if name not in KINDS)
-        raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(KINDS)}")
+    if all(name in RULES_BY_CATEGORY for name in names):
+        return refs, ["secrets", *(kind for kind in RULES_BY_CATEGORY if kind in names and kind != "secrets")]
+    if every or not redact or any(name in RULES_BY_CATEGORY for name in names):
+        wrong = next(name for name in names if name not in RULES_BY_CATEGORY)
+        raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(RULES_BY_CATEGORY)}")
     return (redact, *refs), ["secrets"]
 
 
@@ -127,12 +129,12 @@ def _one(
     ref: str,
     format_: Format,
     output: Path | None,
-    redaction: Redaction | None,
+    redactor: Redactor | None,
     *,
     everything: bool,
     force: bool,
 ) -> None:
-    pieces = history.export_session(ref, format_, redaction=redaction, everything=everything)
+    pieces = history.export_session(ref, format_, redactor=redactor, everything=everything)
     if output is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
@@ -157,7 +159,7 @@ def _many(
     summaries: list[SessionSummary],
     format_: Format,
     output: Path | None,
-    redaction: Redaction | None,
+    redactor: Redactor | None,
     *,
     everything: bool,
     force: bool,
@@ -177,7 +179,7 @@ def _many(
             summaries,
             output,
             format_,
-            redaction=redaction,
+            redactor=redactor,
             everything=everything,
             force=force,
             missing=missing,
@@ -190,22 +192,22 @@ def _many(
         click.echo(f"  begin with {done.index}", err=True)
 
 
-def _tell(redaction: Redaction) -> None:
+def _tell(redactor: Redactor) -> None:
     """What was replaced and where, on standard error; never the secret itself."""
-    replaced = redaction.replaced()
+    replaced = redactor.found_secrets()
     if not replaced:
         click.echo("Nothing to redact was found. Look through it before you share it.", err=True)
         return
     click.echo("Replaced, by session and position of the message:", err=True)
     for one in replaced:
         places: dict[str, list[str]] = {}
-        for place in one.places[:_PLACES]:
+        for place in one.locations[:_PLACES]:
             where = "summary" if place.position is None else str(place.position)
             places.setdefault(_short(place.ref), []).append(where)
         named = ", ".join(f"{ref} ({', '.join(where)})" for ref, where in places.items())
-        more = f" and {len(one.places) - _PLACES:,} more" if len(one.places) > _PLACES else ""
+        more = f" and {len(one.locations) - _PLACES:,} more" if len(one.locations) > _PLACES else ""
         times = f", {one.count:,} times" if one.count > 1 else ""
-        click.echo(inert(f"  {one.kind} #{one.number}{times}: {named}{more}"), err=True)
+        click.echo(sanitize(f"  {one.kind} #{one.number}{times}: {named}{more}"), err=True)
 
 
 def _short(ref: str) -> str:

@@ -7,9 +7,9 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import bring_up_to_date, reading
-from backscroll.redact.redactor import Redaction
-from backscroll.render.handoff import briefing_document, briefing_lines
-from backscroll.render.json import encoded
+from backscroll.redact.redactor import Redactor
+from backscroll.render.handoff import handoff_document, handoff_lines
+from backscroll.render.json import encode_json
 
 __all__ = ["command"]
 
@@ -32,18 +32,18 @@ def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bo
 
         backscroll handoff 1 --tokens 800
     """
-    redaction = None if keep_secrets else Redaction()
+    redactor = None if keep_secrets else Redactor()
     with setup.history() as history:
         if not no_sync:
             bring_up_to_date(history)
-        briefing = history.briefing(ref, tokens=tokens, redaction=redaction)
+        briefing = history.briefing(ref, tokens=tokens, redactor=redactor)
     if as_json:
-        sys.stdout.buffer.write(encoded(briefing_document(briefing)))
+        sys.stdout.buffer.write(encode_json(handoff_document(briefing)))
         return
-    for line in briefing_lines(briefing):
+    for line in handoff_lines(briefing):
         click.echo(line)
     left_out = sum(section.left_out for section in briefing.sections)
     more = f"; {left_out:,} points had no room" if left_out else ""
     click.echo(f"About {briefing.tokens:,} tokens, estimated{more}.", err=True)
-    if redaction is not None and (replaced := redaction.replaced()):
+    if redactor is not None and (replaced := redactor.found_secrets()):
         click.echo(f"Replaced {len(replaced):,} secrets by placeholders.", err=True)

@@ -40,12 +40,12 @@ def command(
         welcome = _welcome(history, no_sync=no_sync) if is_empty else []
         live = history.live_sessions()
     if as_json:
-        from backscroll.render.json import encoded, page_document  # what is not asked for is not loaded
+        from backscroll.render.json import encode_json, page_document  # what is not asked for is not loaded
 
-        sys.stdout.buffer.write(encoded(page_document(page)))
+        sys.stdout.buffer.write(encode_json(page_document(page)))
         return
-    from backscroll.render.terminal.session_table import column_lines, plain_lines
-    from backscroll.render.terminal.style import Ink
+    from backscroll.render.terminal.session_table import plain_lines, table_lines
+    from backscroll.render.terminal.style import Style
 
     out = screen(color)
     if is_empty:
@@ -56,8 +56,8 @@ def command(
     elif out.width is None:
         out.write(plain_lines(page, live))
     else:
-        ink = Ink(is_coloured=out.is_coloured)
-        out.page(column_lines(page, width=out.width, ink=ink, live=live))
+        style = Style(is_coloured=out.is_coloured)
+        out.page(table_lines(page, width=out.width, style=style, live=live))
 
 
 def _welcome(history: History, *, no_sync: bool) -> list[str]:

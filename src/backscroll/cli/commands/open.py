@@ -8,8 +8,8 @@ from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import bring_up_to_date
-from backscroll.model.sanitize import inert
-from backscroll.render.json import encoded
+from backscroll.model.sanitize import sanitize
+from backscroll.render.json import encode_json
 from backscroll.resume.resume_command import in_shell
 
 __all__ = ["command"]
@@ -40,9 +40,9 @@ def command(
         position = None if message is None else history.find_message(history.find(ref), message)
         found = history.opening(ref, position)
     if as_json:
-        sys.stdout.buffer.write(encoded(command_document(found)))
+        sys.stdout.buffer.write(encode_json(command_document(found)))
         return
     if only_print:
-        click.echo(inert(in_shell(found)))
+        click.echo(sanitize(in_shell(found)))
         return
     launch(found)

@@ -7,9 +7,9 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_names
 from backscroll.cli.options import bring_up_to_date, reading
-from backscroll.redact.redactor import Redaction
-from backscroll.render.json import encoded
-from backscroll.render.recall import recollection_document, recollection_lines
+from backscroll.redact.redactor import Redactor
+from backscroll.render.json import encode_json
+from backscroll.render.recall import recall_document, recall_lines
 
 __all__ = ["command"]
 
@@ -56,12 +56,12 @@ def command(
             " ".join(task),
             workspace=workspace,
             token_budget=tokens,
-            redaction=None if keep_secrets else Redaction(),
+            redactor=None if keep_secrets else Redactor(),
         )
     if as_json:
-        sys.stdout.buffer.write(encoded(recollection_document(found)))
+        sys.stdout.buffer.write(encode_json(recall_document(found)))
         return
     if not found.sessions:
         click.echo("No earlier session has to do with it.")
-    for line in recollection_lines(found):
+    for line in recall_lines(found):
         click.echo(line)

@@ -11,8 +11,8 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.history import History
-from backscroll.model.sanitize import inert
-from backscroll.render.json import encoded
+from backscroll.model.sanitize import sanitize
+from backscroll.render.json import encode_json
 from backscroll.resume.resume_command import Resumption, in_shell
 
 __all__ = ["command"]
@@ -42,19 +42,19 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
         if restore and not only_print and not as_json and found.session.is_gone:
             found = _restored(history, found)
     if as_json:
-        sys.stdout.buffer.write(encoded(_document(found)))
+        sys.stdout.buffer.write(encode_json(_document(found)))
         return
     _tell(found, with_files=found.returning is not None)
     if found.command is None:
         sys.exit(1)
     if only_print:
-        click.echo(inert(in_shell(found.command)))
+        click.echo(sanitize(in_shell(found.command)))
         return
     if found.obstacle is not None or not found.is_installed:
         program = found.command.argv[0]
         missing = "" if found.is_installed else f"{program} is not installed here, or not on the PATH. "
         click.echo(f"{missing}The command would be:", err=True)
-        click.echo(inert(in_shell(found.command)))
+        click.echo(sanitize(in_shell(found.command)))
         sys.exit(1)
     launch(found.command)
 
@@ -64,19 +64,19 @@ def _restored(history: History, found: Resumption) -> Resumption:
     if found.returning is None or not found.returning.files:
         return found
     for path in history.put_back(found.session.ref):
-        click.echo(inert(f"Put back {path}"), err=True)
+        click.echo(sanitize(f"Put back {path}"), err=True)
     history.sync()
     return history.resumption(found.session.ref)
 
 
 def _tell(found: Resumption, *, with_files: bool) -> None:
     if found.obstacle is not None:
-        click.echo(inert(f"{found.obstacle}."), err=True)
+        click.echo(sanitize(f"{found.obstacle}."), err=True)
     if with_files and found.returning is not None:
         for path in found.returning.files:
-            click.echo(inert(f"  {path}"), err=True)
+            click.echo(sanitize(f"  {path}"), err=True)
     if found.command is not None and found.command.note is not None:
-        click.echo(inert(f"{found.command.note}."), err=True)
+        click.echo(sanitize(f"{found.command.note}."), err=True)
 
 
 def _document(found: Resumption) -> dict[str, Any]:

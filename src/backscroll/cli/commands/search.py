@@ -87,9 +87,9 @@ def command(
         if history.is_index_behind():
             click.echo("Not every session is in the index yet; backscroll sync completes it.", err=True)
     if as_json:
-        from backscroll.render.json import encoded, search_document  # as below, only when asked for
+        from backscroll.render.json import encode_json, search_document  # as below, only when asked for
 
-        sys.stdout.buffer.write(encoded(search_document(found)))
+        sys.stdout.buffer.write(encode_json(search_document(found)))
         return
     if is_empty:
         click.echo("\n".join(welcome))

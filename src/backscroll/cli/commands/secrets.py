@@ -10,10 +10,10 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
 from backscroll.model import SessionSummary
-from backscroll.model.sanitize import inert
-from backscroll.redact.scanner import Kinds
-from backscroll.render.json import encoded, secrets_document
-from backscroll.render.terminal.humanize import counted
+from backscroll.model.sanitize import sanitize
+from backscroll.redact.scanner import SecretCategory
+from backscroll.render.json import encode_json, secrets_document
+from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
@@ -45,7 +45,7 @@ def command(
 
         backscroll secrets --workspace tideline
     """
-    kinds: list[Kinds] = ["secrets"]
+    kinds: list[SecretCategory] = ["secrets"]
     kinds += ["emails"] if emails else []
     kinds += ["paths"] if paths else []
     with setup.history() as history:
@@ -57,7 +57,7 @@ def command(
         with Bar("Looking for secrets") as bar:
             found = history.find_secrets(summaries, kinds=kinds, progress=bar.step)
     if as_json:
-        sys.stdout.buffer.write(encoded(secrets_document(found)))
+        sys.stdout.buffer.write(encode_json(secrets_document(found)))
         return
     if not summaries:
         click.echo("No session fits.")
@@ -67,15 +67,15 @@ def command(
         return
     for one in found:
         times = "once" if one.count == 1 else f"{one.count:,} times"
-        click.echo(inert(f"{one.kind} #{one.number}  {one.hint}  {times}"))
-        for place in one.places[:_PLACES]:
+        click.echo(sanitize(f"{one.kind} #{one.number}  {one.hint}  {times}"))
+        for place in one.locations[:_PLACES]:
             where = "title, preview or folder" if place.position is None else f"message {place.position}"
-            click.echo(inert(f"    {place.ref}  {where}"))
-        if len(one.places) > _PLACES:
-            click.echo(f"    … and {len(one.places) - _PLACES:,} more places")
+            click.echo(sanitize(f"    {place.ref}  {where}"))
+        if len(one.locations) > _PLACES:
+            click.echo(f"    … and {len(one.locations) - _PLACES:,} more places")
 
 
 def _counted(summaries: list[SessionSummary]) -> str:
     agents = sum(summary.parent_ref is not None for summary in summaries)
     numbers = {"session": len(summaries) - agents, "subagent": agents}
-    return " and ".join(counted(number, what) for what, number in numbers.items() if number)
+    return " and ".join(pluralize(number, what) for what, number in numbers.items() if number)

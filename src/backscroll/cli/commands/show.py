@@ -101,9 +101,9 @@ def command(
         raise click.UsageError("--turn and --message both say where to begin; give one of them")
     # The shell asks this module what can be typed; what only a reader needs is not loaded for that.
     from backscroll.cli.session_output import show_messages, show_records
-    from backscroll.render.json import json_pieces
-    from backscroll.render.terminal.options import View
-    from backscroll.render.turns import is_shown
+    from backscroll.render.json import json_chunks
+    from backscroll.render.terminal.options import TranscriptOptions
+    from backscroll.render.turns import is_visible
 
     out = screen(color)
     with setup.history() as history:
@@ -111,17 +111,17 @@ def command(
             bring_up_to_date(history)
         summary = history.find(ref, as_filter(options))
         if as_json:
-            for piece in json_pieces(summary, history.messages_of(summary)):
+            for piece in json_chunks(summary, history.messages_of(summary)):
                 sys.stdout.buffer.write(piece.encode())
             return
         start = history.find_message(summary, message) if message is not None else 0
         if message is not None:
             named = history.message_at(summary, start)
-            everything = everything or named is None or not is_shown(named)
+            everything = everything or named is None or not is_visible(named)
         events = history.read_session(
             summary, everything=everything, with_agents=agents or full, start=start, turns=turns
         )
-        view = View(
+        view = TranscriptOptions(
             width=out.width,
             is_coloured=out.is_coloured,
             is_full=full,

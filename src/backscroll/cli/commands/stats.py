@@ -15,7 +15,7 @@ from backscroll.cli.terminal import Colour, Screen, coloured, screen
 from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
 from backscroll.model.statistics import By, Explanation, Report, Year
-from backscroll.render.json import encoded
+from backscroll.render.json import encode_json
 from backscroll.render.statistics.explanation import explanation_lines
 from backscroll.render.statistics.json import (
     explanation_document,
@@ -24,7 +24,7 @@ from backscroll.render.statistics.json import (
     year_document,
 )
 from backscroll.render.statistics.report import report_lines
-from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.style import Style
 
 __all__ = ["command"]
 
@@ -107,32 +107,32 @@ def _explained(history: History, what: str, wanted: Filter, zone: tzinfo | None)
 
 def _report(report: Report, out: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool) -> None:
     if as_json:
-        sys.stdout.buffer.write(encoded(report_document(report)))
+        sys.stdout.buffer.write(encode_json(report_document(report)))
     elif as_csv:
         sys.stdout.buffer.write(report_csv(report).encode("utf-8", "replace"))
     elif not report.total.sessions:
         out.write(["No session fits."])
     else:
-        ink = Ink(is_coloured=out.is_coloured)
-        out.page(report_lines(report, ink=ink, width=out.width or _WIDTH, zone=zone))
+        style = Style(is_coloured=out.is_coloured)
+        out.page(report_lines(report, style=style, width=out.width or _WIDTH, zone=zone))
 
 
 def _explain(told: Explanation, out: Screen, zone: tzinfo | None, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.buffer.write(encoded(explanation_document(told)))
+        sys.stdout.buffer.write(encode_json(explanation_document(told)))
     else:
-        out.page(explanation_lines(told, ink=Ink(is_coloured=out.is_coloured), zone=zone))
+        out.page(explanation_lines(told, style=Style(is_coloured=out.is_coloured), zone=zone))
 
 
 def _review(year: Year, out: Screen, form: str, *, as_json: bool) -> None:
     from backscroll.render.statistics.year import year_lines, year_markdown  # with a parser of Markdown
 
     if as_json:
-        sys.stdout.buffer.write(encoded(year_document(year)))
+        sys.stdout.buffer.write(encode_json(year_document(year)))
     elif form == "md":
         out.write(year_markdown(year))
     else:
-        out.page(year_lines(year, ink=Ink(is_coloured=out.is_coloured), width=out.width or _WIDTH))
+        out.page(year_lines(year, style=Style(is_coloured=out.is_coloured), width=out.width or _WIDTH))
 
 
 def _check(

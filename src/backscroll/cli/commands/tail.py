@@ -11,8 +11,8 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import bring_up_to_date
 from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall
-from backscroll.model.sanitize import inert
-from backscroll.render.json import encoded_line, message_document
+from backscroll.model.sanitize import sanitize
+from backscroll.render.json import encode_json_line, message_document
 
 __all__ = ["command"]
 
@@ -48,7 +48,7 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
             for said in history.follow(ref, last=lines, everything=as_json):
                 if as_json:
                     document = message_document(said.message, said.position)
-                    sys.stdout.buffer.write(encoded_line(document))
+                    sys.stdout.buffer.write(encode_json_line(document))
                 else:
                     for line in _told(said):
                         click.echo(line)
@@ -66,12 +66,12 @@ def _told(said: Said) -> Iterator[str]:
         yield f"{time} {_call(message.tool, is_answer=before is not None)}"
         return
     if before is not None and message.content.startswith(before.content):
-        yield from inert(message.content[len(before.content) :]).splitlines()
+        yield from sanitize(message.content[len(before.content) :]).splitlines()
         return
     yield f"{time} ── {message.role}{f' ({message.kind})' if message.kind else ''}"
-    yield from inert(message.content).splitlines()
+    yield from sanitize(message.content).splitlines()
     for attachment in message.attachments:
-        yield inert(f"[{attachment.kind}{f' {attachment.name}' if attachment.name else ''}]")
+        yield sanitize(f"[{attachment.kind}{f' {attachment.name}' if attachment.name else ''}]")
 
 
 def _call(tool: ToolCall, *, is_answer: bool) -> str:
@@ -81,6 +81,6 @@ def _call(tool: ToolCall, *, is_answer: bool) -> str:
         for name, value in tool.params.items()
     )
     told = (tool.result or "") if is_answer else asked
-    line = " ".join(inert(told[: _WIDTH * 4]).split())
+    line = " ".join(sanitize(told[: _WIDTH * 4]).split())
     cut = line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1].rstrip()}…"
-    return f"── {inert(tool.name)} · {tool.status}{' → ' if is_answer else '  '}{cut}".rstrip()
+    return f"── {sanitize(tool.name)} · {tool.status}{' → ' if is_answer else '  '}{cut}".rstrip()

@@ -8,8 +8,8 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
 from backscroll.ingest.watch import Change
-from backscroll.model.sanitize import inert
-from backscroll.render.json import encoded_line, summary_document
+from backscroll.model.sanitize import sanitize
+from backscroll.render.json import encode_json_line, summary_document
 
 __all__ = ["command"]
 
@@ -36,7 +36,7 @@ def command(setup: Setup, as_json: bool) -> None:
             click.echo("Watching. Ctrl-C ends it.", err=True)
             for change in history.watch():
                 if as_json:
-                    sys.stdout.buffer.write(encoded_line(_document(change)))
+                    sys.stdout.buffer.write(encode_json_line(_document(change)))
                 else:
                     click.echo(_line(change))
                 sys.stdout.flush()
@@ -46,7 +46,7 @@ def command(setup: Setup, as_json: bool) -> None:
 
 def _line(change: Change) -> str:
     time = change.at.astimezone().strftime("%H:%M:%S")
-    title = " ".join(inert(change.session.title or change.session.ref).split())
+    title = " ".join(sanitize(change.session.title or change.session.ref).split())
     cut = title if len(title) <= _TITLE else f"{title[: _TITLE - 1].rstrip()}…"
     return f"{time}  {cut}  {_what(change)}"
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from backscroll.mcp.call import Call
 from backscroll.mcp.quoting import indented
 from backscroll.model import Message, SessionSummary
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.json import message_document
 
 __all__ = ["Page", "page_lines", "page_notes", "page_of"]
@@ -81,7 +81,7 @@ def _item(message: Message, position: int, *, max_chars: int, wide: int, from_ch
     for name, most in (("content", max_chars), ("tool_result", wide)):
         text = item[name]
         if text is not None:
-            shown = inert(text[from_char : from_char + most])
+            shown = sanitize(text[from_char : from_char + most])
             left += max(len(text) - from_char - most, 0)
             item[name] = shown
     item["content"] = item["content"] or None

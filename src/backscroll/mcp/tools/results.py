@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.model import Attachment, Decision, Pagination, Role, SearchMatch, SessionSummary, Status
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 from backscroll.model.search import RecalledSession
 from backscroll.model.workspace import WorkspaceSummary
 
@@ -172,9 +172,9 @@ def spare(document: dict[str, Any]) -> dict[str, Any]:
 def _spare(value: Any) -> Any:
     match value:
         case str():
-            return inert(value)
+            return sanitize(value)
         case dict():
-            kept = {inert(str(key)): _spare(one) for key, one in value.items() if one is not None}
+            kept = {sanitize(str(key)): _spare(one) for key, one in value.items() if one is not None}
             return {key: one for key, one in kept.items() if one not in ([], {})}
         case list() | tuple():
             return [_spare(one) for one in value]

@@ -6,12 +6,12 @@ from backscroll.mcp.call import Call, moments
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import Answer, more_from, portion
 from backscroll.model import SearchMatch
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 from backscroll.readers.timestamps import iso
 from backscroll.render.json import search_document
-from backscroll.render.recall import recollection_document, recollection_lines
+from backscroll.render.recall import recall_document, recall_lines
 from backscroll.render.statistics.json import report_document
-from backscroll.render.terminal.humanize import counted
+from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.session_table import short_id
 
 __all__ = ["recall", "search_sessions", "stats"]
@@ -35,12 +35,12 @@ def search_sessions(call: Call, asked: SearchSessions) -> Answer:
         since=since,
         until=until,
         progress=call.step,
-        redaction=call.redaction,
+        redactor=call.redactor,
     )
     found = replace(found, data=tuple(_titled(call, match) for match in found.data))
     lines = [line for match in found.data for line in _match_lines(match)]
     what = "session" if asked.by == "session" else "message"
-    total = counted(found.total if found.total is not None else found.total_at_least or 0, what)
+    total = pluralize(found.total if found.total is not None else found.total_at_least or 0, what)
     total = total if found.is_counted else f"at least {total}"
     own = []
     if found.is_relaxed and found.data:
@@ -58,13 +58,13 @@ def recall(call: Call, asked: Recall) -> Answer:
         asked.task,
         workspace=asked.workspace,
         token_budget=asked.token_budget,
-        redaction=call.redaction,
+        redactor=call.redactor,
         progress=call.step,
     )
     own = [] if found.sessions else ["No earlier session has to do with it."]
     if found.left_out:
-        own.append(f"{counted(found.left_out, 'more session')} fit less, or not the budget.")
-    return Answer("\n".join(recollection_lines(found)), recollection_document(found), tuple(own))
+        own.append(f"{pluralize(found.left_out, 'more session')} fit less, or not the budget.")
+    return Answer("\n".join(recall_lines(found)), recall_document(found), tuple(own))
 
 
 def stats(call: Call, asked: Stats) -> Answer:
@@ -82,7 +82,7 @@ def stats(call: Call, asked: Stats) -> Answer:
     own = [f"Prices of {document['prices_checked']}; days of {document['zone']}."]
     if asked.by is not None:
         more = more_from(asked.offset + len(some), has_more=page.has_more)
-        own.append(f"{len(some)} of {counted(len(rows), 'row')}{more}.")
+        own.append(f"{len(some)} of {pluralize(len(rows), 'row')}{more}.")
     return Answer("\n".join(lines), document, tuple(own))
 
 
@@ -101,7 +101,7 @@ def _match_lines(match: SearchMatch) -> list[str]:
         f"{match.match_count:,} matches" if match.match_count > 1 else "",
     ]
     head = " · ".join(fact for fact in facts if fact)
-    first, *others = [inert(line) for line in match.context] or [""]
+    first, *others = [sanitize(line) for line in match.context] or [""]
     who = "note" if match.is_note else match.role
     return [head, f"   [{match.message_index}] {who}: {first}", *(f"     {line}" for line in others)]
 

@@ -20,7 +20,7 @@ from backscroll.model.sanitize import one_line
 from backscroll.model.workspace import WorkspaceSummary
 from backscroll.readers.timestamps import iso
 from backscroll.render.json import summary_document
-from backscroll.render.terminal.humanize import counted
+from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.session_table import short_id
 
 __all__ = [
@@ -43,7 +43,7 @@ def list_sessions(call: Call, asked: ListSessions) -> Answer:
     lines = [title_line(one) for one in summaries]
     shown = f"{asked.offset + 1} to {asked.offset + len(lines)} of" if lines else "None of"
     more = more_from(asked.offset + len(lines), has_more=page.pagination.has_more)
-    own = f"{shown} {counted(page.pagination.total, 'session')}{more}."
+    own = f"{shown} {pluralize(page.pagination.total, 'session')}{more}."
     document = {
         "data": [summary_document(one) for one in summaries],
         "pagination": msgspec.structs.asdict(page.pagination),
@@ -84,7 +84,7 @@ def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
     summary = call.history.find(asked.ref)
     page = _page(call, summary, asked, _TALK)
     took = f" · {agent.total_duration_ms / 1000:,.0f} s" if agent.total_duration_ms is not None else ""
-    calls = counted(agent.total_tool_use_count, "tool call")
+    calls = pluralize(agent.total_tool_use_count, "tool call")
     head = f"{summary.ref}, a subagent of {summary.parent_ref} · {calls}{took}"
     document: dict[str, Any] = {
         "agent_id": agent.agent_id,
@@ -102,7 +102,7 @@ def get_agent_session(call: Call, asked: GetAgentSession) -> Answer:
 
 def export_session(call: Call, asked: ExportSession) -> Answer:
     summary = call.history.find(asked.ref)
-    pieces = call.history.export_session(asked.ref, asked.format, redaction=call.redaction)
+    pieces = call.history.export_session(asked.ref, asked.format, redactor=call.redactor)
     end = asked.from_char + asked.max_chars
     text, met, is_more = "", 0, False
     for number, piece in enumerate(pieces):
@@ -124,12 +124,13 @@ def list_workspaces(call: Call, asked: ListWorkspaces) -> Answer:
     some = [_clean(call, one) for one in listed]
     lines = [
         f"{one_line(one.name or one.path, _WIDTH)} · {one_line(one.path, 300)}"
-        f"{f' on {one_line(one.host, _WIDTH)}' if one.host else ''} · {counted(one.session_count, 'session')}"
+        f"{f' on {one_line(one.host, _WIDTH)}' if one.host else ''}"
+        f" · {pluralize(one.session_count, 'session')}"
         f" · {(iso(one.updated_at) or '')[:10]}"
         for one in some
     ]
     more = more_from(asked.offset + len(some), has_more=page.has_more)
-    own = f"{len(some):,} of {counted(len(every), 'workspace')}{more}."
+    own = f"{len(some):,} of {pluralize(len(every), 'workspace')}{more}."
     document = {
         "data": [msgspec.structs.asdict(one) | {"updated_at": iso(one.updated_at)} for one in some],
         "pagination": msgspec.structs.asdict(page),
@@ -149,6 +150,6 @@ def title_line(summary: SessionSummary) -> str:
         one_line(summary.title or summary.first_message_preview or "untitled", _WIDTH),
         one_line(summary.workspace_name or "", 60),
         (iso(summary.updated_at) or "")[:10],
-        counted(summary.message_count, "message"),
+        pluralize(summary.message_count, "message"),
     ]
     return " · ".join(fact for fact in facts if fact)

@@ -1,7 +1,7 @@
 """A session in short, to go on with elsewhere: drawn from it by rules, and nothing said that is not in it."""
 
-from backscroll.render.handoff.builder import brief
-from backscroll.render.handoff.output import briefing_document, briefing_lines
-from backscroll.render.handoff.types import SECTIONS, Briefing, Point, Section
+from backscroll.render.handoff.builder import build_handoff
+from backscroll.render.handoff.output import handoff_document, handoff_lines
+from backscroll.render.handoff.types import SECTIONS, Handoff, Point, Section
 
-__all__ = ["SECTIONS", "Briefing", "Point", "Section", "brief", "briefing_document", "briefing_lines"]
+__all__ = ["SECTIONS", "Handoff", "Point", "Section", "build_handoff", "handoff_document", "handoff_lines"]

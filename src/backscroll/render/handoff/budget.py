@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from backscroll.model.sanitize import one_line
-from backscroll.render.handoff.types import SECTIONS, Candidate, Name, Point, Section
+from backscroll.render.handoff.types import SECTIONS, Candidate, Point, Section, SectionName
 
 __all__ = ["CHARACTERS", "fit"]
 
@@ -16,7 +16,7 @@ _LABEL = re.compile(r"^(?:You|Assistant|Then|Summary|Not answered(?: to the end)
 
 def fit(candidates: Iterable[Candidate], room: int) -> tuple[Section, ...]:
     """Sections of points that take no more room, in characters, than there is."""
-    chosen: dict[Name, list[tuple[int, int, Point]]] = {name: [] for name in SECTIONS}
+    chosen: dict[SectionName, list[tuple[int, int, Point]]] = {name: [] for name in SECTIONS}
     left_out = dict.fromkeys(SECTIONS, 0)
     seen: set[str] = set()
     ordered = sorted(enumerate(candidates), key=lambda one: (-one[1].weight, -one[1].position, one[0]))

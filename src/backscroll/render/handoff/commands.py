@@ -10,7 +10,7 @@ from backscroll.model import Status, ToolCall
 from backscroll.render.handoff.types import Candidate
 from backscroll.render.tool_calls import exit_status
 
-__all__ = ["Commands", "Run", "words_of"]
+__all__ = ["CommandLog", "CommandRun", "split_words"]
 
 _PARAMS = ("command", "cmd")
 _COMMIT = re.compile(r"\bgit\b[^&|;\n]*\bcommit\b")
@@ -32,7 +32,7 @@ _KEPT = 200  # commands, the last of them
 _LATE = 4  # commands that are the last ones
 
 
-class Run(Struct, frozen=True):
+class CommandRun(Struct, frozen=True):
     """A command, and what came of it."""
 
     command: str
@@ -57,14 +57,14 @@ class Run(Struct, frozen=True):
         return f"{self.typed}{ended}" + (f": {self.last_line}" if self.last_line else "")
 
 
-class Commands:
+class CommandLog:
     """The last commands of a session, of each the last time it was run."""
 
     def __init__(self) -> None:
-        self.commit: Run | None = None  # the last one
-        self._runs: dict[str, Run] = {}
+        self.commit: CommandRun | None = None  # the last one
+        self._runs: dict[str, CommandRun] = {}
 
-    def see(self, tool: ToolCall, position: int) -> Run | None:
+    def see(self, tool: ToolCall, position: int) -> CommandRun | None:
         """Take note of a call, if it ran a command."""
         command = next(
             (tool.params[name] for name in _PARAMS if isinstance(tool.params.get(name), str)), None
@@ -101,14 +101,14 @@ class Commands:
             yield Candidate("last_state", f"Last commit: {self.commit.subject}", 62, self.commit.position)
 
 
-def _run(command: str, tool: ToolCall, position: int) -> Run:
+def _run(command: str, tool: ToolCall, position: int) -> CommandRun:
     status = exit_status(tool)
     tail = _WRAPPING.sub("", (tool.result or "")[-_TAIL:])
     is_check = _CHECKING.search(command) is not None
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
     # A check says itself that it failed when what it printed went through a pipe.
     is_failed = tool.status == "failed" or bool(status) or (is_check and _FAILURE.search(tail) is not None)
-    return Run(
+    return CommandRun(
         command,
         tool.status,
         status,
@@ -125,13 +125,13 @@ def _subject(command: str, tool: ToolCall) -> str:
     return found[1].strip("\"'") if found else "(no subject given)"
 
 
-def _is_alike(one: Run, other: Run) -> bool:
+def _is_alike(one: CommandRun, other: CommandRun) -> bool:
     """Whether two commands do the same for all that can be seen: most of their words are the same."""
-    first, second = set(words_of(one.command)), set(words_of(other.command))
+    first, second = set(split_words(one.command)), set(split_words(other.command))
     return len(first & second) * 2 >= min(len(first), len(second))
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a command."""
     try:
         return shlex.split(text)

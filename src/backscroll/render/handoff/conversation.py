@@ -7,10 +7,16 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.model import Message, ToolCall
-from backscroll.render.handoff.sentences import informs, is_constraint, is_open, is_question, sentences
-from backscroll.render.handoff.types import Candidate, Name
+from backscroll.render.handoff.sentences import (
+    information_score,
+    is_constraint,
+    is_open_item,
+    is_question,
+    sentences,
+)
+from backscroll.render.handoff.types import Candidate, SectionName
 
-__all__ = ["Talk"]
+__all__ = ["Conversation"]
 
 _TALK = (None, "queued", "task")  # kinds of messages that are what somebody said
 _FIRST = 1200  # characters of the first request
@@ -26,7 +32,7 @@ class _Said(Struct):
     position: int
 
 
-class Talk:
+class Conversation:
     """Who said what, as far as it was told. ``clean`` takes out of a text what is not to be shown."""
 
     def __init__(self, clean: Callable[[str], str]) -> None:
@@ -81,17 +87,20 @@ class Talk:
         yield from self._choices
         yield from self._requests(end)
         if self._summary is not None:
-            for sentence in filter(informs, sentences(self._summary.text)):
-                section: Name = "open_ends" if is_open(sentence) else "decisions"
-                weight = 57 if is_open(sentence) else 30 + 4 * informs(sentence)
+            for sentence in filter(information_score, sentences(self._summary.text)):
+                section: SectionName = "open_ends" if is_open_item(sentence) else "decisions"
+                weight = 57 if is_open_item(sentence) else 30 + 4 * information_score(sentence)
                 yield Candidate(section, f"Summary: {sentence}", weight, self._summary.position, 500)
         yield from self._conclusions(end)
         for said in self._asides:
             for sentence in sentences(said.text):
-                if informs(sentence) >= 2:
+                if information_score(sentence) >= 2:
                     told = f"Assistant: {sentence}"
                     yield Candidate(
-                        "decisions", told, 14 + 4 * informs(sentence) + _late(said, end), said.position
+                        "decisions",
+                        told,
+                        14 + 4 * information_score(sentence) + _late(said, end),
+                        said.position,
                     )
         if self._first is not None and not self._answered:
             last = self._asked[-1] if self._asked else self._first
@@ -116,7 +125,7 @@ class Talk:
                     yield Candidate("goal", f"Then: {sentence}", 42 + late, said.position)
                 elif len(parts) <= _MANY or place < 2 or is_constraint(sentence):
                     weight = (62 if is_constraint(sentence) else 52) + late
-                    weight -= 34 if len(sentence.split()) < _FEW and not informs(sentence) else 0
+                    weight -= 34 if len(sentence.split()) < _FEW and not information_score(sentence) else 0
                     yield Candidate("decisions", f"You: {sentence}", weight, said.position)
 
     def _conclusions(self, end: int) -> Iterator[Candidate]:
@@ -124,10 +133,10 @@ class Talk:
             is_last = said is self._answers[-1]
             late = _late(said, end)
             parts = list(sentences(said.text))
-            most = sorted(map(informs, parts), reverse=True)[:_MOST]
+            most = sorted(map(information_score, parts), reverse=True)[:_MOST]
             for sentence in parts:
-                told = informs(sentence)
-                if is_open(sentence, is_last=is_last) or (is_last and is_question(sentence)):
+                told = information_score(sentence)
+                if is_open_item(sentence, is_last=is_last) or (is_last and is_question(sentence)):
                     weight = 86.0 if is_last else 33 + 2 * told + late
                     yield Candidate("open_ends", sentence, weight, said.position)
                 elif is_last:

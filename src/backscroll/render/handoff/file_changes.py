@@ -8,11 +8,11 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, ToolCall
-from backscroll.render.handoff.commands import Commands, Run, words_of
-from backscroll.render.handoff.sentences import informs
+from backscroll.render.handoff.commands import CommandLog, CommandRun, split_words
+from backscroll.render.handoff.sentences import information_score
 from backscroll.render.handoff.types import Candidate
 
-__all__ = ["Work"]
+__all__ = ["FileChanges"]
 
 _PATHS = ("file_path", "filePath", "target_file", "targetFile", "path", "relative_workspace_path",
           "relativeWorkspacePath", "notebook_path")  # fmt: skip
@@ -32,13 +32,13 @@ class _File(Struct):
     rejected: int = 0
 
 
-class Work:
+class FileChanges:
     """Files and commands of a session, as far as they were told."""
 
     def __init__(self, workspace: str | None) -> None:
         self._below = f"{workspace.rstrip('/')}/" if workspace else None
         self._files: dict[str, _File] = {}
-        self._commands = Commands()
+        self._commands = CommandLog()
         # Comments that were put into code: why something is as it is.
         self._remarks: deque[tuple[str, str, int]] = deque(maxlen=_KEPT)
 
@@ -71,9 +71,9 @@ class Work:
         if edit.kind == "update":
             self._remarks.extend((file.path, text, position) for text in _remarks(edit))
 
-    def _removed(self, run: Run) -> None:
+    def _removed(self, run: CommandRun) -> None:
         for found in _REMOVING.finditer(run.command):
-            for word in words_of(found[1]):
+            for word in split_words(found[1]):
                 if not word.startswith("-") and PurePath(word).suffix:
                     file = self._file(word, run.position)
                     file.kind, file.position = "deleted", run.position
@@ -92,7 +92,7 @@ class Work:
         yield from self._commands.candidates()
         yield from self._uncommitted()
         for path, text, position in self._remarks:
-            yield Candidate("decisions", f"In {path}: {text}", 26 + 4 * informs(text), position)
+            yield Candidate("decisions", f"In {path}: {text}", 26 + 4 * information_score(text), position)
 
     def _uncommitted(self) -> Iterator[Candidate]:
         commit = self._commands.commit

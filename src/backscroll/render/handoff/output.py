@@ -7,18 +7,18 @@ import msgspec
 
 from backscroll.model.sanitize import one_line
 from backscroll.readers.timestamps import iso
-from backscroll.render.handoff.types import SECTIONS, Briefing
-from backscroll.render.session_header import moment, title_of
+from backscroll.render.handoff.types import SECTIONS, Handoff
+from backscroll.render.session_header import format_time, session_title
 
-__all__ = ["briefing_document", "briefing_lines", "head_lines", "text_of"]
+__all__ = ["handoff_document", "handoff_lines", "handoff_text", "header_lines"]
 
 _WIDTH = 200
 
 
-def head_lines(briefing: Briefing) -> Iterator[str]:
+def header_lines(briefing: Handoff) -> Iterator[str]:
     """Which session it is."""
     session = briefing.session
-    begun, last = moment(session.created_at), moment(session.updated_at)
+    begun, last = format_time(session.created_at), format_time(session.updated_at)
     facts = [
         f"`{one_line(session.ref, _WIDTH)}`",
         one_line(session.workspace_path or "", _WIDTH),
@@ -26,15 +26,15 @@ def head_lines(briefing: Briefing) -> Iterator[str]:
         f"{begun} to {last} UTC" if begun and last else "",
         f"{session.message_count:,} messages",
     ]
-    yield f"# {title_of(session)}"
+    yield f"# {session_title(session)}"
     yield ""
     yield "Where an earlier session with an assistant stands, drawn from it by rules; quoted, not checked."
     yield ", ".join(fact for fact in facts if fact) + "."
 
 
-def briefing_lines(briefing: Briefing) -> Iterator[str]:
+def handoff_lines(briefing: Handoff) -> Iterator[str]:
     """The whole, as Markdown."""
-    yield from head_lines(briefing)
+    yield from header_lines(briefing)
     for section in briefing.sections:
         if not section.points:
             continue
@@ -44,12 +44,12 @@ def briefing_lines(briefing: Briefing) -> Iterator[str]:
         yield from (f"- {point.text}" for point in section.points)
 
 
-def text_of(briefing: Briefing) -> str:
+def handoff_text(briefing: Handoff) -> str:
     """The whole, as it is pasted."""
-    return "".join(f"{line}\n" for line in briefing_lines(briefing))
+    return "".join(f"{line}\n" for line in handoff_lines(briefing))
 
 
-def briefing_document(briefing: Briefing) -> dict[str, Any]:
+def handoff_document(briefing: Handoff) -> dict[str, Any]:
     """The whole for programs, with the text."""
     session = briefing.session
     return {
@@ -66,5 +66,5 @@ def briefing_document(briefing: Briefing) -> dict[str, Any]:
         "left_out": {section.name: section.left_out for section in briefing.sections},
         "token_budget": briefing.budget,
         "estimated_tokens": briefing.tokens,
-        "text": text_of(briefing),
+        "text": handoff_text(briefing),
     }

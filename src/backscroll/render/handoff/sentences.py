@@ -7,7 +7,7 @@ order of a session tells: who spoke last, what was asked, what came of it.
 import re
 from collections.abc import Iterator
 
-__all__ = ["informs", "is_constraint", "is_open", "is_question", "sentences"]
+__all__ = ["information_score", "is_constraint", "is_open_item", "is_question", "sentences"]
 
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|>)\s+")
@@ -64,7 +64,7 @@ def is_question(sentence: str) -> bool:
     return sentence.rstrip("\"'`)* ").endswith(("?", "？"))
 
 
-def is_open(sentence: str, *, is_last: bool = False) -> bool:
+def is_open_item(sentence: str, *, is_last: bool = False) -> bool:
     """Whether it speaks of something that is not done; words at the end of a session do so sooner."""
     if _NOT_OPEN.search(sentence):
         return False
@@ -76,7 +76,7 @@ def is_constraint(sentence: str) -> bool:
     return _CONSTRAINT.search(sentence) is not None
 
 
-def informs(sentence: str) -> int:
+def information_score(sentence: str) -> int:
     """How much a sentence tells, from 0 to 4: conclusions, numbers, names."""
     said = min(2, len(_CONCLUSION.findall(sentence)))
     return said + (_NUMBER.search(sentence) is not None) + (_NAME.search(sentence) is not None)

@@ -9,14 +9,14 @@ from typing import Any
 
 from backscroll.model import ToolCall
 
-__all__ = ["Tasks"]
+__all__ = ["TaskList"]
 
 _DONE = ("completed", "complete", "done", "cancelled", "canceled", "deleted")
 _TEXTS = ("content", "subject", "title", "text", "task")
 _NUMBER = re.compile(r"#(\d+)")
 
 
-class Tasks:
+class TaskList:
     """The list as the calls so far have left it."""
 
     def __init__(self) -> None:

@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from backscroll.model import SessionSummary
 
-__all__ = ["SECTIONS", "Briefing", "Candidate", "Name", "Point", "Section"]
+__all__ = ["SECTIONS", "Candidate", "Handoff", "Point", "Section", "SectionName"]
 
-Name = Literal["goal", "decisions", "files", "commands", "open_ends", "last_state"]
+SectionName = Literal["goal", "decisions", "files", "commands", "open_ends", "last_state"]
 
-SECTIONS: dict[Name, str] = {
+SECTIONS: dict[SectionName, str] = {
     "goal": "Goal",
     "decisions": "Decisions",
     "files": "Files",
@@ -23,7 +23,7 @@ SECTIONS: dict[Name, str] = {
 class Candidate(Struct, frozen=True):
     """Something that may be said, and how much there is to be said for it."""
 
-    section: Name
+    section: SectionName
     text: str
     weight: float
     position: int  # of the message that it is from; where it stands within its section
@@ -40,12 +40,12 @@ class Point(Struct, frozen=True):
 class Section(Struct, frozen=True):
     """What is said about one matter, in the order in which it came up."""
 
-    name: Name
+    name: SectionName
     points: tuple[Point, ...]
     left_out: int  # points for which there was no room
 
 
-class Briefing(Struct, frozen=True):
+class Handoff(Struct, frozen=True):
     """A session in short."""
 
     session: SessionSummary

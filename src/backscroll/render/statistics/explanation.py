@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
-from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.style import Style
 
 __all__ = ["explanation_lines"]
 
@@ -22,11 +22,11 @@ _NAMES = {
 _HEAD = f"{'':19}  {'':16}  {'given':>9} {'answered':>9} {'cache 5m':>9} {'cache 1h':>9} {'read':>11}"
 
 
-def explanation_lines(told: Explanation, *, ink: Ink, zone: tzinfo | None = None) -> Iterator[str]:
+def explanation_lines(told: Explanation, *, style: Style, zone: tzinfo | None = None) -> Iterator[str]:
     """Every usage record with what became of it, and how the cost of those that count adds up."""
     fates = Counter(record.fate for record in told.records)
     parts = ", ".join(f"{fate} {count:,}" for fate, count in fates.most_common())
-    yield ink("strong", f"How the tokens of {one_line(told.what, 300)} add up")
+    yield style("strong", f"How the tokens of {one_line(told.what, 300)} add up")
     if not told.records:
         yield "There is no usage record: nobody counted them."
         return
@@ -34,17 +34,17 @@ def explanation_lines(told: Explanation, *, ink: Ink, zone: tzinfo | None = None
     yield f"{len(told.records):,} usage {records}: {parts}"
     for (ref, agent), group in groupby(told.records, key=lambda one: (one.session_ref, one.agent_id)):
         yield ""
-        yield ink("title", one_line(f"{ref} · subagent {agent}" if agent else ref, 300))
-        yield ink("dim", _HEAD)
+        yield style("title", one_line(f"{ref} · subagent {agent}" if agent else ref, 300))
+        yield style("dim", _HEAD)
         for record in group:
             line = _record_line(record, zone)
-            yield line if record.fate == "counted" else ink("dim", line)
+            yield line if record.fate == "counted" else style("dim", line)
     for charge in told.charges:
         yield ""
-        yield from _charge_lines(charge, ink)
+        yield from _charge_lines(charge, style)
     yield ""
-    yield ink("strong", _sum(told))
-    yield ink("dim", f"Times are those of {told.zone}.")
+    yield style("strong", _sum(told))
+    yield style("dim", f"Times are those of {told.zone}.")
 
 
 def _record_line(record: UsageRecord, zone: tzinfo | None) -> str:
@@ -65,11 +65,11 @@ def _place(record: UsageRecord) -> str:
     return one_line(f"{PurePath(record.origin.path).name} {record.origin.place}", 120)
 
 
-def _charge_lines(charge: Charge, ink: Ink) -> Iterator[str]:
+def _charge_lines(charge: Charge, style: Style) -> Iterator[str]:
     model = one_line(charge.model or "a model that was not named", 80)
     marks = [f"{charge.speed} class" if charge.speed else "", "long prompts" if charge.is_long else ""]
     many = f"{charge.responses:,} response{'s' * (charge.responses != 1)}"
-    yield ink("title", ", ".join(filter(None, (model, *marks, many))))
+    yield style("title", ", ".join(filter(None, (model, *marks, many))))
     if charge.usd is None:
         yield f"  {charge.tokens.total:,} tokens without a known price, in no cost"
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model.sanitize import inert
+from backscroll.model.sanitize import sanitize
 from backscroll.model.statistics import Explanation, Report, Sums, Tokens, Year
 from backscroll.readers.timestamps import iso
 
@@ -101,7 +101,7 @@ def _cell(value: object) -> object:
         return int(value)
     if not isinstance(value, str):
         return value
-    text = inert(value)
+    text = sanitize(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text
 
 

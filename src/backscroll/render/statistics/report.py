@@ -8,12 +8,12 @@ from msgspec import Struct
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Report, Sums, Tokens
 from backscroll.render.statistics.charts import bar, sparkline
-from backscroll.render.statistics.humanize import cost, duration, money, percent
-from backscroll.render.terminal.humanize import short
-from backscroll.render.terminal.style import Ink
-from backscroll.render.terminal.width import cells, padded, wrapped
+from backscroll.render.statistics.humanize import format_cost, format_duration, format_percent, format_usd
+from backscroll.render.terminal.humanize import compact_number
+from backscroll.render.terminal.style import Style
+from backscroll.render.terminal.width import cell_width, pad, wrap
 
-__all__ = ["report_lines", "token_words"]
+__all__ = ["report_lines", "token_lines"]
 
 _GAP = "  "
 _LABEL = 14
@@ -30,21 +30,21 @@ class _Column(Struct, frozen=True):
 
     @property
     def width(self) -> int:
-        return max(map(cells, (self.name, *self.cells)))
+        return max(map(cell_width, (self.name, *self.cells)))
 
 
-def report_lines(report: Report, *, ink: Ink, width: int, zone: tzinfo | None = None) -> Iterator[str]:
+def report_lines(report: Report, *, style: Style, width: int, zone: tzinfo | None = None) -> Iterator[str]:
     """A report in lines of at most so many columns."""
-    yield ink("strong", _heading(report, zone))
+    yield style("strong", _heading(report, zone))
     yield ""
     if report.by is None:
-        yield from _total_lines(report, ink)
+        yield from _total_lines(report, style)
     else:
-        yield from _table_lines(report, ink, width)
+        yield from _table_lines(report, style, width)
     notes = list(_notes(report))
     if notes:
         yield ""
-        yield from (ink("dim", line) for note in notes for line in wrapped(note, width))
+        yield from (style("dim", line) for note in notes for line in wrap(note, width))
 
 
 def _heading(report: Report, zone: tzinfo | None) -> str:
@@ -58,40 +58,42 @@ def _heading(report: Report, zone: tzinfo | None) -> str:
     return f"{many}, {span}" if span else many
 
 
-def _total_lines(report: Report, ink: Ink) -> Iterator[str]:
+def _total_lines(report: Report, style: Style) -> Iterator[str]:
     total = report.total
     yield _fact("Prompts", f"{total.prompts or 0:,}")
     helped = f", and {total.subagent_messages:,} by subagents" if total.subagent_messages else ""
     yield _fact("Messages", f"{total.messages or 0:,}{helped}")
-    yield _fact("Active time", duration(total.active_seconds) if total.active_seconds else "not known")
+    yield _fact("Active time", format_duration(total.active_seconds) if total.active_seconds else "not known")
     if total.tokens is None:
         yield _fact("Tokens", "nobody counted them")
     else:
         least = "at least " if total.is_at_least else ""
         yield _fact("Tokens", f"{least}{total.tokens.total:,}")
-        yield from (_fact("", words) for words in token_words(total.tokens))
-        told = cost(total) if total.cost_usd is not None else "no model used has a known price"
+        yield from (_fact("", words) for words in token_lines(total.tokens))
+        told = format_cost(total) if total.cost_usd is not None else "no model used has a known price"
         yield _fact(
             "Cost", f"{told} at prices of {report.prices_checked}" if total.cost_usd is not None else told
         )
     if total.reported_usd is not None:
-        yield _fact("", f"{money(total.reported_usd)} is what the tools themselves said of some responses")
+        yield _fact(
+            "", f"{format_usd(total.reported_usd)} is what the tools themselves said of some responses"
+        )
     yield _fact("Lines", f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,}")
     if total.acceptance_rate is not None:
-        yield _fact("Edits", f"{percent(total.acceptance_rate)} of {total.edits_decided:,} accepted")
+        yield _fact("Edits", f"{format_percent(total.acceptance_rate)} of {total.edits_decided:,} accepted")
     calls, failures = total.tool_calls or 0, total.tool_failures or 0
-    failed = f", {failures:,} failed ({percent(failures / calls)})" if failures else ""
+    failed = f", {failures:,} failed ({format_percent(failures / calls)})" if failures else ""
     yield _fact("Tool calls", f"{calls:,}{failed}")
     if len(report.timeline) > 1:
         first, last = report.timeline[0][0], report.timeline[-1][0]
         span = "month" if len(first) == 7 else "week" if "W" in first else "day"
-        line = ink("place", sparkline([count for _, count in report.timeline]))
+        line = style("place", sparkline([count for _, count in report.timeline]))
         yield ""
         yield f"{first} {line} {last}"
-        yield ink("dim", f"messages by {span}, {max(count for _, count in report.timeline):,} at most")
+        yield style("dim", f"messages by {span}, {max(count for _, count in report.timeline):,} at most")
 
 
-def token_words(tokens: Tokens) -> Iterator[str]:
+def token_lines(tokens: Tokens) -> Iterator[str]:
     """The kinds of tokens that there are, a line each."""
     for name, count in (
         ("given", tokens.input),
@@ -108,13 +110,13 @@ def _fact(label: str, told: str) -> str:
     return f"{label:<{_LABEL}}{told}"
 
 
-def _table_lines(report: Report, ink: Ink, width: int) -> Iterator[str]:
+def _table_lines(report: Report, style: Style, width: int) -> Iterator[str]:
     rows = [*report.rows, report.total] if len(report.rows) > 1 else list(report.rows)
     names = [_name(row, report) for row in report.rows] + ["together"] * (len(report.rows) > 1)
     columns = [_Column(name, [told(row) for row in rows]) for name, told in _columns()]
     columns = [column for column in columns if any(column.cells[: len(report.rows)])]
     dropped = list(_DROPPED)
-    key = min(max(map(cells, names), default=0), _KEY)
+    key = min(max(map(cell_width, names), default=0), _KEY)
 
     def room() -> int:
         return width - key - sum(column.width + len(_GAP) for column in columns) - len(_GAP)
@@ -126,15 +128,15 @@ def _table_lines(report: Report, ink: Ink, width: int) -> Iterator[str]:
     length = min(_BAR, max(room(), 0))
     sizes = [_size(row) for row in report.rows]
     measure = "by calls" if report.by == "tool" else "by messages"
-    heads = [" " * key, *(padded(one.name, one.width, is_right=True) for one in columns)]
+    heads = [" " * key, *(pad(one.name, one.width, is_right=True) for one in columns)]
     heads += [measure] if length >= len(measure) else []
-    yield ink("dim", _GAP.join(heads))
+    yield style("dim", _GAP.join(heads))
     for place, name in enumerate(names):
         is_total = place == len(report.rows)
-        cells_ = [padded(one.cells[place], one.width, is_right=True) for one in columns]
+        cells_ = [pad(one.cells[place], one.width, is_right=True) for one in columns]
         chart = "" if is_total else bar(sizes[place], max(sizes), length)
-        line = _GAP.join([padded(name, key), *cells_])
-        yield ink("strong", line) if is_total else f"{line}{_GAP}{ink('place', chart)}".rstrip()
+        line = _GAP.join([pad(name, key), *cells_])
+        yield style("strong", line) if is_total else f"{line}{_GAP}{style('place', chart)}".rstrip()
 
 
 def _size(row: Sums) -> int:
@@ -148,11 +150,14 @@ def _columns() -> list[tuple[str, Callable[[Sums], str]]]:
         ("sessions", lambda row: f"{row.sessions:,}"),
         ("prompts", lambda row: _count(row.prompts)),
         ("messages", lambda row: _count(row.messages)),
-        ("active", lambda row: duration(row.active_seconds) if row.active_seconds else ""),
-        ("tokens", lambda row: short(row.tokens.total) if row.tokens is not None else ""),
-        ("cost", cost),
+        ("active", lambda row: format_duration(row.active_seconds) if row.active_seconds else ""),
+        ("tokens", lambda row: compact_number(row.tokens.total) if row.tokens is not None else ""),
+        ("cost", format_cost),
         ("lines", _lines),
-        ("accepted", lambda row: percent(row.acceptance_rate) if row.acceptance_rate is not None else ""),
+        (
+            "accepted",
+            lambda row: format_percent(row.acceptance_rate) if row.acceptance_rate is not None else "",
+        ),
         ("calls", lambda row: _count(row.tool_calls)),
         ("failed", lambda row: f"{row.tool_failures:,}" if row.tool_failures else ""),
     ]
@@ -165,7 +170,7 @@ def _count(number: int | None) -> str:
 def _lines(row: Sums) -> str:
     if not row.lines_added and not row.lines_removed:
         return ""
-    return f"+{short(row.lines_added or 0)} -{short(row.lines_removed or 0)}"
+    return f"+{compact_number(row.lines_added or 0)} -{compact_number(row.lines_removed or 0)}"
 
 
 def _name(row: Sums, report: Report) -> str:

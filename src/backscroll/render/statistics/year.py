@@ -5,12 +5,12 @@ from pathlib import PurePath
 
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Favourite, Sums, Year
-from backscroll.render.markdown_escape import code_span, plain
+from backscroll.render.markdown_escape import code_span, escape_markdown
 from backscroll.render.statistics.charts import bar
-from backscroll.render.statistics.humanize import cost, duration
-from backscroll.render.terminal.humanize import short
-from backscroll.render.terminal.style import Ink
-from backscroll.render.terminal.width import cells, padded, wrapped
+from backscroll.render.statistics.humanize import format_cost, format_duration
+from backscroll.render.terminal.humanize import compact_number
+from backscroll.render.terminal.style import Style
+from backscroll.render.terminal.width import cell_width, pad, wrap
 
 __all__ = ["year_lines", "year_markdown"]
 
@@ -33,33 +33,33 @@ _BAR = 30
 _NAME = 32
 
 
-def year_lines(year: Year, *, ink: Ink, width: int) -> Iterator[str]:
+def year_lines(year: Year, *, style: Style, width: int) -> Iterator[str]:
     """The page in a terminal of so many columns."""
-    bars = _Bars(ink, min(_BAR, max(width - _NAME - 20, 8)))
-    yield ink("strong", f"{year.year} in review")
+    bars = _Bars(style, min(_BAR, max(width - _NAME - 20, 8)))
+    yield style("strong", f"{year.year} in review")
     yield ""
     for fact in _facts(year):
-        yield from wrapped(fact, width)
+        yield from wrap(fact, width)
     if not year.active_days:
         return
     months = [row.messages or 0 for row in year.months]
-    yield from bars("Months, by messages", _MONTHS, months, [cost(row) for row in year.months])
+    yield from bars("Months, by messages", _MONTHS, months, [format_cost(row) for row in year.months])
     yield from bars("Weekdays, by messages", _WEEKDAYS, year.weekdays)
     yield from bars("Hours, by messages", [f"{hour:02}" for hour in range(24)], year.hours)
     projects = [row.messages or 0 for row in year.projects]
     names = [_end(row.key or "") for row in year.projects]
-    yield from bars("Projects, by messages", names, projects, [cost(row) for row in year.projects])
+    yield from bars("Projects, by messages", names, projects, [format_cost(row) for row in year.projects])
     files = [_end(one.path) for one in year.files]
-    lines = [f"+{short(one.added)} -{short(one.removed)}" for one in year.files]
+    lines = [f"+{compact_number(one.added)} -{compact_number(one.removed)}" for one in year.files]
     yield from bars("Files, by edits", files, [one.edits for one in year.files], lines)
     yield from bars.favourites("Tools, by calls", year.tools)
     yield from bars.favourites("Models, by messages", year.models)
     if year.topics:
         yield ""
-        yield ink("title", "Topics")
-        yield from wrapped(", ".join(f"{one_line(one.name, 60)} {one.count:,}" for one in year.topics), width)
+        yield style("title", "Topics")
+        yield from wrap(", ".join(f"{one_line(one.name, 60)} {one.count:,}" for one in year.topics), width)
     yield ""
-    yield ink("dim", f"Days and hours are those of {year.zone}.")
+    yield style("dim", f"Days and hours are those of {year.zone}.")
 
 
 def _facts(year: Year) -> Iterator[str]:
@@ -68,10 +68,12 @@ def _facts(year: Year) -> Iterator[str]:
         yield "Nothing was said in this year."
         return
     tokens = f", {total.tokens.total:,} tokens" if total.tokens is not None else ""
-    priced = f", {cost(total)} at prices of {year.prices_checked}" if total.cost_usd is not None else ""
+    priced = (
+        f", {format_cost(total)} at prices of {year.prices_checked}" if total.cost_usd is not None else ""
+    )
     said = f"{total.prompts or 0:,} prompts, {total.messages or 0:,} messages"
     yield f"{total.sessions:,} sessions, {said}{tokens}{priced}"
-    yield f"{duration(total.active_seconds or 0)} at work on {year.active_days:,} days"
+    yield f"{format_duration(total.active_seconds or 0)} at work on {year.active_days:,} days"
     lines = f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,} lines"
     yield f"{lines}, {total.tool_calls or 0:,} tool calls"
     if year.streak is not None and year.streak.days > 1:
@@ -82,7 +84,8 @@ def _facts(year: Year) -> Iterator[str]:
     longest = year.longest_session
     if longest is not None:
         named = one_line(longest.title or longest.ref, 80)
-        yield f"Longest session: {named}, {duration(longest.active_seconds)} ({one_line(longest.ref, 80)})"
+        active = format_duration(longest.active_seconds)
+        yield f"Longest session: {named}, {active} ({one_line(longest.ref, 80)})"
 
 
 def _end(path: str) -> str:
@@ -95,8 +98,8 @@ def _end(path: str) -> str:
 class _Bars:
     """Charts with bars of at most so many columns."""
 
-    def __init__(self, ink: Ink, length: int) -> None:
-        self._ink = ink
+    def __init__(self, style: Style, length: int) -> None:
+        self._style = style
         self._length = length
 
     def __call__(
@@ -106,14 +109,14 @@ class _Bars:
         if not any(values):
             return
         yield ""
-        yield self._ink("title", title)
-        width = max(map(cells, names))
+        yield self._style("title", title)
+        width = max(map(cell_width, names))
         digits = max(len(f"{value:,}") for value in values)
         for place, (name, value) in enumerate(zip(names, values, strict=True)):
             chart = bar(value, max(values), self._length)
             told = beside[place] if beside else ""
-            chart = f"{padded(chart, self._length)}  " if told else chart
-            yield f"  {padded(name, width)}  {value:>{digits},}  {self._ink('place', chart)}{told}".rstrip()
+            chart = f"{pad(chart, self._length)}  " if told else chart
+            yield f"  {pad(name, width)}  {value:>{digits},}  {self._style('place', chart)}{told}".rstrip()
 
     def favourites(self, title: str, some: Sequence[Favourite]) -> Iterator[str]:
         return self(title, [one_line(one.name, _NAME) for one in some], [one.count for one in some])
@@ -124,7 +127,7 @@ def year_markdown(year: Year) -> Iterator[str]:
     yield f"# {year.year} in review"
     yield ""
     for fact in _facts(year):
-        yield f"- {plain(fact)}"
+        yield f"- {escape_markdown(fact)}"
     if not year.active_days:
         return
     yield from _table(
@@ -152,21 +155,34 @@ def year_markdown(year: Year) -> Iterator[str]:
         ("file", "edits", "added", "removed"),
         [(_code(one.path), f"{one.edits:,}", f"{one.added:,}", f"{one.removed:,}") for one in year.files],
     )
-    yield from _table("Tools", ("tool", "calls"), [(plain(one.name), f"{one.count:,}") for one in year.tools])
     yield from _table(
-        "Models", ("model", "messages"), [(plain(one.name), f"{one.count:,}") for one in year.models]
+        "Tools", ("tool", "calls"), [(escape_markdown(one.name), f"{one.count:,}") for one in year.tools]
     )
     yield from _table(
-        "Topics", ("topic", "sessions"), [(plain(one.name), f"{one.count:,}") for one in year.topics]
+        "Models",
+        ("model", "messages"),
+        [(escape_markdown(one.name), f"{one.count:,}") for one in year.models],
+    )
+    yield from _table(
+        "Topics",
+        ("topic", "sessions"),
+        [(escape_markdown(one.name), f"{one.count:,}") for one in year.topics],
     )
     yield ""
-    yield plain(f"Days and hours are those of {year.zone}.")
+    yield escape_markdown(f"Days and hours are those of {year.zone}.")
 
 
 def _cells(row: Sums) -> tuple[str, ...]:
     tokens = f"{row.tokens.total:,}" if row.tokens is not None else ""
-    active = duration(row.active_seconds) if row.active_seconds else ""
-    return f"{row.sessions:,}", f"{row.prompts or 0:,}", f"{row.messages or 0:,}", active, tokens, cost(row)
+    active = format_duration(row.active_seconds) if row.active_seconds else ""
+    return (
+        f"{row.sessions:,}",
+        f"{row.prompts or 0:,}",
+        f"{row.messages or 0:,}",
+        active,
+        tokens,
+        format_cost(row),
+    )
 
 
 def _code(text: str) -> str:

@@ -6,15 +6,15 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.render.terminal.style import Ink
+from backscroll.render.terminal.style import Style
 
-__all__ = ["PLAIN_WIDTH", "View"]
+__all__ = ["MAX_PLAIN_LINE_CHARS", "TranscriptOptions"]
 
-PLAIN_WIDTH = 300  # characters of what is told in one line, where no terminal says how many fit
+MAX_PLAIN_LINE_CHARS = 300  # characters of what is told in one line, where no terminal says how many fit
 _NARROWEST = 20
 
 
-class View(Struct, frozen=True, kw_only=True, dict=True):
+class TranscriptOptions(Struct, frozen=True, kw_only=True, dict=True):
     """How much is shown, and on what."""
 
     width: int | None = None  # columns of the terminal; without one no line is broken
@@ -25,15 +25,15 @@ class View(Struct, frozen=True, kw_only=True, dict=True):
     with_agents: bool = False  # whether the messages of subagents follow
 
     @cached_property
-    def ink(self) -> Ink:
-        return Ink(is_coloured=self.is_coloured)
+    def style(self) -> Style:
+        return Style(is_coloured=self.is_coloured)
 
     @property
     def room(self) -> int:
         """How long a line may be that is cut where it ends."""
-        return self.width or PLAIN_WIDTH
+        return self.width or MAX_PLAIN_LINE_CHARS
 
-    def narrowed(self, columns: int) -> "View":
+    def narrowed(self, columns: int) -> "TranscriptOptions":
         """The same beside a margin."""
         if self.width is None:
             return self

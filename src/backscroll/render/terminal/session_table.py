@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from backscroll.model import PaginatedResult, SessionSummary
-from backscroll.model.sanitize import inert, one_line
-from backscroll.render.annotations import starred_title, tag_words
-from backscroll.render.terminal.humanize import ago, short
-from backscroll.render.terminal.style import Ink
-from backscroll.render.terminal.width import cells, cut, padded
+from backscroll.model.sanitize import one_line, sanitize
+from backscroll.render.annotations import format_tags, starred_title
+from backscroll.render.terminal.humanize import compact_number, format_age
+from backscroll.render.terminal.style import Style
+from backscroll.render.terminal.width import cell_width, pad, truncate
 
-__all__ = ["column_lines", "plain_lines", "short_id"]
+__all__ = ["plain_lines", "short_id", "table_lines"]
 
 _TITLE = 300
 _GAP = "  "
@@ -32,12 +32,12 @@ class _Column(Struct, frozen=True):
 
     @property
     def width(self) -> int:
-        return min(max(map(cells, (self.name, *self.cells))), self.most)
+        return min(max(map(cell_width, (self.name, *self.cells))), self.most)
 
 
 def short_id(id_: str) -> str:
     """As much of an id as tells it from others; ids that are made of words are told whole."""
-    return inert(id_ if id_.startswith("inline-") else id_[:8])
+    return sanitize(id_ if id_.startswith("inline-") else id_[:8])
 
 
 def plain_lines(page: PaginatedResult[SessionSummary], live: Live = ()) -> Iterator[str]:
@@ -51,7 +51,7 @@ def plain_lines(page: PaginatedResult[SessionSummary], live: Live = ()) -> Itera
         marks = _marks(one, live)
         words = [
             starred_title(one, _TITLE, _UNNAMED),
-            tag_words(one),
+            format_tags(one),
             f"[{', '.join(marks)}]" if marks else "",
         ]
         columns = (
@@ -68,11 +68,11 @@ def plain_lines(page: PaginatedResult[SessionSummary], live: Live = ()) -> Itera
     yield from _footer(page)
 
 
-def column_lines(
+def table_lines(
     page: PaginatedResult[SessionSummary],
     *,
     width: int,
-    ink: Ink,
+    style: Style,
     live: Live = (),
     now: datetime | None = None,
 ) -> Iterator[str]:
@@ -81,11 +81,13 @@ def column_lines(
     data = page.data
     before = [
         _Column("#", [str(one.index) for one in data], is_right=True),
-        _Column("when", [ago(one.updated_at, now).removesuffix(" ago") for one in data], is_right=True),
+        _Column(
+            "when", [format_age(one.updated_at, now).removesuffix(" ago") for one in data], is_right=True
+        ),
     ]
     after = [
         _Column("workspace", [one_line(one.workspace_name or "", 60) for one in data], max(9, width // 8)),
-        _Column("msgs", [short(one.message_count) for one in data], 5, is_right=True),
+        _Column("msgs", [compact_number(one.message_count) for one in data], 5, is_right=True),
         _Column("tokens", [_tokens(one) for one in data], 6, is_right=True),
         _Column("source", [_short_source(one.source) for one in data], 8),
         _Column("id", [short_id(one.id) for one in data]),
@@ -97,41 +99,41 @@ def column_lines(
     room = max(_left(width, [*before, *after]), 1)
     named = _GAP.join(
         [
-            *(padded(column.name, column.width, is_right=column.is_right) for column in before),
-            padded("title", room),
-            *(padded(column.name, column.width, is_right=column.is_right) for column in after),
+            *(pad(column.name, column.width, is_right=column.is_right) for column in before),
+            pad("title", room),
+            *(pad(column.name, column.width, is_right=column.is_right) for column in after),
         ]
     )
-    yield ink("dim", named.rstrip())
+    yield style("dim", named.rstrip())
     for place, one in enumerate(data):
         cells_before, cells_after = (
-            [padded(column.cells[place], column.width, is_right=column.is_right) for column in side]
+            [pad(column.cells[place], column.width, is_right=column.is_right) for column in side]
             for side in (before, after)
         )
-        title = _titled(one, room, ink, _marks(one, live))
-        dim = ink("dim", _GAP.join(cells_after).rstrip())
-        yield f"{cells_before[0]}{_GAP}{ink('dim', cells_before[1])}{_GAP}{title}{_GAP}{dim}"
-    yield from (ink("dim", line) for line in _footer(page))
+        title = _titled(one, room, style, _marks(one, live))
+        dim = style("dim", _GAP.join(cells_after).rstrip())
+        yield f"{cells_before[0]}{_GAP}{style('dim', cells_before[1])}{_GAP}{title}{_GAP}{dim}"
+    yield from (style("dim", line) for line in _footer(page))
 
 
 def _left(width: int, columns: Sequence[_Column]) -> int:
     return width - sum(column.width + len(_GAP) for column in columns)
 
 
-def _titled(one: SessionSummary, room: int, ink: Ink, marks: Sequence[str]) -> str:
+def _titled(one: SessionSummary, room: int, style: Style, marks: Sequence[str]) -> str:
     """Title, marks and tags, and how it began where there is room left, in exactly so many columns."""
-    noted = _GAP.join(filter(None, [", ".join(marks), tag_words(one)]))
-    noted = cut(noted, room // 2)
+    noted = _GAP.join(filter(None, [", ".join(marks), format_tags(one)]))
+    noted = truncate(noted, room // 2)
     star = "★ " if one.is_starred else ""
-    taken = cells(noted) + len(_GAP) if noted else 0
-    title = cut(one_line(one.title or _UNNAMED, _TITLE), room - cells(star) - taken)
-    left = room - cells(star) - cells(title) - taken
-    told = f"{ink('star', star)}{ink('title', title)}{_GAP + ink('error', noted) if noted else ''}"
+    taken = cell_width(noted) + len(_GAP) if noted else 0
+    title = truncate(one_line(one.title or _UNNAMED, _TITLE), room - cell_width(star) - taken)
+    left = room - cell_width(star) - cell_width(title) - taken
+    told = f"{style('star', star)}{style('title', title)}{_GAP + style('error', noted) if noted else ''}"
     preview = one_line(one.first_message_preview or "", _TITLE)
     is_new = not preview.startswith((one.title or "").rstrip("…"))
     if not is_new or not preview or left - len(_GAP) < _LEAST_PREVIEW:
         return told + " " * left
-    return f"{told}{_GAP}{ink('dim', padded(preview, left - len(_GAP)))}"
+    return f"{told}{_GAP}{style('dim', pad(preview, left - len(_GAP)))}"
 
 
 def _marks(one: SessionSummary, live: Live) -> list[str]:
@@ -142,7 +144,7 @@ def _marks(one: SessionSummary, live: Live) -> list[str]:
 
 
 def _tokens(one: SessionSummary) -> str:
-    return short(one.total_tokens) if one.total_tokens is not None else ""
+    return compact_number(one.total_tokens) if one.total_tokens is not None else ""
 
 
 def _short_source(source: str) -> str:

@@ -1,6 +1,6 @@
 """Colours of a terminal, or none."""
 
-__all__ = ["Ink"]
+__all__ = ["Style"]
 
 _CODES = {
     "title": "1",
@@ -21,7 +21,7 @@ _CODES = {
 }
 
 
-class Ink:
+class Style:
     """Paints text by what it is; without colours it gives the text back."""
 
     def __init__(self, *, is_coloured: bool) -> None:

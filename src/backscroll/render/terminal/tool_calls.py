@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from backscroll.model import Message, ToolCall
-from backscroll.model.sanitize import inert, one_line
+from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.diffs import diff_lines
-from backscroll.render.terminal.options import View
-from backscroll.render.terminal.prose import prose_lines, shortened
-from backscroll.render.terminal.width import cells, cut
-from backscroll.render.tool_calls import argument_lines, describe, outcome
+from backscroll.render.terminal.options import TranscriptOptions
+from backscroll.render.terminal.prose import prose_lines, truncate_line
+from backscroll.render.terminal.width import cell_width, truncate
+from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
 
 __all__ = ["call_lines"]
 
@@ -20,30 +20,36 @@ _STYLES = {"+": "added", "-": "removed", "@": "place"}
 
 
 def call_lines(
-    message: Message, tool: ToolCall, view: View, *, base: str | None, when: str, is_unfolded: bool
+    message: Message,
+    tool: ToolCall,
+    view: TranscriptOptions,
+    *,
+    base: str | None,
+    when: str,
+    is_unfolded: bool,
 ) -> Iterator[str]:
     """The call; paths below ``base`` are told from there on."""
-    ink = view.ink
+    style = view.style
     name = one_line(tool.name, 60)
-    notes = [outcome(tool), "" if message.is_active else "abandoned", when]
+    notes = [call_outcome(tool), "" if message.is_active else "abandoned", when]
     told = "".join(f" · {note}" for note in notes if note)
-    room = max(view.room - cells(_MARK + name + told) - 2, 12)
-    about = cut(_below(base, describe(tool, max(room * 4, 400))), room)
-    style = "error" if tool.status in ("failed", "cancelled") or tool.decision == "rejected" else "dim"
+    room = max(view.room - cell_width(_MARK + name + told) - 2, 12)
+    about = truncate(_below(base, describe_call(tool, max(room * 4, 400))), room)
+    style_name = "error" if tool.status in ("failed", "cancelled") or tool.decision == "rejected" else "dim"
     yield (
-        f"{ink('dim', _MARK)}{ink('tool', name)}{f'  {about}' if about else ''}"
-        f"{ink(style, told.removesuffix(f' · {when}')) if when else ink(style, told)}"
-        f"{ink('dim', f' · {when}') if when else ''}"
+        f"{style('dim', _MARK)}{style('tool', name)}{f'  {about}' if about else ''}"
+        f"{style(style_name, told.removesuffix(f' · {when}')) if when else style(style_name, told)}"
+        f"{style('dim', f' · {when}') if when else ''}"
     )
     inner = view.narrowed(len(_INDENT))
     if message.content.strip():
-        said = prose_lines(message.content, ink, width=inner.width, is_full=is_unfolded)
+        said = prose_lines(message.content, style, width=inner.width, is_full=is_unfolded)
         yield from (f"{_INDENT}{line}".rstrip() for line in said)
     changed = list(_diff(tool))
     shown = changed if is_unfolded or len(changed) <= _DIFF + 1 else changed[:_DIFF]
     yield from (_INDENT + _painted(line, view, is_full=is_unfolded) for line in shown)
     if len(shown) < len(changed):
-        yield _INDENT + ink("dim", f"… {len(changed) - len(shown):,} more lines")
+        yield _INDENT + style("dim", f"… {len(changed) - len(shown):,} more lines")
     if is_unfolded:
         yield from _unfolded(tool, view, has_diff=bool(changed))
     elif tool.status == "failed":
@@ -64,29 +70,29 @@ def _diff(tool: ToolCall) -> Iterator[str]:
         yield from lines
 
 
-def _painted(line: str, view: View, *, is_full: bool) -> str:
-    text = shortened(line, is_full=is_full)
-    return view.ink(_STYLES.get(line[:1], "dim"), text)
+def _painted(line: str, view: TranscriptOptions, *, is_full: bool) -> str:
+    text = truncate_line(line, is_full=is_full)
+    return view.style(_STYLES.get(line[:1], "dim"), text)
 
 
-def _unfolded(tool: ToolCall, view: View, *, has_diff: bool) -> Iterator[str]:
-    ink = view.ink
+def _unfolded(tool: ToolCall, view: TranscriptOptions, *, has_diff: bool) -> Iterator[str]:
+    style = view.style
     if not has_diff:
-        yield from (f"{_INDENT}{ink('dim', line)}" for line in argument_lines(tool))
+        yield from (f"{_INDENT}{style('dim', line)}" for line in argument_lines(tool))
     if tool.result:
-        yield from (f"{_INDENT}{ink('dim', '│')} {line}" for line in _lines(tool.result))
+        yield from (f"{_INDENT}{style('dim', '│')} {line}" for line in _lines(tool.result))
 
 
-def _trouble(tool: ToolCall, view: View) -> Iterator[str]:
+def _trouble(tool: ToolCall, view: TranscriptOptions) -> Iterator[str]:
     """The end of what a failed call said, which tells why more often than its beginning."""
     lines = [line for line in _lines(tool.result or "") if line.strip()]
     if len(lines) > _TROUBLE + 1:
         hidden = len(lines) - _TROUBLE
-        yield f"{_INDENT}{view.ink('dim', f'│ … {hidden:,} lines before')}"
+        yield f"{_INDENT}{view.style('dim', f'│ … {hidden:,} lines before')}"
         lines = lines[-_TROUBLE:]
     room = view.room - len(_INDENT) - 2
-    yield from (f"{_INDENT}{view.ink('dim', '│')} {cut(line[: room * 2], room)}" for line in lines)
+    yield from (f"{_INDENT}{view.style('dim', '│')} {truncate(line[: room * 2], room)}" for line in lines)
 
 
 def _lines(result: str) -> list[str]:
-    return inert(result).removesuffix("\n").split("\n")
+    return sanitize(result).removesuffix("\n").split("\n")

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["cells", "cut", "fitting", "padded", "wrapped"]
+__all__ = ["cell_width", "pad", "prefix_length", "truncate", "wrap"]
 
 _INVISIBLE = ("Mn", "Me", "Cf")
 _CLOSING = "、。，．！？：；）」』】》〉ー々…"  # what no line begins with
@@ -17,39 +17,41 @@ def _cells_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def cells(text: str) -> int:
+def cell_width(text: str) -> int:
     """How many columns a line takes."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))
 
 
-def cut(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     """A line in at most so many columns; ``…`` stands for what was cut."""
-    if cells(text) <= width:
+    if cell_width(text) <= width:
         return text
-    return f"{text[: fitting(text, max(width - 1, 0))].rstrip()}…" if width > 0 else ""
+    return f"{text[: prefix_length(text, max(width - 1, 0))].rstrip()}…" if width > 0 else ""
 
 
-def padded(text: str, width: int, *, is_right: bool = False) -> str:
+def pad(text: str, width: int, *, is_right: bool = False) -> str:
     """A line in exactly so many columns."""
-    text = cut(text, width)
-    room = " " * (width - cells(text))
+    text = truncate(text, width)
+    room = " " * (width - cell_width(text))
     return room + text if is_right else text + room
 
 
-def wrapped(line: str, width: int) -> Iterator[str]:
+def wrap(line: str, width: int) -> Iterator[str]:
     """A line as lines of at most so many columns, broken between words where that can be.
 
     What is indented stays indented. Nothing but the spaces at the breaks is left out.
     """
     line = line.expandtabs(8)
-    if cells(line) <= width:
+    if cell_width(line) <= width:
         yield line
         return
     indent = line[: len(line) - len(line.lstrip())]
     indent = indent if len(indent) <= min(width // 2, width - 2) else ""  # a wide character fits after it
     rest = line
-    while cells(rest) > width:
-        end = max(fitting(rest, width), len(indent) + 1)  # a character wider than the terminal goes by itself
+    while cell_width(rest) > width:
+        end = max(
+            prefix_length(rest, width), len(indent) + 1
+        )  # a character wider than the terminal goes by itself
         at = _break(rest, len(indent) + 1, end)
         yield rest[:at].rstrip(" ")
         tail = rest[at:].lstrip(" ")
@@ -75,7 +77,7 @@ def _break(text: str, least: int, most: int) -> int:
     return most
 
 
-def fitting(text: str, width: int) -> int:
+def prefix_length(text: str, width: int) -> int:
     """How many characters of a line fit into so many columns."""
     if text.isascii():
         return min(width, len(text))

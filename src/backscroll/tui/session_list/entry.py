@@ -5,9 +5,9 @@ from datetime import datetime
 from msgspec import Struct
 
 from backscroll.model import SearchMatch, SessionSummary
-from backscroll.model.sanitize import inert, one_line
-from backscroll.render.annotations import starred_title, tag_words
-from backscroll.render.terminal.humanize import ago, short
+from backscroll.model.sanitize import one_line, sanitize
+from backscroll.render.annotations import format_tags, starred_title
+from backscroll.render.terminal.humanize import compact_number, format_age
 
 __all__ = ["Entry", "of_match", "of_session"]
 
@@ -30,14 +30,14 @@ def of_session(summary: SessionSummary, now: datetime) -> Entry:
     """A session as the list shows it."""
     number = summary.message_count
     facts = [
-        ago(summary.updated_at, now),
+        format_age(summary.updated_at, now),
         summary.workspace_name or "no workspace",
         summary.source,
-        "1 message" if number == 1 else f"{short(number)} messages",
-        f"{short(summary.total_tokens)} tokens" if summary.total_tokens else "",
+        "1 message" if number == 1 else f"{compact_number(number)} messages",
+        f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens else "",
         "gone" if summary.is_gone else "",
         "" if summary.completeness == "complete" else summary.completeness,
-        tag_words(summary),
+        format_tags(summary),
     ]
     unnamed = summary.first_message_preview or "(no words)"
     return Entry(
@@ -51,7 +51,7 @@ def of_match(match: SearchMatch, now: datetime) -> Entry:
     """A session where something was found."""
     number = match.match_count
     facts = [
-        ago(match.timestamp, now),
+        format_age(match.timestamp, now),
         match.workspace_name or "no workspace",
         match.source,
         "note" if match.is_note else match.role,
@@ -88,4 +88,4 @@ def _part(match: SearchMatch) -> tuple[str, tuple[tuple[int, int], ...]]:
 
 
 def _flat(text: str) -> str:
-    return inert(text).replace("\n", " ").replace("\t", " ")
+    return sanitize(text).replace("\n", " ").replace("\t", " ")

@@ -7,12 +7,18 @@ from typing import Literal
 from msgspec import Struct
 
 from backscroll.model import Edit, Message, SessionSummary
-from backscroll.model.sanitize import inert, one_line
-from backscroll.render.annotations import added_lines
+from backscroll.model.sanitize import one_line, sanitize
+from backscroll.render.annotations import annotation_lines
 from backscroll.render.diffs import diff_lines
-from backscroll.render.session_header import attachment_name, facts, moment, speaker, title_of
-from backscroll.render.tool_calls import argument_lines, describe, outcome
-from backscroll.render.turns import Begun, Ended, Event, Said
+from backscroll.render.session_header import (
+    attachment_label,
+    format_time,
+    header_fields,
+    session_title,
+    speaker_label,
+)
+from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
+from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
 __all__ = ["Block", "Kind", "Place", "Teller", "Tone", "body_of", "front"]
 
@@ -46,12 +52,12 @@ class Block(Struct, frozen=True):
 
 def front(summary: SessionSummary) -> Block:
     """What stands before the first message."""
-    known = dict(facts(summary))
+    known = dict(header_fields(summary))
     ref = known.pop("Session")
     words = [f"{value} {name.lower()}" if name in _COUNTED else value for name, value in known.items()]
-    told: list[tuple[str, Tone]] = [(title_of(summary), "title")]
+    told: list[tuple[str, Tone]] = [(session_title(summary), "title")]
     told += [(" · ".join(words), "fact"), (ref, "fact")]
-    told += [(line, "plain") for line in added_lines(summary)]
+    told += [(line, "plain") for line in annotation_lines(summary)]
     return Block("front", (summary.ref, -1), body=tuple(told))
 
 
@@ -63,26 +69,26 @@ class Teller:
         self._base = f"{summary.workspace_path.rstrip('/')}/" if summary.workspace_path else None
         self._is_full = is_full
 
-    def tell(self, event: Event) -> Block | None:
+    def tell(self, event: TranscriptItem) -> Block | None:
         """The block of an event; a subagent's end has none."""
         match event:
-            case Begun(summary):
+            case SubagentStart(summary):
                 self._refs.append(summary.ref)
                 number = summary.message_count
                 return Block(
                     "agent",
                     (summary.ref, -1),
                     depth=len(self._refs) - 2,
-                    head=f"Subagent  {title_of(summary)}",
+                    head=f"Subagent  {session_title(summary)}",
                     aside="1 message" if number == 1 else f"{number:,} messages",
                 )
-            case Ended():
+            case SubagentEnd():
                 self._refs.pop()
                 return None
-            case Said():
+            case MessageItem():
                 return self._said(event)
 
-    def _said(self, said: Said) -> Block:
+    def _said(self, said: MessageItem) -> Block:
         message, depth = said.message, len(self._refs) - 1
         kind = _kind(message)
         head, aside = _head(message, self._base, is_agent=depth > 0)
@@ -117,16 +123,16 @@ def _kind(message: Message) -> Kind:
 def _head(message: Message, base: str | None, *, is_agent: bool) -> tuple[str, str]:
     """What stands above a body, and at the right of it; paths below ``base`` are told from there on."""
     is_inferred = message.timestamp_source not in (None, "stored")
-    at = moment(message.timestamp, is_inferred=is_inferred)
+    at = format_time(message.timestamp, is_inferred=is_inferred)
     tool = message.tool
     if tool is not None:
-        words = (one_line(tool.name, 100), describe(tool, _LABEL).removeprefix(base or ""))
-        return "  ".join(word for word in words if word), outcome(tool)
+        words = (one_line(tool.name, 100), describe_call(tool, _LABEL).removeprefix(base or ""))
+        return "  ".join(word for word in words if word), call_outcome(tool)
     if message.role == "thinking":
         return f"Thinking  {one_line(message.content, _THOUGHT)}", ""
     if message.role == "assistant" and message.kind is None and message.is_active:
         return "", ""
-    return speaker(message, is_agent=is_agent), at
+    return speaker_label(message, is_agent=is_agent), at
 
 
 def body_of(message: Message) -> tuple[tuple[str, Tone], ...]:
@@ -146,15 +152,15 @@ def _body(message: Message) -> Iterator[tuple[str, Tone]]:
             yield from ((_flat(line), "plain") for line in argument_lines(tool))
         if tool.result:
             tone: Tone = "trouble" if tool.status == "failed" else "dim"
-            lines = inert(tool.result).removesuffix("\n").split("\n")
+            lines = sanitize(tool.result).removesuffix("\n").split("\n")
             yield from ((_flat(line), tone) for line in lines)
-    yield from ((f"[{attachment_name(one)}]", "dim") for one in message.attachments)
+    yield from ((f"[{attachment_label(one)}]", "dim") for one in message.attachments)
 
 
 def _prose(text: str, plain: Tone) -> Iterator[tuple[str, Tone]]:
     """Lines of Markdown, told apart as far as a screen of text shows it; nothing of them is changed."""
     fence = ""
-    for line in inert(text).strip("\n").split("\n"):
+    for line in sanitize(text).strip("\n").split("\n"):
         mark = line.lstrip(" >")
         if fence:
             if mark.startswith(fence) and not mark.strip(fence[0]).strip():

@@ -3,6 +3,8 @@
 import json
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,35 @@ def test_as_json_it_is_one_document(tmp_path: Path) -> None:
     assert document["folder"] == str(tmp_path / "home")
     assert sum(document["sessions"].values()) >= 35
     assert document["command"].endswith("list")
+
+
+def test_the_archive_contains_a_session_that_the_tool_has_deleted(tmp_path: Path) -> None:
+    with History() as history:
+        written = history.write_demo(tmp_path / "home")
+    roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
+    with History(home=tmp_path / "home/archive", roots=roots) as history:
+        history.sync()
+        gone = [one.title for one in history.every_session() if one.is_gone]
+    assert "Tests for the clock change" in gone
+
+
+def test_it_contains_a_made_up_secret(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, [str(tmp_path / "home"), "--json"])
+    look = json.loads(done.stdout)["command"].removesuffix("list")
+    found = subprocess.run(
+        [Path(sys.executable).with_name("backscroll"), *shlex.split(look)[1:], "secrets", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(found.stdout)["total"] >= 1
+
+
+def test_nothing_is_left_behind_if_the_sync_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: History) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(History, "sync", fail)
+    with pytest.raises(KeyboardInterrupt), History() as history:
+        history.write_demo(tmp_path / "home")
+    assert list(tmp_path.iterdir()) == []

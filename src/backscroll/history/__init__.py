@@ -30,6 +30,6 @@ class History(Belonging, Syncing, Keeping, Noting, Reading, Exporting, Recalling
 
         Raises `DestinationError` when it cannot be written; then nothing is left behind.
         """
-        from backscroll.testing import demo  # a long story, which nobody else should have to load
+        from backscroll.history.demo import write_demo  # imports the builders, which no other command needs
 
-        return demo.write(folder)
+        return write_demo(folder)

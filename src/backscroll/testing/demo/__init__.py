@@ -6,6 +6,6 @@ made to the projects' files as the story goes, so that commits hold what the
 sessions did.
 """
 
-from backscroll.testing.demo.writer import Demo, tell, write
+from backscroll.testing.demo.writer import Demo, delete_session, tell, write
 
-__all__ = ["Demo", "tell", "write"]
+__all__ = ["Demo", "delete_session", "tell", "write"]

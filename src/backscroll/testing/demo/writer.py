@@ -25,9 +25,13 @@ from backscroll.testing.demo.projects import (
     linter_summer,
     website,
 )
+from backscroll.testing.demo.session import session_id
 from backscroll.testing.demo.story import Story
 
-__all__ = ["Demo", "tell", "write"]
+__all__ = ["Demo", "delete_session", "tell", "write"]
+
+# Deleted after the first sync, so that `list --gone` has something to show.
+_DELETED_SESSION = "tideline/clock-change-tests"
 
 # Every project's chapters in the order of time; where two projects meet, both have come that far.
 _CHAPTERS = (
@@ -86,6 +90,14 @@ def write(folder: Path) -> Demo:
             f"{folder} cannot be written ({reason}); name another folder", folder
         ) from error
     return _summed_up(story, folder, has_git=git is not None)
+
+
+def delete_session(demo: Demo) -> None:
+    """Delete one session's transcript and side folder, as Claude Code does after its retention period."""
+    id_ = session_id(_DELETED_SESSION)
+    (transcript,) = Path(demo.roots["claude-code"], "projects").glob(f"*/{id_}.jsonl")
+    transcript.unlink()
+    shutil.rmtree(transcript.with_suffix(""), ignore_errors=True)
 
 
 @contextmanager

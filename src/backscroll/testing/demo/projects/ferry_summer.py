@@ -102,7 +102,10 @@ def _rate_limit(story: Story) -> None:
         "second instance for a few minutes stays below the limit. Jitter keeps two instances from asking "
         "at the same moment."
     )
-    scene.say("Do it. Honour Retry-After. And the test instance gets its own key, I ordered one.")
+    scene.say(
+        "Do it. Honour Retry-After. And the test instance gets its own key:"
+        " FEED_API_KEY=opf-7hQ2vX9bRk4Lm8TzW3c"
+    )
     scene.write("tideline/poll.py", files.POLL)
     scene.refuse("curl -s 'https://feed.operator.example/v2/live?key=***' | head -c 200")
     scene.say("Don't call the live feed again, we are still blocked for four minutes.")

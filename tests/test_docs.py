@@ -21,7 +21,7 @@ from backscroll import errors, model, sources
 from backscroll.archive import Filter
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.index.query.parser import FILTERS
+from backscroll.index.query.parser import FILTER_NAMES
 from backscroll.model import STORES, Completeness, Decision, Role, Status, TimeSource, Visibility
 from tests.commands import Shell, fits, settled, shown, subcommands, write_reference
 from tests.test_public_api import METHODS
@@ -252,7 +252,7 @@ def test_the_questions_of_the_schema_can_be_asked(archive: sqlite3.Connection) -
 
 def test_every_filter_is_in_the_query_syntax() -> None:
     named = {word.partition(":")[0] for word in words(DOCS / "reference" / "query-syntax.md") if ":" in word}
-    assert set(FILTERS) <= named
+    assert set(FILTER_NAMES) <= named
 
 
 # --- everything else that has a page ------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_nothing_of_a_forgotten_session_is_left_in_any_file(place: Place) -> Non
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
-@pytest.mark.parametrize("step", ["erase", "update", "Index.erase_forgotten", "Maintenance.vacuum"])
+@pytest.mark.parametrize("step", ["erase", "update", "Index.purge_deleted", "Maintenance.vacuum"])
 def test_what_was_forgotten_by_a_process_that_was_killed_is_erased_by_the_next_sync(
     place: Place, step: str
 ) -> None:

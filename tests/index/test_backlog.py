@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.index import Index, Whose
-from backscroll.index.engine.documents import Spoken
-from backscroll.index.engine.encode import entry
+from backscroll.index import Index, IndexSession
+from backscroll.index.engine.documents import IndexMessage
+from backscroll.index.engine.encode import encode_message
 from backscroll.index.engine.throttle import wait_until_idle
 from tests.index.making import found
 
 MB = 1_000_000
 LONG = " ".join(f"word{number}" for number in range(6_000))  # 50 KB
 MANY = 2_000
-WHOSE = Whose(session=1, source="claude-code", workspace_hash="unknown")
+WHOSE = IndexSession(session=1, source="claude-code", workspace_hash="unknown")
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which threads sleep")
 
@@ -30,7 +30,7 @@ def memory() -> int:
 
 @needs_linux
 def test_many_long_messages_do_not_pile_up_in_memory(index: Index) -> None:
-    long = [entry(Spoken(position=0, role="tool", text=LONG))]
+    long = [encode_message(IndexMessage(position=0, role="tool", text=LONG))]
     before = most = memory()
     with index.writer() as writer:
         assert writer is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.index.query.parser import FILTERS, Clause, Filter, Phrase, Query, Word, parse
+from backscroll.index.query.parser import FILTER_NAMES, Clause, Filter, Phrase, Query, Word, parse
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ def test_a_query_that_would_only_exclude_words_looks_for_them() -> None:
 
 def test_words_are_excluded_when_there_is_something_to_exclude_them_from() -> None:
     assert parse("since:2026-10 -flaky", now=NOW).clauses == (none(Word("flaky")),)
-    assert parse("-flaky", now=NOW, is_narrowed=True).clauses == (none(Word("flaky")),)
+    assert parse("-flaky", now=NOW, has_other_filters=True).clauses == (none(Word("flaky")),)
 
 
 def test_a_query_that_only_excludes_facts_does_so() -> None:
@@ -177,7 +177,7 @@ def test_a_day_of_summer_is_summers_also_in_winter(text: str, since: int, until:
 
 
 def test_more_conditions_can_be_added() -> None:
-    query = parse("redis since:2026-10", now=NOW).narrowed(
+    query = parse("redis since:2026-10", now=NOW).with_filters(
         Filter("source", "cursor"), since=NOW - timedelta(days=400), until=NOW
     )
     assert query == Query(
@@ -194,7 +194,21 @@ def test_words_of_a_question_are_told_from_what_it_asks_for() -> None:
 
 
 SYNTAX = st.sampled_from(
-    ['"', "-", "OR", "*", ":", " ", "\n", "\ud800", "é", "中", "a", "7d", *(f"{name}:" for name in FILTERS)]
+    [
+        '"',
+        "-",
+        "OR",
+        "*",
+        ":",
+        " ",
+        "\n",
+        "\ud800",
+        "é",
+        "中",
+        "a",
+        "7d",
+        *(f"{name}:" for name in FILTER_NAMES),
+    ]
 )
 
 

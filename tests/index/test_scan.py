@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backscroll.errors import UsageError
 from backscroll.index import Filter, Index, Pattern, Query, exact, regex
-from backscroll.index.pattern.regex_literals import required
+from backscroll.index.pattern.regex_literals import required_literals
 from tests.index.making import DAY, NOON, message
 
 TEXTS = [
@@ -103,7 +103,7 @@ def test_the_dictionary_narrows(texts: Index, expression: str) -> None:
     ],
 )
 def test_what_a_match_must_contain(expression: str, needs: list[tuple[str, ...]]) -> None:
-    assert required(expression) == needs
+    assert required_literals(expression) == needs
 
 
 @given(
@@ -116,7 +116,7 @@ def test_a_match_contains_what_it_must(expression: str, text: str) -> None:
         pattern = regex(expression)
     except UsageError:
         return
-    needs = required(expression)
+    needs = required_literals(expression)
     for start, stop in pattern.spans(text):
         for need in needs:
             spelled = [r"\s+".join(map(re.escape, re.split(r"\s+", one))) for one in need]
@@ -161,7 +161,7 @@ def test_candidates_come_newest_first_and_can_be_filtered(index: Index) -> None:
     index.write(
         message("some words", n, at=NOON - n * DAY, role="tool" if n % 2 else "user") for n in range(6)
     )
-    narrowed = Query().narrowed(Filter("role", "tool"))
+    narrowed = Query().with_filters(Filter("role", "tool"))
     assert candidates(index, exact("me wor")) == [0, 1, 2, 3, 4, 5]
     assert candidates(index, exact("me wor"), narrowed) == [1, 3, 5]
     assert candidates(index, exact("e"), narrowed) == [1, 3, 5]

@@ -74,7 +74,7 @@ def test_a_question_typed_verbatim_finds_its_answer(index: Index) -> None:
     )
     hits = index.search(parse("why did we drop the redis cache in the importer?"), limit=5)
     assert hits.hits[0].session == 1
-    assert hits.is_varied
+    assert hits.with_inflections
 
 
 def test_when_no_message_has_all_words_those_with_the_rarest_come_first(index: Index) -> None:
@@ -234,7 +234,7 @@ def test_what_is_written_without_spaces_is_found_by_any_part(index: Index, words
 
 def test_a_filter_is_not_undone_by_another_from_outside(index: Index) -> None:
     index.write([message("x", 1, role="tool"), message("x", 2)])
-    query = parse("role:tool").narrowed(Filter("role", "user"))
+    query = parse("role:tool").with_filters(Filter("role", "user"))
     assert index.search(query, limit=5).total == 0
 
 
@@ -273,7 +273,7 @@ def test_pages_fit_together(index: Index, by: str) -> None:
 def test_what_is_not_counted_is_found_all_the_same(index: Index) -> None:
     index.write(message(f"cache {'word ' * (n % 7)}", n % 30, n // 30, at=NOON - n) for n in range(300))
     counted = index.search(parse("cache"), limit=10)
-    found = index.finish(index.start(parse("cache"), limit=10, is_counted=False))
+    found = index.finish_search(index.start_search(parse("cache"), limit=10, with_counts=False))
     assert (counted.total, found.total) == (30, None)
     places = [[(hit.session, hit.position, hit.score) for hit in page.hits] for page in (counted, found)]
     assert places[0] == places[1]

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.index import Pattern, exact, parse, regex
-from backscroll.index.results.highlights import Span, spans_of
-from backscroll.index.results.snippet import snippet
-from backscroll.index.text.small_letters import fold
+from backscroll.index.results.highlights import Span, find_spans
+from backscroll.index.results.snippet import make_snippet
+from backscroll.index.text.small_letters import fold_in_place
 
 
 def marked(text: str, words: str) -> str:
     """The line that is shown, with what was found in brackets."""
-    shown = snippet(text, spans_of(text, parse(words)))
+    shown = make_snippet(text, find_spans(text, parse(words)))
     line = shown.match
     for start, end in reversed(shown.highlights):
         line = f"{line[:start]}[{line[start:end]}]{line[end:]}"
@@ -62,46 +62,46 @@ def test_the_line_with_most_of_the_words_is_shown() -> None:
 
 def test_lines_around_are_given() -> None:
     text = "\n".join(f"line {number}" for number in range(1, 10))
-    shown = snippet(text, exact("line 5").spans(text))
+    shown = make_snippet(text, exact("line 5").spans(text))
     assert shown.context == ["line 3", "line 4", "line 5", "line 6", "line 7"]
     assert shown.line_number == 5
-    assert snippet(text, exact("line 1").spans(text), context=1).context == ["line 1", "line 2"]
-    assert snippet(text, exact("line 9").spans(text), context=0).context == ["line 9"]
+    assert make_snippet(text, exact("line 1").spans(text), context=1).context == ["line 1", "line 2"]
+    assert make_snippet(text, exact("line 9").spans(text), context=0).context == ["line 9"]
 
 
 def test_an_expression_is_marked_where_it_matches() -> None:
     text = "one E1234 and E99"
-    shown = snippet(text, regex(r"E\d+").spans(text))
+    shown = make_snippet(text, regex(r"E\d+").spans(text))
     assert [shown.match[start:end] for start, end in shown.highlights] == ["E1234", "E99"]
 
 
 def test_a_match_over_several_lines_is_marked_as_far_as_it_is_shown() -> None:
     text = "first\nsecond\nthird"
-    shown = snippet(text, regex(r"(?s)econd.*hir").spans(text))
+    shown = make_snippet(text, regex(r"(?s)econd.*hir").spans(text))
     assert (shown.match, shown.highlights, shown.line_number) == ("second", [(1, 6)], 2)
 
 
 @pytest.mark.parametrize("pattern", [exact("\n\n  se"), regex(r"\s+se"), regex("\nx|\n\n  se")])
 def test_a_match_that_begins_with_the_end_of_a_line_is_shown_where_it_is_seen(pattern: Pattern) -> None:
     text = "first\n\n  second"
-    shown = snippet(text, pattern.spans(text))
+    shown = make_snippet(text, pattern.spans(text))
     assert (shown.match, shown.highlights, shown.line_number) == ("  second", [(0, 4)], 3)
 
 
 def test_a_line_stands_among_those_around_it_as_it_is_indented() -> None:
     text = "def f():\n    if x:\n        return cache"
-    shown = snippet(text, spans_of(text, parse("cache")))
+    shown = make_snippet(text, find_spans(text, parse("cache")))
     assert shown.context == text.split("\n")
 
 
 def test_spans_that_overlap_are_marked_as_one() -> None:
-    assert snippet("abcdef", [(0, 3), (2, 5), (5, 6)]).highlights == [(0, 6)]
+    assert make_snippet("abcdef", [(0, 3), (2, 5), (5, 6)]).highlights == [(0, 6)]
 
 
 def test_a_line_of_a_megabyte_is_cut_around_the_match_quickly() -> None:
     text = "x" * 1_000_000 + " needle " + "y" * 1_000_000
     before = time.perf_counter()
-    shown = snippet(text, spans_of(text, parse("needle")))
+    shown = make_snippet(text, find_spans(text, parse("needle")))
     assert time.perf_counter() - before < 0.5
     assert len(shown.match) <= 300
     assert [shown.match[start:end] for start, end in shown.highlights] == ["needle"]
@@ -117,24 +117,24 @@ def test_a_word_said_ten_thousand_times_is_shown_quickly() -> None:
 
 def test_a_long_line_is_not_cut_between_a_letter_and_its_accent() -> None:
     text = "e\u0301" * 400 + " needle " + "a\u0300" * 400
-    shown = snippet(text, spans_of(text, parse("needle")))
+    shown = make_snippet(text, find_spans(text, parse("needle")))
     assert shown.match[0] == "e"
     assert shown.match[-1] == "\u0300"
 
 
 def test_an_empty_text_has_an_empty_snippet() -> None:
-    shown = snippet("", [])
+    shown = make_snippet("", [])
     assert (shown.match, shown.highlights, shown.context, shown.line_number) == ("", [], [""], 1)
 
 
 @given(st.text())
 def test_folding_moves_no_character(text: str) -> None:
-    assert len(fold(text)) == len(text)
+    assert len(fold_in_place(text)) == len(text)
 
 
 @given(st.text() | st.text("aA ÄäßΣσİ—→Øé日", max_size=40))
 def test_each_character_folds_as_it_does_alone(text: str) -> None:
-    assert fold(text) == "".join(map(fold, text))
+    assert fold_in_place(text) == "".join(map(fold_in_place, text))
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(0, 3)))
@@ -147,7 +147,7 @@ def test_any_text_and_spans_give_a_piece_of_the_text(
     spans = [
         Span(start, start + length, term) for start, length, term in places if start + length <= len(text)
     ]
-    shown = snippet(text, spans, context=context)
+    shown = make_snippet(text, spans, context=context)
     assert shown.match in text
     assert shown.match in shown.context
     assert len(shown.context) <= 2 * context + 1
@@ -159,22 +159,22 @@ def test_any_text_and_spans_give_a_piece_of_the_text(
 
 @given(st.text(alphabet="abAB é中_1-\u0301"), st.text(alphabet='abé中_1 "*-'))
 def test_spans_stand_where_they_say(text: str, words: str) -> None:
-    for span in spans_of(text, parse(words)):
+    for span in find_spans(text, parse(words)):
         assert 0 <= span.start < span.end <= len(text)
 
 
 def test_a_file_that_was_asked_for_is_marked() -> None:
     text = "Read\nfile_path: /home/zoe/src/app.py\nimport app"
-    found = snippet(text, spans_of(text, parse("file:src/app.py")))
+    found = make_snippet(text, find_spans(text, parse("file:src/app.py")))
     assert [found.match[slice(*place)] for place in found.highlights] == ["src/app.py"]
-    assert list(spans_of(text, parse("-file:app.py import"))) == list(spans_of(text, parse("import")))
+    assert list(find_spans(text, parse("-file:app.py import"))) == list(find_spans(text, parse("import")))
 
 
 @given(st.lists(st.lists(st.sampled_from(["red", "green", "blue", "grey"]), max_size=5), max_size=12))
 def test_no_line_has_more_of_the_words_than_the_first_that_is_shown(lines: list[list[str]]) -> None:
     text = "\n".join(" ".join(line) for line in lines)
     found = [len({"red", "green", "blue"}.intersection(line)) for line in lines]
-    shown = snippet(text, spans_of(text, parse("red green blue")))
+    shown = make_snippet(text, find_spans(text, parse("red green blue")))
     if max(found, default=0):
         assert shown.line_number == found.index(max(found)) + 1
         assert len(shown.highlights) == sum(word != "grey" for word in lines[shown.line_number - 1])

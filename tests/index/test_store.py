@@ -25,7 +25,7 @@ for batch in count():
     assert index.write(
         (Document(session=batch, position=n, role="user", source="s", workspace_hash="h", text=text)
          for n, text in enumerate(texts)),
-        forget=[batch - 50] if batch >= 50 else [], watermark=str(batch),
+        delete=[batch - 50] if batch >= 50 else [], watermark=str(batch),
     )
     print(batch, flush=True)
 """
@@ -72,14 +72,14 @@ def test_what_was_written_can_be_found_at_once_by_everybody(index: Index) -> Non
 
 def test_a_session_can_be_forgotten_and_written_anew_in_one_step(index: Index) -> None:
     index.write([message("old cache", 1), message("cache", 2)])
-    index.write([message("new cache", 1)], forget=[1])
+    index.write([message("new cache", 1)], delete=[1])
     assert sorted(found(index, "cache")) == [1, 2]
     assert found(index, "old") == []
 
 
 def test_forgetting_reaches_every_message(index: Index) -> None:
     index.write(message("cache", session, n) for session in range(40) for n in range(10))
-    index.write([], forget=range(39))
+    index.write([], delete=range(39))
     assert index.search(parse("cache"), limit=1, by="message").total == 10
 
 

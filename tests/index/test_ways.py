@@ -7,7 +7,7 @@ import pytest
 from backscroll.index import Document, Index, parse
 from backscroll.index.query import field_plan
 from backscroll.index.query import searcher as search
-from backscroll.index.query.compile import Matching
+from backscroll.index.query.compile import CompiledQuery
 from backscroll.index.query.counts import reckoned_with
 from tests.index.making import DAY, NOON, message
 
@@ -78,14 +78,14 @@ def test_the_same_is_found_in_the_same_order_and_counted_alike(
 def test_what_was_done_is_not_weighed_when_enough_was_said(index: Index) -> None:
     said = [message("ferry", number) for number in range(30)]
     index.write(said + [message("the ferry " * number, number, 1, role="tool") for number in range(1, 200)])
-    snapshot, matching = index._current(), Matching(parse("ferry"))
+    snapshot, matching = index._current(), CompiledQuery(parse("ferry"))
     asked = matching.plain()
     assert asked is not None
     found = field_plan.ways_of(snapshot.searcher, asked)
     assert found is not None
     best = found.best([], number=20, documents=reckoned_with(snapshot.searcher) or 0)
     assert best is not None
-    assert snapshot.count(best.queries[0]) == 30
+    assert snapshot.count_messages(best.queries[0]) == 30
     assert {row[2] for row in snapshot._best(matching, found)} == {0}
 
 
@@ -123,12 +123,12 @@ def test_what_was_done_is_weighed_when_it_may_be_better_by_a_common_part(
 def test_no_score_is_above_the_highest_that_there_can_be(index: Index) -> None:
     index.write([message("ferry " * number, number, role="tool") for number in (1, 10, 100, 1000)])
     index.write([message("oar", number, 1) for number in range(50)])
-    index.write([], forget=[10])
+    index.write([], delete=[10])
     searcher = index._current().searcher
     documents = reckoned_with(searcher)
     assert documents is not None
     assert documents > searcher.num_docs
-    (best, _), *_ = searcher.search(Matching(parse("ferry")).strict(), 1).hits
+    (best, _), *_ = searcher.search(CompiledQuery(parse("ferry")).strict(), 1).hits
     highest = field_plan.highest(searcher.doc_freq("done", "ferry"), documents=documents, weight=1.0)
     assert 0.9 * highest < best < highest
 
@@ -137,12 +137,12 @@ def test_no_score_is_above_the_highest_that_there_can_be(index: Index) -> None:
     "query", ["role:user", "model:opus ferry", "file:a.py ferry", "ferry*", '"a ferry"', "ferry OR gate"]
 )
 def test_what_is_no_single_word_is_asked_for_in_one_piece(query: str) -> None:
-    assert Matching(parse(query)).plain() is None
+    assert CompiledQuery(parse(query)).plain() is None
 
 
 def test_many_words_that_are_parts_too_are_asked_for_in_one_piece(index: Index) -> None:
     index.write([message("one two three four five oneTwo threeFour fiveOne")])
-    asked = Matching(parse("one two three four five")).plain()
+    asked = CompiledQuery(parse("one two three four five")).plain()
     assert asked is not None
     assert field_plan.ways_of(index._current().searcher, asked) is None
 
@@ -151,5 +151,5 @@ def test_words_without_other_forms_are_not_asked_for_twice(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.write([message("ferry", 1), message("gate", 2)])
-    monkeypatch.delattr(Matching, "varied")
+    monkeypatch.delattr(CompiledQuery, "varied")
     assert sorted(hit.session for hit in index.search(parse("ferry gate"), limit=20).hits) == [1, 2]

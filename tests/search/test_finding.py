@@ -14,7 +14,7 @@ from backscroll.history import History
 from backscroll.index import Pattern, exact, regex
 from backscroll.model import Message, Origin, ToolCall
 from backscroll.model.searchable_text import searchable_text
-from backscroll.search.byte_prefilter import telltales
+from backscroll.search.byte_prefilter import required_bytes
 from backscroll.search.search import By
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, fork, tool_calls
@@ -150,7 +150,7 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
     start = data.draw(st.integers(0, len(text)))
     some = text[start : start + data.draw(st.integers(1, 12))]
     if some:
-        assert all(one in packed([message])[0] for one in telltales(exact(some)))
+        assert all(one in packed([message])[0] for one in required_bytes(exact(some)))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
     ],
 )
 def test_what_tells_that_a_pattern_is_not_there(pattern: Pattern, told: list[bytes]) -> None:
-    assert list(telltales(pattern)) == told
+    assert list(required_bytes(pattern)) == told
 
 
 def titled(folder: Path) -> History:

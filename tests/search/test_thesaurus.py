@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.search.synonyms import is_everyday, kin
+from backscroll.search.synonyms import is_everyday, synonyms
 from backscroll.testing.claude_code import Transcript
 
 
@@ -82,12 +82,12 @@ def test_a_session_that_has_every_word_somewhere_does_not_come_before_the_one_ab
 
 
 def test_words_stand_for_one_another_in_all_their_forms() -> None:
-    assert {"image", "images", "photo"} <= set(kin("pictures"))
-    assert {"delete", "deleted", "dropped"} <= set(kin("removing"))
-    assert kin("ferry") == ()
+    assert {"image", "images", "photo"} <= set(synonyms("pictures"))
+    assert {"delete", "deleted", "dropped"} <= set(synonyms("removing"))
+    assert synonyms("ferry") == ()
 
 
 @given(st.text())
 def test_any_word_can_be_looked_up(word: str) -> None:
-    assert word not in kin(word)
+    assert word not in synonyms(word)
     assert isinstance(is_everyday(word), bool)

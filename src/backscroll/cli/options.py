@@ -31,10 +31,10 @@ class Day(click.ParamType[datetime]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        from backscroll.index.query.dates import span_of
+        from backscroll.index.query.dates import parse_date_range
 
         is_utc = ctx is not None and ctx.params.get("is_utc", False)
-        span = span_of(value, datetime.now(UTC), UTC if is_utc else None)
+        span = parse_date_range(value, datetime.now(UTC), UTC if is_utc else None)
         if span is None:
             self.fail(f"{value!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d", param, ctx)
         return span[1] if self._is_end else span[0]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from backscroll.model import SessionSummary
     from backscroll.model.search import RecallResult
     from backscroll.redact.redactor import Redactor
-    from backscroll.search.recall import Lead
+    from backscroll.search.recall import RecallCandidate
 
 __all__ = ["Recalling"]
 
@@ -39,7 +39,7 @@ class Recalling(Sessions):
         of several paths.
         """
         from backscroll.index import IndexDamagedError
-        from backscroll.search.recall import leads
+        from backscroll.search.recall import find_candidates
 
         if token_budget < _SMALLEST:
             raise UsageError(f"a recollection takes {_SMALLEST} tokens or more, not {token_budget}")
@@ -48,15 +48,15 @@ class Recalling(Sessions):
         if workspace is not None:
             self._archive.sessions.workspace_hashes(workspace)  # raises when it is not clear which is meant
         try:
-            found = leads(self._archive, self._index, task, workspace=workspace, progress=progress)
+            found = find_candidates(self._archive, self._index, task, workspace=workspace, progress=progress)
         except IndexDamagedError:
             self._index.rebuild()
             self._update_index()
-            found = leads(self._archive, self._index, task, workspace=workspace, progress=progress)
+            found = find_candidates(self._archive, self._index, task, workspace=workspace, progress=progress)
         return self._recollection(task, found, token_budget, redactor)
 
     def _recollection(
-        self, task: str, found: "list[Lead]", budget: int, redactor: "Redactor | None"
+        self, task: str, found: "list[RecallCandidate]", budget: int, redactor: "Redactor | None"
     ) -> "RecallResult":
         import msgspec
 
@@ -65,9 +65,9 @@ class Recalling(Sessions):
         from backscroll.model.search import RecallResult
         from backscroll.render.recall import recalled_session_document
         from backscroll.render.token_estimate import estimate_tokens
-        from backscroll.search.excerpts import recalled
+        from backscroll.search.excerpts import build_recalled_session
 
-        def clean(text: str, ref: str, position: int) -> str:
+        def redact(text: str, ref: str, position: int) -> str:
             return (
                 redactor.redact_text(text, SecretLocation(ref, position))
                 if redactor is not None
@@ -76,17 +76,17 @@ class Recalling(Sessions):
 
         groups = self._grouped(found)
         if redactor is not None:
-            from backscroll.search.known_secrets import learn_from
+            from backscroll.search.known_secrets import learn_named_secrets
 
             numbers = {lead.session for _, group in groups[:_MOST_SESSIONS] for lead in group}
-            learn_from(self._archive, self._index, redactor, numbers)
+            learn_named_secrets(self._archive, self._index, redactor, numbers)
         sessions = []
         left = budget
         for summary, group in groups[:_MOST_SESSIONS]:
             if left < _SMALLEST:
                 break
             share = max(int(left * _SHARE), _SMALLEST)
-            one = recalled(self._archive, summary, group, tokens=share - _HEAD, clean=clean)
+            one = build_recalled_session(self._archive, summary, group, tokens=share - _HEAD, redact=redact)
             cost = estimate_tokens(msgspec.json.encode(recalled_session_document(one)).decode())
             if cost > left:
                 break
@@ -96,10 +96,12 @@ class Recalling(Sessions):
             task=task, sessions=tuple(sessions), token_budget=budget, left_out=len(groups) - len(sessions)
         )
 
-    def _grouped(self, found: "list[Lead]") -> "list[tuple[SessionSummary, list[Lead]]]":
+    def _grouped(
+        self, found: "list[RecallCandidate]"
+    ) -> "list[tuple[SessionSummary, list[RecallCandidate]]]":
         """The leads by session, a subagent's with the session that started it."""
         known = self._archive.sessions.by_ids({lead.session for lead in found})
-        groups: dict[str, tuple[SessionSummary, list[Lead]]] = {}
+        groups: dict[str, tuple[SessionSummary, list[RecallCandidate]]] = {}
         for lead in found:
             summary = known.get(lead.session)
             if summary is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backscroll.ingest.audit import Progress
     from backscroll.model import PaginatedResult, SearchResult, Session, SessionSummary
     from backscroll.redact.redactor import Redactor
-    from backscroll.search.search import By, Clean, Learn
+    from backscroll.search.search import By, LearnSecrets, RedactText
 
 __all__ = ["Sessions"]
 
@@ -113,9 +113,11 @@ class Sessions(Opened):
         if not self._index.is_usable():
             redactor.scan(islice(self._archive.messages.of_session(summary), _LEARNED))
             return
-        from backscroll.search.known_secrets import learn_from
+        from backscroll.search.known_secrets import learn_named_secrets
 
-        learn_from(self._archive, self._index, redactor, self._archive.sessions.ids_with_subagents(summary))
+        learn_named_secrets(
+            self._archive, self._index, redactor, self._archive.sessions.ids_with_subagents(summary)
+        )
 
     def is_index_behind(self) -> bool:
         """Whether a search does not find everything yet; the next sync completes the index."""
@@ -145,7 +147,7 @@ class Sessions(Opened):
         workspace is the end of several paths. With a redaction, secrets are replaced.
         """
         from backscroll.index import Filter, IndexDamagedError, Query, exact, parse, regex
-        from backscroll.search.search import find_pattern, find_words, resolve
+        from backscroll.search.search import resolve_filters, search_pattern, search_words
 
         _check_page(limit, offset)
         if not self._index.is_usable():
@@ -153,31 +155,31 @@ class Sessions(Opened):
         called = (filters or {}).get("workspace", "*")
         if isinstance(called, str) and "*" not in called:
             self._archive.sessions.workspace_hashes(called)  # raises when it is not clear which is meant
-        is_narrowed = bool(filters) or since is not None or until is not None
-        asked = parse(query, is_narrowed=is_narrowed) if pattern == "words" else Query()
+        has_other_filters = bool(filters) or since is not None or until is not None
+        asked = parse(query, has_other_filters=has_other_filters) if pattern == "words" else Query()
         conditions = [
             Filter(name, one)
             for name, value in (filters or {}).items()
             for one in ([value] if isinstance(value, str) else value)
         ]
-        asked = resolve(self._archive, asked.narrowed(*conditions, since=since, until=until))
+        asked = resolve_filters(self._archive, asked.with_filters(*conditions, since=since, until=until))
 
-        clean: Clean | None = None
-        learn: Learn | None = None
+        redact: RedactText | None = None
+        learn_secrets: LearnSecrets | None = None
         if redactor is not None:
             from backscroll.model.redaction import SecretLocation
 
-            def clean(text: str, ref: str, position: int) -> str:
+            def redact(text: str, ref: str, position: int) -> str:
                 return redactor.redact_text(text, SecretLocation(ref, position))
 
-            def learn(sessions: set[int]) -> None:
-                from backscroll.search.known_secrets import learn_from
+            def learn_secrets(sessions: set[int]) -> None:
+                from backscroll.search.known_secrets import learn_named_secrets
 
-                learn_from(self._archive, self._index, redactor, sessions)
+                learn_named_secrets(self._archive, self._index, redactor, sessions)
 
         def found() -> SearchResult:
             if pattern == "words":
-                return find_words(
+                return search_words(
                     self._archive,
                     self._index,
                     asked,
@@ -185,11 +187,11 @@ class Sessions(Opened):
                     offset=offset,
                     by=by,
                     context=context,
-                    clean=clean,
-                    learn=learn,
+                    redact=redact,
+                    learn_secrets=learn_secrets,
                 )
             looked_for = exact(query) if pattern == "exact" else regex(query)
-            return find_pattern(
+            return search_pattern(
                 self._archive,
                 self._index,
                 looked_for,
@@ -198,8 +200,8 @@ class Sessions(Opened):
                 offset=offset,
                 by=by,
                 context=context,
-                clean=clean,
-                learn=learn,
+                redact=redact,
+                learn_secrets=learn_secrets,
                 progress=None if looked_for.is_narrow else progress,
             )
 
@@ -214,11 +216,13 @@ class Sessions(Opened):
     def find_in_session(self, summary: SessionSummary, query: str) -> list[tuple[str, int]]:
         """Where in a session and its subagents some words were said: refs and positions of messages."""
         from backscroll.index import parse
-        from backscroll.search.search import find_places, resolve
+        from backscroll.search.search import find_positions, resolve_filters
 
         if not self._index.is_usable():
             return []
-        return find_places(self._archive, self._index, resolve(self._archive, parse(query)), summary)
+        return find_positions(
+            self._archive, self._index, resolve_filters(self._archive, parse(query)), summary
+        )
 
 
 def _is_of(one: SessionSummary, parent: str) -> bool:

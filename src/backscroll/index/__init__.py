@@ -4,7 +4,7 @@ It can be thrown away and made again at any time. Importing it loads no search
 engine; using it does.
 """
 
-from backscroll.index.engine.documents import Document, Spoken, Whose
+from backscroll.index.engine.documents import Document, IndexMessage, IndexSession
 from backscroll.index.engine.store import Index, IndexDamagedError
 from backscroll.index.pattern.pattern import Pattern, exact, regex
 from backscroll.index.query.parser import Filter, Query, parse
@@ -14,10 +14,10 @@ __all__ = [
     "Filter",
     "Index",
     "IndexDamagedError",
+    "IndexMessage",
+    "IndexSession",
     "Pattern",
     "Query",
-    "Spoken",
-    "Whose",
     "exact",
     "parse",
     "regex",

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from backscroll.index.engine.documents import Spoken
-from backscroll.index.engine.encode import Entry, entry
+from backscroll.index.engine.documents import IndexMessage
+from backscroll.index.engine.encode import EncodedMessage, encode_message
 from backscroll.model import Message, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
@@ -21,7 +21,7 @@ __all__ = ["Ready", "Recorder", "noted", "spoken"]
 _FRAME = 1024 * 1024  # characters of entries that are written together
 _to_json = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder(list[Entry]).decode
+_unpack = msgspec.msgpack.Decoder(list[EncodedMessage]).decode
 
 Frame = tuple[int, int]  # where in a file entries lie, and how many bytes they are
 Frames = dict[int, list[Frame]]  # by account
@@ -42,10 +42,10 @@ def _encoded(message: Message) -> str | bytes:
         return searchable_text(message)
 
 
-def spoken(position: int, message: Message) -> Spoken:
+def spoken(position: int, message: Message) -> IndexMessage:
     """What the index is told of a message."""
     tool = message.tool
-    return Spoken(
+    return IndexMessage(
         position=position,
         role=message.role,
         kind=message.kind,
@@ -60,14 +60,14 @@ def spoken(position: int, message: Message) -> Spoken:
     )
 
 
-def noted(summary: SessionSummary) -> Spoken | None:
+def noted(summary: SessionSummary) -> IndexMessage | None:
     """What the index is told of a session's notes, as if they were one more message."""
     text = annotations_text(summary)
     if not text:
         return None
     last = max((note.edited_at or note.written_at for note in summary.notes), default=summary.updated_at)
     at = int(last.timestamp() * 1000) if last is not None else None
-    return Spoken(position=ANNOTATIONS_POSITION, role="note", at=at, text=text)
+    return IndexMessage(position=ANNOTATIONS_POSITION, role="note", at=at, text=text)
 
 
 class Recorder:
@@ -77,7 +77,7 @@ class Recorder:
         self._file = path.open("wb")
         self._frames: Frames = {}
         self._account = 0
-        self._held: list[Entry] = []
+        self._held: list[EncodedMessage] = []
         self._size = 0
 
     def begin(self, account: int) -> None:
@@ -91,7 +91,7 @@ class Recorder:
         """Messages of it, from a position on."""
         if self._account not in self._frames:
             return
-        made = [entry(spoken(place, message)) for place, message in enumerate(messages, start=first)]
+        made = [encode_message(spoken(place, message)) for place, message in enumerate(messages, start=first)]
         self._held += made
         self._size += sum([len(one.fields) for one in made])
         if self._size >= _FRAME:
@@ -136,7 +136,7 @@ class Ready:
     def __contains__(self, account: int) -> bool:
         return account in self._places
 
-    def entries(self, account: int) -> Iterator[Entry]:
+    def entries(self, account: int) -> Iterator[EncodedMessage]:
         """The entries of an account, in order."""
         path, frames = self._places[account]
         with path.open("rb") as file:

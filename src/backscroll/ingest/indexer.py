@@ -6,14 +6,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from backscroll.archive import Archive, IndexJob
-from backscroll.index import Index, Whose
-from backscroll.index.engine.background import Beside
+from backscroll.index import Index, IndexSession
+from backscroll.index.engine.background import BackgroundTask
 from backscroll.ingest.index_documents import Ready, noted, spoken
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 if TYPE_CHECKING:
-    from backscroll.index.engine.encode import Entry
+    from backscroll.index.engine.encode import EncodedMessage
     from backscroll.index.engine.writer import Writer
 
 __all__ = ["Indexing", "update"]
@@ -33,7 +33,7 @@ def update(archive: Archive, index: Index) -> bool:
 class _Told(NamedTuple):
     """A session of which what the index needs is ready."""
 
-    whose: Whose
+    whose: IndexSession
     account: int
     copies: set[int]  # positions of messages that are another session's
 
@@ -48,7 +48,7 @@ class Indexing:
         self._held = ExitStack()
         self._waiting: set[IndexJob] = set()  # written, and not committed yet
         self._size = 0  # bytes of what is ready that wait so
-        self._feeding: Beside[None] | None = None
+        self._feeding: BackgroundTask[None] | None = None
         self._ready: Ready | None = None  # what it is fed with
 
     def __enter__(self) -> Self:
@@ -122,7 +122,7 @@ class Indexing:
                 entries = (each for each in ready.entries(one.account) if each.position not in one.copies)
                 writer.add_session(one.whose, entries, with_title=True)
 
-        self._feeding = Beside(feed)
+        self._feeding = BackgroundTask(feed)
 
     def _end_feeding(self) -> None:
         feeding, self._feeding = self._feeding, None
@@ -131,7 +131,7 @@ class Indexing:
 
     def _write(self, writer: "Writer", lacks: Sequence[IndexJob], ready: Ready | None) -> None:
         archive = self._archive
-        writer.forget(one.number for one in lacks if one.first == 0)
+        writer.delete_sessions(one.number for one in lacks if one.first == 0)
         told: list[_Told] = []
         for start in range(0, len(lacks), _BATCH):
             firsts = {one.number: one.first for one in lacks[start : start + _BATCH]}
@@ -155,7 +155,7 @@ class Indexing:
     def _write_session(
         self,
         writer: "Writer",
-        whose: Whose,
+        whose: IndexSession,
         summary: SessionSummary,
         first: int,
         account: int | None,
@@ -163,7 +163,7 @@ class Indexing:
     ) -> None:
         archive = self._archive
         if first:
-            writer.forget_rest(whose.session, first)
+            writer.delete_from(whose.session, first)
         if account is None:
             entries = _made(first, archive.messages.of_session(summary, first))
         else:
@@ -173,23 +173,23 @@ class Indexing:
         writer.add_session(whose, entries, with_title=with_title)
 
 
-def _write_notes(writer: "Writer", whose: Whose, summary: SessionSummary, *, is_all: bool) -> None:
+def _write_notes(writer: "Writer", whose: IndexSession, summary: SessionSummary, *, is_all: bool) -> None:
     """Write what people have added to a session; when that is all, in place of what they had added."""
-    from backscroll.index.engine.encode import entry
+    from backscroll.index.engine.encode import encode_message
 
     if is_all:
-        writer.forget_rest(whose.session, ANNOTATIONS_POSITION)
+        writer.delete_from(whose.session, ANNOTATIONS_POSITION)
     spoken_of = noted(summary)
     if spoken_of is not None:
-        writer.add_session(whose, [entry(spoken_of)], with_title=False)
+        writer.add_session(whose, [encode_message(spoken_of)], with_title=False)
 
 
 def _belongs(index: Index, archive: Archive) -> bool:
     return index.is_usable() and index.watermark == archive.identity
 
 
-def _whose(number: int, summary: SessionSummary, workspace: str) -> Whose:
-    return Whose(
+def _whose(number: int, summary: SessionSummary, workspace: str) -> IndexSession:
+    return IndexSession(
         session=number,
         source=summary.source,
         title=summary.original_title or summary.title,
@@ -199,10 +199,10 @@ def _whose(number: int, summary: SessionSummary, workspace: str) -> Whose:
     )
 
 
-def _made(first: int, messages: Iterable[Message]) -> "Iterator[Entry]":
+def _made(first: int, messages: Iterable[Message]) -> "Iterator[EncodedMessage]":
     """Entries of those messages that are the session's own, from a position on."""
-    from backscroll.index.engine.encode import entry
+    from backscroll.index.engine.encode import encode_message
 
     for position, message in enumerate(messages, start=first):
         if message.copied_from is None:
-            yield entry(spoken(position, message))
+            yield encode_message(spoken(position, message))

@@ -53,7 +53,7 @@ def erase(archive: Archive, index: Index) -> bool:
 def _has_erased(archive: Archive, index: Index) -> bool:
     """Take what was forgotten out of the index there is. False when it has to be made anew."""
     try:
-        return update(archive, index) and index.erase_forgotten()
+        return update(archive, index) and index.purge_deleted()
     except (IndexDamagedError, OSError):
         return False
 

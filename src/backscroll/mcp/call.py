@@ -10,7 +10,7 @@ import msgspec
 from backscroll.archive import Filter
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.index.query.dates import span_of
+from backscroll.index.query.dates import parse_date_range
 from backscroll.model import Message, SessionSummary
 from backscroll.model.redaction import SecretLocation
 from backscroll.redact.redactor import Redactor
@@ -101,7 +101,7 @@ def moments(since: str | None, until: str | None) -> tuple[datetime | None, date
 def _span(day: str | None) -> tuple[datetime, datetime] | None:
     if day is None:
         return None
-    span = span_of(day, datetime.now(UTC))
+    span = parse_date_range(day, datetime.now(UTC))
     if span is None:
         raise UsageError(f"{day!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d")
     return span

@@ -9,9 +9,9 @@ import re
 from functools import lru_cache
 
 from backscroll.index import Pattern
-from backscroll.index.pattern.regex_literals import required
+from backscroll.index.pattern.regex_literals import required_literals
 
-__all__ = ["telltales"]
+__all__ = ["required_bytes"]
 
 _APART = re.compile(r"[\s\x00-\x1f\":,\[\]{}\\]+")  # what JSON and the lines of a text add or escape
 _ESCAPE = re.compile(r"u[0-9a-fA-F]{0,4}|[0-9a-fA-F]{1,4}|[bfnrt]")  # what may be the rest of an escape
@@ -21,11 +21,11 @@ _LEAST = 2  # characters; a single one is in nearly every message
 
 
 @lru_cache(maxsize=8)
-def telltales(pattern: Pattern) -> tuple[bytes, ...]:
+def required_bytes(pattern: Pattern) -> tuple[bytes, ...]:
     """Stretches of bytes that every message with the pattern has as it is packed, the longest first."""
     if pattern.ignores_case or (pattern.is_regex and "(?" in pattern.text):
         return ()
-    needs = required(pattern.text) if pattern.is_regex else [(pattern.text,)]
+    needs = required_literals(pattern.text) if pattern.is_regex else [(pattern.text,)]
     runs = {run for need in needs if len(need) == 1 for run in _runs(need[0]) if len(run) >= _LEAST}
     return tuple(
         run.encode("utf-8", "surrogatepass") for run in sorted(runs, key=lambda run: (-len(run), run))

@@ -7,17 +7,17 @@ from msgspec import Struct
 
 from backscroll.archive import Archive, MessageInSession
 from backscroll.index.query.parser import Query
-from backscroll.index.results.highlights import spans_of
-from backscroll.index.results.snippet import snippet
+from backscroll.index.results.highlights import find_spans
+from backscroll.index.results.snippet import make_snippet
 from backscroll.model import Message, Role, SessionSummary
 from backscroll.model.search import Excerpt, RecalledSession
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.render.token_estimate import estimate_tokens, truncate_to_tokens
-from backscroll.search.hit_text import texts
-from backscroll.search.recall import Lead
-from backscroll.search.search import Clean
+from backscroll.search.hit_text import load_hit_texts
+from backscroll.search.recall import RecallCandidate
+from backscroll.search.search import RedactText
 
-__all__ = ["recalled"]
+__all__ = ["build_recalled_session"]
 
 _MOST = 2  # excerpts of one session
 _LONGEST = 6000  # characters around a find that are looked at
@@ -30,8 +30,13 @@ _LEAST = 25  # tokens; less is not worth reading
 _SPOKEN: tuple[Role, ...] = ("user", "assistant")
 
 
-def recalled(
-    archive: Archive, summary: SessionSummary, group: Sequence[Lead], *, tokens: int, clean: Clean
+def build_recalled_session(
+    archive: Archive,
+    summary: SessionSummary,
+    group: Sequence[RecallCandidate],
+    *,
+    tokens: int,
+    redact: RedactText,
 ) -> RecalledSession:
     """A session's best excerpts within so many tokens; of a session and its subagents as one."""
     excerpts: list[Excerpt] = []
@@ -40,7 +45,7 @@ def recalled(
         if tokens < _FRAME + _LEAST:
             break
         turn = _Turn(archive, places[0].passage.summary, prompts, places[0].position)
-        one = _excerpt(turn.most_telling(places), turn=turn, tokens=tokens - _FRAME, clean=clean)
+        one = _excerpt(turn.most_telling(places), turn=turn, tokens=tokens - _FRAME, redact=redact)
         if one.text in said:
             continue  # a resumed session says it again
         said.add(one.text)
@@ -51,8 +56,8 @@ def recalled(
     return RecalledSession(
         session_ref=summary.ref,
         session_id=summary.id,
-        title=truncate_to_tokens(clean(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
-        workspace_name=clean(summary.workspace_name, summary.ref, 0) if summary.workspace_name else None,
+        title=truncate_to_tokens(redact(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
+        workspace_name=redact(summary.workspace_name, summary.ref, 0) if summary.workspace_name else None,
         updated_at=summary.updated_at,
         excerpts=tuple(excerpts),
     )
@@ -68,11 +73,11 @@ class _Place(Struct, frozen=True):
     is_sure: bool = False  # it has all of the task in it
 
 
-def _places(archive: Archive, group: Iterable[Lead]) -> list[_Place]:
+def _places(archive: Archive, group: Iterable[RecallCandidate]) -> list[_Place]:
     """What stands at the leads' positions: what has all of the task first, then what was said."""
     found = []
     for lead in group:
-        told = texts(archive, ((lead.session, position) for position in lead.positions))
+        told = load_hit_texts(archive, ((lead.session, position) for position in lead.positions))
         for position in lead.positions:
             if (lead.session, position) in told:
                 passage, text = told[lead.session, position]
@@ -133,16 +138,16 @@ class _Turn:
         )
 
 
-def _excerpt(place: _Place, *, turn: _Turn, tokens: int, clean: Clean) -> Excerpt:
+def _excerpt(place: _Place, *, turn: _Turn, tokens: int, redact: RedactText) -> Excerpt:
     passage, position = place.passage, place.position
     message, ref = passage.message, passage.summary.ref
     asked = outcome = None
     if turn.prompt is not None and turn.start != position and turn.prompt.role == "user":
-        asked = _plain(clean(turn.prompt.content, ref, turn.start)[:_LONGEST])
+        asked = _plain(redact(turn.prompt.content, ref, turn.start)[:_LONGEST])
     if turn.last is not None and turn.last[0] != position:
-        outcome = _plain(clean(turn.last[1].content, ref, turn.last[0])[:_LONGEST])
+        outcome = _plain(redact(turn.last[1].content, ref, turn.last[0])[:_LONGEST])
     # Cleaned before it is cut: half a secret is not known for one.
-    shown = _plain(_around(clean(place.text, ref, position), place.query))
+    shown = _plain(_around(redact(place.text, ref, position), place.query))
     asked = truncate_to_tokens(asked, max(tokens // 5, _LEAST)) if asked else None
     left = tokens - (estimate_tokens(asked) if asked else 0)
     # Neither takes more than half unless the other leaves it.
@@ -164,7 +169,7 @@ def _around(text: str, query: Query) -> str:
     """The whole of a short text; of a long one the lines around where most of the words stand."""
     if len(text) <= _SHORT:
         return text
-    shown = snippet(text, spans_of(text, query, is_varied=True), context=_AROUND)
+    shown = make_snippet(text, find_spans(text, query, with_inflections=True), context=_AROUND)
     return "\n".join(shown.context)[:_LONGEST]
 
 

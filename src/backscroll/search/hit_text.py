@@ -6,10 +6,10 @@ from backscroll.archive import Archive, MessageInSession, MessageKey
 from backscroll.model import Message
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
-__all__ = ["texts"]
+__all__ = ["load_hit_texts"]
 
 
-def texts(
+def load_hit_texts(
     archive: Archive, places: Iterable[MessageKey], having: tuple[bytes, ...] = ()
 ) -> dict[MessageKey, tuple[MessageInSession, str]]:
     """What was found at these places, and the text that it was found in; notes with the first message.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from backscroll.archive import Archive
 from backscroll.index import Index, Query
-from backscroll.index.query.parser import Clause, Sessions, Word
+from backscroll.index.query.parser import Clause, SessionIds, Word
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 if TYPE_CHECKING:
     from backscroll.redact.redactor import Redactor
 
-__all__ = ["learn_from"]
+__all__ = ["learn_named_secrets"]
 
 # Where there are too many, the engine prefers messages that have a rare one.
 _NAMES = ("password", "passwd", "passphrase", "passwort", "kennwort", "pwd", "pass", "secret", "credential",
@@ -24,11 +24,13 @@ _NAMES = ("password", "passwd", "passphrase", "passwort", "kennwort", "pwd", "pa
 _SOME, _EACH, _MOST = 100, 20, 1000  # messages that are looked through, and of each session on top
 
 
-def learn_from(archive: Archive, index: Index, redactor: "Redactor", sessions: Collection[int]) -> None:
+def learn_named_secrets(
+    archive: Archive, index: Index, redactor: "Redactor", sessions: Collection[int]
+) -> None:
     """Take note of the secrets that some sessions, given by number, call by name."""
     named = Clause(tuple(Word(name) for name in _NAMES))
-    asked = Query((named, Clause((Sessions(frozenset(sessions)),))))
+    asked = Query((named, Clause((SessionIds(frozenset(sessions)),))))
     limit = min(_SOME + _EACH * len(sessions), _MOST)
-    hits = index.start(asked, limit=limit, by="message", is_counted=False).hits
+    hits = index.start_search(asked, limit=limit, by="message", with_counts=False).hits
     places = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
     redactor.scan(passage.message for passage in archive.messages.lookup(places).values())

@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.index import Filter, Index, Query
-from backscroll.index.query.parser import Clause, Sessions, Term, Word
-from backscroll.search.recall_scoring import coverage, widened
-from backscroll.search.search import Progress, resolve
+from backscroll.index.query.parser import Clause, SessionIds, Term, Word
+from backscroll.search.recall_scoring import score_sessions, with_synonyms
+from backscroll.search.search import Progress, resolve_filters
 
-__all__ = ["Lead", "leads"]
+__all__ = ["RecallCandidate", "find_candidates"]
 
 _WORDS = 32  # of a task that are looked for; a page says in its first lines what it is about
 _DEPTH = 30  # sessions that each way of asking may name
@@ -36,7 +36,7 @@ _FILE = re.compile(r"[\w.-]+\.[A-Za-z]\w{0,4}")
 _TALK = Clause((Filter("role", "user"), Filter("role", "assistant")))
 
 
-class Lead(Struct, frozen=True):
+class RecallCandidate(Struct, frozen=True):
     """A session or subagent by its number, and where in it to look, what was said before what was done."""
 
     session: int
@@ -50,18 +50,18 @@ class _Way(Struct, frozen=True):
 
     query: Query
     weight: float
-    is_loose: bool = False
+    match_any: bool = False
     is_whole: bool = False  # what it finds has all of the task in it, and that is a lot
 
 
-def leads(
+def find_candidates(
     archive: Archive,
     index: Index,
     task: str,
     *,
     workspace: str | None = None,
     progress: Progress | None = None,
-) -> list[Lead]:
+) -> list[RecallCandidate]:
     """The sessions that bear on a task, best first."""
     words = list(dict.fromkeys(_words(task)))[:_WORDS]
     if not words:
@@ -73,16 +73,16 @@ def leads(
     positions: defaultdict[int, list[int]] = defaultdict(list)
     sure: defaultdict[int, set[int]] = defaultdict(set)
     for way in _ways(words, every, telling):
-        query = resolve(archive, way.query.narrowed(*condition))
-        found = index.start(query, limit=_DEPTH, is_loose=way.is_loose, is_counted=False)
+        query = resolve_filters(archive, way.query.with_filters(*condition))
+        found = index.start_search(query, limit=_DEPTH, match_any=way.match_any, with_counts=False)
         for place, hit in enumerate(found.hits, start=1):
             scores[hit.session] += way.weight / (_SMOOTHING + place)
             positions[hit.session].append(hit.position)
             if way.is_whole and not found.is_relaxed:
                 sure[hit.session].add(hit.position)
-    talk = resolve(archive, Query((_TALK,)).narrowed(*condition))
+    talk = resolve_filters(archive, Query((_TALK,)).with_filters(*condition))
     words = [term.text for clause in telling for term in clause.any_of if isinstance(term, Word)]
-    covered = coverage(index, words, talk, progress)
+    covered = score_sessions(index, words, talk, progress)
     best = max(covered.values(), default=1.0)
     most = sorted(covered, key=lambda session: (-covered[session], -session))[:_DEPTH]
     for place, session in enumerate(most, start=1):
@@ -92,11 +92,11 @@ def leads(
     ordered = sorted(likely, key=lambda session: (-scores[session], -session))[:_DEPTH]
     # Excerpts are taken from what was said, wherever the session was found.
     said = _said(index, telling, frozenset(ordered))
-    own, wide = Query(telling), Query(tuple(widened(word) for word in words))
+    own, wide = Query(telling), Query(tuple(with_synonyms(word) for word in words))
     if silent := frozenset(ordered) - said.keys() - positions.keys():
         said |= _said(index, wide.clauses, silent)  # found by other words than the task's
     return [
-        Lead(
+        RecallCandidate(
             one,
             tuple(dict.fromkeys([*said.get(one, [])[:_PLACES], *positions[one]])),
             wide if one in silent else own,
@@ -108,17 +108,17 @@ def leads(
 
 def _said(index: Index, clauses: tuple[Clause, ...], sessions: frozenset[int]) -> dict[int, list[int]]:
     """Where in the talk of sessions some of this came up, the best places of each first."""
-    asked = Query((*clauses, _TALK, Clause((Sessions(sessions),))))
+    asked = Query((*clauses, _TALK, Clause((SessionIds(sessions),))))
     said: defaultdict[int, list[int]] = defaultdict(list)
-    for hit in index.start(asked, limit=_SAID, by="message", is_loose=True, is_counted=False).hits:
+    for hit in index.start_search(asked, limit=_SAID, by="message", match_any=True, with_counts=False).hits:
         said[hit.session].append(hit.position)
     return said
 
 
 def _ways(words: Sequence[str], every: tuple[Clause, ...], telling: tuple[Clause, ...]) -> Iterator[_Way]:
-    yield _Way(Query((*telling, _TALK)), 1.0, is_loose=True)
+    yield _Way(Query((*telling, _TALK)), 1.0, match_any=True)
     yield _Way(Query(every), 1.5, is_whole=len(telling) >= _WHOLE)
-    yield _Way(Query(telling), 1.0, is_loose=True)
+    yield _Way(Query(telling), 1.0, match_any=True)
     if named := _either([Word(word) for word in words if _IDENTIFIER.fullmatch(word)]):
         yield _Way(named, 1.0)
     if files := _either([Filter("file", word) for word in words if _FILE.fullmatch(word)]):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from backscroll.index import Filter, Index, Query
 from backscroll.index.query.parser import Clause, Word
-from backscroll.index.text.inflections import forms
+from backscroll.index.text.inflections import inflections
 from backscroll.search.search import Progress
-from backscroll.search.synonyms import is_everyday, kin
+from backscroll.search.synonyms import is_everyday, synonyms
 
-__all__ = ["coverage", "widened"]
+__all__ = ["score_sessions", "with_synonyms"]
 
 _KIN = 0.7  # what a word that stands for another counts beside it
 _PLACE = 0.7  # and what being held in a workspace of that name
@@ -19,7 +19,7 @@ _TWICE = 2  # times as long as others: from there on it is far longer
 _EVERYDAY = 0.3  # what words of every day count beside telling ones
 
 
-def coverage(
+def score_sessions(
     index: Index, words: Sequence[str], talk: Query, progress: Progress | None = None
 ) -> dict[int, float]:
     """What the words weigh that came up in the talk of each session, by number; rare ones weigh more."""
@@ -51,14 +51,14 @@ def _allowance(length: int, middle: float) -> float:
     return 1.0 + _LONG * max(math.log(length / (_TWICE * middle)), 0.0)
 
 
-def widened(word: str) -> Clause:
+def with_synonyms(word: str) -> Clause:
     """A word in any form, or another that may stand for it."""
     return Clause(tuple(Word(one) for one in (*_forms(word), *_kin(word))))
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    return forms(word.lower()) if word.isalpha() else (word,)
+    return inflections(word.lower()) if word.isalpha() else (word,)
 
 
 def _kin(word: str) -> tuple[str, ...]:
-    return kin(word.lower()) if word.isalnum() else ()
+    return synonyms(word.lower()) if word.isalnum() else ()

@@ -13,20 +13,29 @@ from backscroll.archive import Archive, Filter, MessageInSession, MessageKey
 from backscroll.index import Index, Pattern, Query
 from backscroll.model import SearchMatch, SearchResult, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
-from backscroll.search.byte_prefilter import telltales
-from backscroll.search.hit_text import texts
-from backscroll.search.title_hits import Titles, title_of
+from backscroll.search.byte_prefilter import required_bytes
+from backscroll.search.hit_text import load_hit_texts
+from backscroll.search.title_hits import TitleMatcher, title_of
 
 if TYPE_CHECKING:
     from backscroll.index.query.ranking import Hit
-    from backscroll.index.results.highlights import Span, Spans
+    from backscroll.index.results.highlights import Span, SpanStream
 
-__all__ = ["By", "Clean", "Learn", "Progress", "find_pattern", "find_places", "find_words", "resolve"]
+__all__ = [
+    "By",
+    "LearnSecrets",
+    "Progress",
+    "RedactText",
+    "find_positions",
+    "resolve_filters",
+    "search_pattern",
+    "search_words",
+]
 
 By = Literal["session", "message"]
 Progress = Callable[[int, int], None]  # messages looked at, and how many there are
-Clean = Callable[[str, str, int], str]  # a text, the ref of its session, its position there
-Learn = Callable[[set[int]], None]  # the numbers of sessions that something will be cleaned of
+RedactText = Callable[[str, str, int], str]  # a text, the ref of its session, its position there
+LearnSecrets = Callable[[set[int]], None]  # the numbers of sessions that something will be cleaned of
 
 _OF_SESSIONS = {
     ("is", "gone"): Filter(is_gone=True, with_unlisted=True),
@@ -42,10 +51,10 @@ _PLACES = 1000  # in one session that are asked for at once
 _MOST_PLACES = 10_000
 
 
-def resolve(archive: Archive, query: Query) -> Query:
+def resolve_filters(archive: Archive, query: Query) -> Query:
     """A query with what only the archive knows put in: the workspaces that are meant, the sessions gone."""
     from backscroll.index.query.parser import Filter as Asked
-    from backscroll.index.query.parser import Sessions, Term, resolved
+    from backscroll.index.query.parser import SessionIds, Term, replace_filters
 
     def look_up(asked: Asked) -> Sequence[Term] | None:
         if asked.name == "workspace":
@@ -58,13 +67,13 @@ def resolve(archive: Archive, query: Query) -> Query:
             return None
         passing, others = archive.sessions.matching_ids(wanted)
         # The engine is asked for the fewer of the two.
-        is_none_of = len(others) < len(passing)
-        return [Sessions(frozenset(others if is_none_of else passing), is_none_of)]
+        is_negated = len(others) < len(passing)
+        return [SessionIds(frozenset(others if is_negated else passing), is_negated)]
 
-    return resolved(query, look_up)
+    return replace_filters(query, look_up)
 
 
-def find_words(
+def search_words(
     archive: Archive,
     index: Index,
     query: Query,
@@ -73,26 +82,26 @@ def find_words(
     offset: int,
     by: By,
     context: int,
-    clean: Clean | None = None,
-    learn: Learn | None = None,
+    redact: RedactText | None = None,
+    learn_secrets: LearnSecrets | None = None,
 ) -> SearchResult:
     """The best messages for some words, or the best of each session. Texts are cleaned, then cut."""
-    from backscroll.index.results.highlights import spans_of
+    from backscroll.index.results.highlights import find_spans
 
     start = time.perf_counter()
-    search = index.start(query, limit=limit, offset=offset, by=by)
-    told = texts(archive, ((hit.session, hit.position) for hit in search.hits))
-    if learn is not None:
-        learn({hit.session for hit in search.hits})
+    search = index.start_search(query, limit=limit, offset=offset, by=by)
+    told = load_hit_texts(archive, ((hit.session, hit.position) for hit in search.hits))
+    if learn_secrets is not None:
+        learn_secrets({hit.session for hit in search.hits})
     finds = []
-    look = partial(spans_of, query=query, is_varied=search.is_varied)
+    look = partial(find_spans, query=query, with_inflections=search.with_inflections)
     for hit in search.hits:
         if (hit.session, hit.position) in told:
             passage, text = told[hit.session, hit.position]
-            text, spans = _marked(hit, passage, text, clean, look)
+            text, spans = _marked(hit, passage, text, redact, look)
             finds.append(_Find(hit, passage, text, spans))
     matches = list(_matches(archive, finds, context))
-    found = index.finish(search)
+    found = index.finish_search(search)
     counts = {(hit.session, hit.position): hit.match_count for hit in found.hits}
     met = offset + len(found.hits) if found.hits else 0
     return SearchResult(
@@ -111,12 +120,16 @@ def find_words(
 
 
 def _marked(
-    hit: "Hit", passage: MessageInSession, text: str, clean: Clean | None, look: Callable[[str], "Spans"]
-) -> tuple[str, "Spans"]:
+    hit: "Hit",
+    passage: MessageInSession,
+    text: str,
+    redact: RedactText | None,
+    look: Callable[[str], "SpanStream"],
+) -> tuple[str, "SpanStream"]:
     """The text that shows why a message was found: its own or, with no word in that, its session's title."""
 
     def shown(one: str) -> str:
-        return clean(one, passage.summary.ref, hit.position) if clean is not None else one
+        return redact(one, passage.summary.ref, hit.position) if redact is not None else one
 
     own = shown(text)
     spans = look(own)
@@ -127,24 +140,24 @@ def _marked(
     return (title, named) if named.terms else (own, spans)
 
 
-def find_places(
+def find_positions(
     archive: Archive, index: Index, query: Query, summary: SessionSummary
 ) -> list[tuple[str, int]]:
     """The refs and positions of the messages of a session and its subagents that have some words."""
-    from backscroll.index.query.parser import Clause, Sessions
+    from backscroll.index.query.parser import Clause, SessionIds
 
     refs = archive.sessions.ids_with_subagents(summary)
-    there = replace(query, clauses=(*query.clauses, Clause((Sessions(frozenset(refs)),))))
+    there = replace(query, clauses=(*query.clauses, Clause((SessionIds(frozenset(refs)),))))
     found: list[tuple[str, int]] = []
     while len(found) % _PLACES == 0 and len(found) < _MOST_PLACES:
-        page = index.start(there, limit=_PLACES, offset=len(found), by="message", is_counted=False)
+        page = index.start_search(there, limit=_PLACES, offset=len(found), by="message", with_counts=False)
         if not page.hits:
             break
         found += [(refs[hit.session], hit.position) for hit in page.hits]
     return sorted((ref, position) for ref, position in found if position != ANNOTATIONS_POSITION)
 
 
-def find_pattern(
+def search_pattern(
     archive: Archive,
     index: Index,
     pattern: Pattern,
@@ -154,15 +167,15 @@ def find_pattern(
     offset: int,
     by: By,
     context: int,
-    clean: Clean | None = None,
-    learn: Learn | None = None,
+    redact: RedactText | None = None,
+    learn_secrets: LearnSecrets | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
     """Messages that hold a pattern, newest first, each looked at in the archive."""
     start = time.perf_counter()
     deadline = start + _TIME_LIMIT
     total = index.count_candidates(pattern, query) if progress is not None else 0
-    titles = Titles(archive, pattern)
+    titles = TitleMatcher(archive, pattern)
     seen: set[int] = set()
     finds: list[_Find] = []
     looked_at = met = 0
@@ -175,9 +188,9 @@ def find_pattern(
             seen.add(find.hit.session)
             met += 1
             if offset < met <= offset + limit:
-                if learn is not None:
-                    learn({find.hit.session})
-                finds.append(find if clean is None else find.cleaned(clean, pattern))
+                if learn_secrets is not None:
+                    learn_secrets({find.hit.session})
+                finds.append(find if redact is None else find.redacted(redact, pattern))
         if met > offset + limit:
             break
         looked_at += len(batch)
@@ -213,9 +226,9 @@ class _Find:
         self.text = text
         self.spans = spans
 
-    def cleaned(self, clean: Clean, pattern: Pattern) -> "_Find":
+    def redacted(self, redact: RedactText, pattern: Pattern) -> "_Find":
         """The same with its text cleaned; where the pattern was in what is gone, nothing is marked."""
-        text = clean(self.text, self.passage.summary.ref, self.hit.position)
+        text = redact(self.text, self.passage.summary.ref, self.hit.position)
         return self if text == self.text else _Find(self.hit, self.passage, text, pattern.spans(text))
 
 
@@ -226,9 +239,9 @@ def _batches(hits: Iterable["Hit"]) -> Iterator[list["Hit"]]:
         size = min(size * 2, _LARGEST_BATCH)
 
 
-def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern, titles: Titles) -> list[_Find]:
+def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern, titles: TitleMatcher) -> list[_Find]:
     """Those of the hits whose text or session's title holds the pattern, in their order."""
-    told = texts(archive, ((hit.session, hit.position) for hit in hits), telltales(pattern))
+    told = load_hit_texts(archive, ((hit.session, hit.position) for hit in hits), required_bytes(pattern))
     found: dict[MessageKey, _Find] = {}
     rest = iter([hit for hit in hits if (hit.session, hit.position) in told])
     while some := list(islice(rest, _TOGETHER)):
@@ -247,14 +260,14 @@ def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern, titles: Tit
 
 
 def _counted(
-    archive: Archive, index: Index, pattern: Pattern, query: Query, finds: list[_Find], titles: Titles
+    archive: Archive, index: Index, pattern: Pattern, query: Query, finds: list[_Find], titles: TitleMatcher
 ) -> dict[int, int]:
     """How many messages of each session hold a pattern; not all of them when there are very many."""
-    from backscroll.index.query.parser import Clause, Sessions
+    from backscroll.index.query.parser import Clause, SessionIds
 
     deadline = time.perf_counter() + _COUNTING
     counts: Counter[int] = Counter()
-    there = Clause((Sessions(frozenset(find.hit.session for find in finds)),))
+    there = Clause((SessionIds(frozenset(find.hit.session for find in finds)),))
     narrowed = replace(query, clauses=(*query.clauses, there))
     for batch in _batches(index.candidates(pattern, narrowed, among_few=True) if finds else ()):
         counts.update(find.hit.session for find in _verified(archive, batch, pattern, titles))
@@ -264,13 +277,13 @@ def _counted(
 
 
 def _matches(archive: Archive, finds: list[_Find], context: int) -> Iterator[SearchMatch]:
-    from backscroll.index.results.snippet import snippet
+    from backscroll.index.results.snippet import make_snippet
 
     indexes = archive.sessions.list_indexes({find.hit.session for find in finds})
     for find in finds:
         summary, message = find.passage.summary, find.passage.message
         is_note = find.hit.position == ANNOTATIONS_POSITION
-        shown = snippet(find.text, find.spans, context=context)
+        shown = make_snippet(find.text, find.spans, context=context)
         yield SearchMatch(
             session_ref=summary.ref,
             session_id=summary.id,

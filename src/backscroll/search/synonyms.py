@@ -8,9 +8,9 @@ word stands for counts for less than the word itself, so a line may be generous.
 from collections import defaultdict
 from functools import cache
 
-from backscroll.index.text.inflections import forms
+from backscroll.index.text.inflections import inflections
 
-__all__ = ["is_everyday", "kin"]
+__all__ = ["is_everyday", "synonyms"]
 
 _LINES = """
 slow sluggish lag latency delay
@@ -266,9 +266,9 @@ def is_everyday(word: str) -> bool:
     return word in _EVERYDAY
 
 
-def kin(word: str) -> tuple[str, ...]:
+def synonyms(word: str) -> tuple[str, ...]:
     """Other words that may stand for a word in small letters, in all their forms; not the word itself."""
-    own = forms(word)
+    own = inflections(word)
     known = _known()
     others = dict.fromkeys(other for form in own for other in known.get(form, ()))
-    return tuple(dict.fromkeys(form for other in others for form in forms(other) if form not in own))
+    return tuple(dict.fromkeys(form for other in others for form in inflections(other) if form not in own))

@@ -8,7 +8,7 @@ from backscroll.index import Pattern
 from backscroll.model import SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
-__all__ = ["Titles", "title_of"]
+__all__ = ["TitleMatcher", "title_of"]
 
 
 def title_of(summary: SessionSummary) -> str:
@@ -16,7 +16,7 @@ def title_of(summary: SessionSummary) -> str:
     return summary.original_title or summary.title or ""
 
 
-class Titles:
+class TitleMatcher:
     """Those that hold a pattern, of the sessions that are asked about; each is looked at once."""
 
     def __init__(self, archive: Archive, pattern: Pattern) -> None:

@@ -110,8 +110,8 @@ def command(
 
 
 def _tell_misspelled(asked: str) -> None:
-    from backscroll.index.query.parser import misspelled
+    from backscroll.index.query.parser import invalid_filters
 
-    for item in misspelled(asked):
+    for item in invalid_filters(asked):
         name, _, value = item.partition(":")
         click.echo(f"{name}: cannot be {value!r}; {item} was searched for as words.", err=True)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Generic, TypeVar
 
-__all__ = ["Beside"]
+__all__ = ["BackgroundTask"]
 
 T = TypeVar("T")
 
 
-class Beside(Generic[T]):
+class BackgroundTask(Generic[T]):
     """Work that has been begun. It gains time where the work leaves the interpreter to others."""
 
     def __init__(self, work: Callable[[], T]) -> None:

@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
-__all__ = ["Document", "Spoken", "Whose"]
+__all__ = ["Document", "IndexMessage", "IndexSession"]
 
 
-class Spoken(Struct, frozen=True, kw_only=True, gc=False):
+class IndexMessage(Struct, frozen=True, kw_only=True, gc=False):
     """What the index is told of one message, by whoever has it in hand. The text is searched and not kept."""
 
     position: int
@@ -21,7 +21,7 @@ class Spoken(Struct, frozen=True, kw_only=True, gc=False):
     is_edit: bool = False
 
 
-class Whose(Struct, frozen=True, kw_only=True, gc=False):
+class IndexSession(Struct, frozen=True, kw_only=True, gc=False):
     """What the index is told of the session that messages are from, which may be known only later."""
 
     session: int
@@ -32,7 +32,7 @@ class Whose(Struct, frozen=True, kw_only=True, gc=False):
     workspace_name: str | None = None
 
 
-class Document(Spoken, frozen=True, kw_only=True, gc=False):
+class Document(IndexMessage, frozen=True, kw_only=True, gc=False):
     """A message with all that the index is told of it."""
 
     session: int

@@ -10,22 +10,22 @@ from functools import lru_cache
 
 import msgspec
 
-from backscroll.index.engine.documents import Spoken, Whose
-from backscroll.index.engine.schema import path_words, tag
-from backscroll.index.text.normalize import bare
-from backscroll.index.text.tokenize import LONGEST_WORD, Analysed, analyse, beyond_ascii
+from backscroll.index.engine.documents import IndexMessage, IndexSession
+from backscroll.index.engine.schema import path_tokens, tag
+from backscroll.index.text.normalize import normalize_words
+from backscroll.index.text.tokenize import MAX_WORD_BYTES, AnalyzedText, analyze, non_ascii_bytes
 
-__all__ = ["Entry", "entry", "whole"]
+__all__ = ["EncodedMessage", "encode_message", "encode_session"]
 
 _SAID = ("user", "assistant", "note")
 _TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class EncodedMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A message, all but whose it is."""
 
     position: int
-    names_branch: bool
+    has_branch: bool
     fields: bytes  # JSON, which the engine takes with the least copying; open where tags may follow
 
 
@@ -46,10 +46,10 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Fields).decode
 
 
-def entry(message: Spoken) -> Entry:
+def encode_message(message: IndexMessage) -> EncodedMessage:
     """Do all the work that a message needs."""
     text, files = _with_files(message) if message.paths else (message.text, [])
-    found = analyse(text)
+    found = analyze(text)
     fields = _written(
         message.position,
         message.at,
@@ -69,10 +69,12 @@ def entry(message: Spoken) -> Entry:
             found.is_odd,
         ),
     )
-    return Entry(message.position, message.branch is not None, fields)
+    return EncodedMessage(message.position, message.branch is not None, fields)
 
 
-def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) -> Iterator[str]:
+def encode_session(
+    whose: IndexSession, entries: Iterable[EncodedMessage], *, with_title: bool = True
+) -> Iterator[str]:
     """Entries of one session as documents of the engine."""
     common = [tag("source", whose.source), tag("workspace", whose.workspace_hash)]
     if whose.workspace_name:
@@ -86,7 +88,7 @@ def whole(whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) ->
         if title:
             fields = _titled(fields, title)
             title = None
-        yield b"".join((begin, fields, end if one.names_branch else end_with_branch)).decode()
+        yield b"".join((begin, fields, end if one.has_branch else end_with_branch)).decode()
 
 
 def _written(
@@ -125,7 +127,7 @@ def _tail(tags: list[str]) -> bytes:
 
 def _titled(told: bytes, title: str) -> bytes:
     fields = _decode(b'{%b"}' % told)
-    found = analyse(title)
+    found = analyze(title)
     words = (fields.done if fields.said is None else fields.said) or ""
     parts = fields.parts.split()
     parts += [part for part in _bare_parts(found).decode().split() if part not in parts]
@@ -141,7 +143,7 @@ def _titled(told: bytes, title: str) -> bytes:
     )
 
 
-def _with_files(message: Spoken) -> tuple[str | bytes, list[bytes]]:
+def _with_files(message: IndexMessage) -> tuple[str | bytes, list[bytes]]:
     """What a message is found by, its text and those paths that the text does not name; and its paths."""
     text, paths = message.text, message.paths
     files = [_file(path) for path in paths]
@@ -154,20 +156,20 @@ def _with_files(message: Spoken) -> tuple[str | bytes, list[bytes]]:
 @lru_cache(maxsize=1 << 12)
 def _file(path: str) -> tuple[bytes, bytes]:
     """A path, and the words of it. Few are told of again and again."""
-    return path.encode("utf-8", "replace"), " ".join(path_words(path)).encode()
+    return path.encode("utf-8", "replace"), " ".join(path_tokens(path)).encode()
 
 
-def _cuttable(text: Analysed) -> bytes:
+def _cuttable(text: AnalyzedText) -> bytes:
     """The words of a text between spaces: small, without accents, none overlong."""
-    words = bare(text.words, text.beyond)
+    words = normalize_words(text.words, text.beyond)
     if not text.has_long_run:
         return words
-    return b" ".join([word for word in words.split() if len(word) <= LONGEST_WORD])
+    return b" ".join([word for word in words.split() if len(word) <= MAX_WORD_BYTES])
 
 
-def _bare_parts(text: Analysed) -> bytes:
+def _bare_parts(text: AnalyzedText) -> bytes:
     parts = text.parts.encode()
-    return bare(parts, beyond_ascii(parts))
+    return normalize_words(parts, non_ascii_bytes(parts))
 
 
 @lru_cache(maxsize=1 << 12)

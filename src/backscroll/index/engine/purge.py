@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import tantivy
 
-from backscroll.index.engine.schema import NOTE, open_index
+from backscroll.index.engine.schema import METADATA_TAG, open_index
 from backscroll.index.engine.writer import Writer
 
-__all__ = ["copy_without_forgotten"]
+__all__ = ["copy_without_deleted"]
 
 _META = "meta.json"
 _MANAGED = ".managed.json"  # the files that the engine may delete once nobody needs them
@@ -25,7 +25,7 @@ _ENOUGH = 8
 _HEAP = 15_000_000
 
 
-def copy_without_forgotten(folder: Path, copy: Path, watermark: str | None) -> bool:
+def copy_without_deleted(folder: Path, copy: Path, watermark: str | None) -> bool:
     """Make an index in a new folder that finds what the one in the other folder finds, and holds no more.
 
     The other must not be written meanwhile. False when the engine did something else.
@@ -59,7 +59,7 @@ def _merge(copy: Path) -> None:
     writer = open_index(str(copy)).writer(_HEAP, 1)
     for _ in range(_ENOUGH):
         tiny = tantivy.Document()
-        tiny.add_text("tags", NOTE)  # which the next commit of a note deletes
+        tiny.add_text("tags", METADATA_TAG)  # which the next commit of a note deletes
         writer.add_document(tiny)
         writer.commit()
     writer.wait_merging_threads()

@@ -11,18 +11,18 @@ from functools import cache, lru_cache
 import tantivy
 
 from backscroll.index.text.normalize import fold_accents
-from backscroll.index.text.tokenize import LONGEST_WORD, bigrams, clean, cut_apart, has_pair
+from backscroll.index.text.tokenize import MAX_WORD_BYTES, bigrams, has_cjk_pair, split_cjk, to_nfc
 
 __all__ = [
-    "NOTE",
+    "METADATA_TAG",
     "TEXT_FIELDS",
     "VERSION",
     "open_index",
-    "path_words",
+    "path_tokens",
     "schema",
     "tag",
-    "word_analyser",
-    "words_of",
+    "tokenizer",
+    "tokens_of",
 ]
 
 VERSION = 4  # to be raised with every change to the fields, the analysis or the tags
@@ -31,7 +31,7 @@ TEXT_FIELDS = ("said", "done")  # of which each message has one: ways.py relies 
 _LONGEST_TAG = 200
 _SPACE = re.compile(r"\s+")
 _OPEN_SPACE = "\u2423"  # stands for white space within a tag
-NOTE = "note:"  # the tag of the one document that is no message: it holds version and watermark
+METADATA_TAG = "note:"  # the tag of the one document that is no message: it holds version and watermark
 
 
 @cache
@@ -52,30 +52,30 @@ def schema() -> tantivy.Schema:
 
 
 @cache
-def word_analyser() -> tantivy.TextAnalyzer:
+def tokenizer() -> tantivy.TextAnalyzer:
     """Cuts text without accents into the words that the dictionary may have, in lower case."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(LONGEST_WORD + 1))
+        .filter(tantivy.Filter.remove_long(MAX_WORD_BYTES + 1))
         .filter(tantivy.Filter.lowercase())
         .build()
     )
 
 
-def words_of(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
     """The words of a text as the dictionary has them."""
-    return word_analyser().analyze(fold_accents(clean(text)))
+    return tokenizer().analyze(fold_accents(to_nfc(text)))
 
 
-def path_words(path: str, *, is_part: bool = False) -> list[str]:
+def path_tokens(path: str, *, is_part: bool = False) -> list[str]:
     """The words of a path, or of a part of one, as the dictionary of files has them.
 
     Of what is written without spaces there are pairs of characters, and the last one: a part may end before.
     """
     found: list[str] = []
-    for place, piece in enumerate(cut_apart(clean(path))):
-        found += bigrams(unicodedata.normalize("NFKC", piece)) if place % 2 else words_of(piece)
-    return found[:-1] if is_part and has_pair(path[-2:]) else found
+    for place, piece in enumerate(split_cjk(to_nfc(path))):
+        found += bigrams(unicodedata.normalize("NFKC", piece)) if place % 2 else tokens_of(piece)
+    return found[:-1] if is_part and has_cjk_pair(path[-2:]) else found
 
 
 def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
@@ -91,4 +91,4 @@ def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
 @lru_cache(maxsize=1 << 14)
 def tag(name: str, value: str = "") -> str:
     """A fact about a message as one term: ``role:user``."""
-    return f"{name}:{_SPACE.sub(_OPEN_SPACE, clean(value).lower())}"[:_LONGEST_TAG]
+    return f"{name}:{_SPACE.sub(_OPEN_SPACE, to_nfc(value).lower())}"[:_LONGEST_TAG]

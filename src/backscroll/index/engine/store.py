@@ -18,10 +18,10 @@ from backscroll.index.query.parser import Query
 if TYPE_CHECKING:
     import tantivy
 
-    from backscroll.index.engine.writer import Note, Writer
+    from backscroll.index.engine.writer import IndexMetadata, Writer
     from backscroll.index.pattern.pattern import Pattern
     from backscroll.index.query.ranking import Hit
-    from backscroll.index.query.searcher import By, Hits, Search, Snapshot
+    from backscroll.index.query.searcher import By, HitPage, PendingSearch, Snapshot
 
 __all__ = ["Index", "IndexDamagedError"]
 
@@ -95,14 +95,14 @@ class Index:
         unfinished.write_text(name, encoding="ascii")
         unfinished.replace(self.folder / _NAME)
 
-    def erase_forgotten(self) -> bool:
+    def purge_deleted(self) -> bool:
         """Leave nothing in the files of what was forgotten; whoever is reading the old ones may go on.
 
         False when another process is writing, or it could not be done: then only a `rebuild` does it.
         """
         import shutil
 
-        from backscroll.index.engine.purge import copy_without_forgotten
+        from backscroll.index.engine.purge import copy_without_deleted
 
         copy = self.folder / _COPY
         shutil.rmtree(copy, ignore_errors=True)
@@ -111,7 +111,7 @@ class Index:
                 return False
             old = self._generation
             with self._guarded():
-                is_made = copy_without_forgotten(self.folder / old, copy, self.watermark)
+                is_made = copy_without_deleted(self.folder / old, copy, self.watermark)
             if not is_made:
                 shutil.rmtree(copy, ignore_errors=True)
                 return False
@@ -132,7 +132,7 @@ class Index:
         return note.watermark if note is not None else None
 
     def write(
-        self, documents: Iterable[Document], *, forget: Iterable[int] = (), watermark: str | None = None
+        self, documents: Iterable[Document], *, delete: Iterable[int] = (), watermark: str | None = None
     ) -> bool:
         """Forget sessions, then add messages, in one commit. False when another process is writing.
 
@@ -143,7 +143,7 @@ class Index:
         with self.writer(is_small=len(some) < _SMALL) as writer:
             if writer is None:
                 return False
-            writer.forget(forget)
+            writer.delete_sessions(delete)
             writer.add(chain(some, rest))
             writer.commit(watermark if watermark is not None else self.watermark)
         return True
@@ -154,7 +154,7 @@ class Index:
 
         What was not committed at the end, or when something is raised, is dropped.
         """
-        from backscroll.index.engine.writer import Writer, is_busy
+        from backscroll.index.engine.writer import Writer, is_lock_error
 
         with self._guarded():
             engine = self._opened()
@@ -162,7 +162,7 @@ class Index:
                 name = self._generation
                 writer = Writer(engine, is_small=is_small, is_current=lambda: self._named() == name)
             except ValueError as error:
-                if not is_busy(error):
+                if not is_lock_error(error):
                     raise
                 writer = None
         if writer is None:
@@ -173,52 +173,52 @@ class Index:
         finally:
             writer.close()
 
-    def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "Hits":
+    def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "HitPage":
         """One page: the best message of each session, or messages, best first; newest first without words."""
-        return self.finish(self.start(query, limit=limit, offset=offset, by=by))
+        return self.finish_search(self.start_search(query, limit=limit, offset=offset, by=by))
 
-    def start(
+    def start_search(
         self,
         query: Query,
         *,
         limit: int,
         offset: int = 0,
         by: "By" = "session",
-        is_loose: bool = False,
-        is_counted: bool = True,
-    ) -> "Search":
+        match_any: bool = False,
+        with_counts: bool = True,
+    ) -> "PendingSearch":
         """The same page before all is counted, to be looked at while the counting goes on, or without it.
 
         When loose, not every word is asked for even where some message has all of them.
         """
-        from backscroll.index.query.compile import Matching
+        from backscroll.index.query.compile import CompiledQuery
 
-        matching = Matching(query)
+        matching = CompiledQuery(query)
         with self._guarded():
             return self._current().search(
                 matching,
                 limit=min(max(limit, 0), _MOST),
                 offset=max(offset, 0),
                 by=by,
-                is_loose=is_loose,
-                is_counted=is_counted,
+                match_any=match_any,
+                with_counts=with_counts,
             )
 
-    def finish(self, search: "Search") -> "Hits":
+    def finish_search(self, search: "PendingSearch") -> "HitPage":
         """The page that was started, with its counts."""
         with self._guarded():
             return search.finish()
 
     def count_by_session(self, query: Query) -> dict[int, int]:
         """How many messages of each session have every word, by the session's number."""
-        from backscroll.index.query.compile import Matching
-        from backscroll.index.query.counts import by_session
+        from backscroll.index.query.compile import CompiledQuery
+        from backscroll.index.query.counts import count_by_session
 
-        matching = Matching(query)
+        matching = CompiledQuery(query)
         if matching.is_empty:
             return {}
         with self._guarded():
-            buckets = by_session(self._current().searcher, matching.strict())
+            buckets = count_by_session(self._current().searcher, matching.strict())
         return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
 
     def candidates(
@@ -229,10 +229,10 @@ class Index:
         A pattern that is not `is_narrow` gives every message that the query's filters let through. Among few
         messages it is not worth asking the engine more than once.
         """
-        from backscroll.index.pattern.candidates import lookups
-        from backscroll.index.query.searcher import TooManyWordsError
+        from backscroll.index.pattern.candidates import candidate_queries
+        from backscroll.index.query.searcher import TooManyTermsError
 
-        first, *narrower = lookups(pattern.needs, query or Query())
+        first, *narrower = candidate_queries(pattern.needs, query or Query())
         with self._guarded():
             snapshot = self._current()
             hits = snapshot.newest(first)
@@ -244,28 +244,28 @@ class Index:
                 return
             seen = {(hit.session, hit.position) for hit in glanced_at}
             for wanted in narrower:
-                with suppress(TooManyWordsError):
+                with suppress(TooManyTermsError):
                     hits = snapshot.newest(wanted)
             yield from (hit for hit in hits if (hit.session, hit.position) not in seen)
 
     def count_candidates(self, pattern: "Pattern", query: Query | None = None) -> int:
         """How many messages `candidates` gives at most."""
-        from backscroll.index.pattern.candidates import lookups
+        from backscroll.index.pattern.candidates import candidate_queries
 
         with self._guarded():
-            return self._current().count(lookups(pattern.needs, query or Query())[0])
+            return self._current().count_messages(candidate_queries(pattern.needs, query or Query())[0])
 
     def close(self) -> None:
         """Let go of the files."""
         self._engine = self._snapshot = self._seen = None
         self._generation = ""
 
-    def _note(self) -> "Note | None":
-        from backscroll.index.engine.writer import Note
+    def _note(self) -> "IndexMetadata | None":
+        from backscroll.index.engine.writer import IndexMetadata
 
         with self._guarded():
             text = self._current().note
-            return msgspec.json.decode(text, type=Note) if text is not None else None
+            return msgspec.json.decode(text, type=IndexMetadata) if text is not None else None
 
     def _named(self) -> str:
         """The name of the generation in use; empty when there is none."""

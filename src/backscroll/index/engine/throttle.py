@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-__all__ = ["Backlog", "wait_until_idle"]
+__all__ = ["Throttle", "wait_until_idle"]
 
 _MOST = 3_000_000  # characters that may wait; in the queue they take two to four times as many bytes
 _THREADS = Path("/proc/self/task")
@@ -21,7 +21,7 @@ _PATIENCE = 5.0  # seconds; somebody else's engine in this process may never res
 _BEGINNING = 64  # bytes of what is told of a thread: its number, its name, and a letter for what it does
 
 
-class Backlog:
+class Throttle:
     """Keeps whoever writes from running far ahead of the engine."""
 
     def __init__(self) -> None:

@@ -6,12 +6,12 @@ from contextlib import contextmanager, suppress
 import msgspec
 import tantivy
 
-from backscroll.index.engine.documents import Document, Whose
-from backscroll.index.engine.encode import Entry, entry, whole
-from backscroll.index.engine.schema import NOTE, VERSION, schema
-from backscroll.index.engine.throttle import Backlog
+from backscroll.index.engine.documents import Document, IndexSession
+from backscroll.index.engine.encode import EncodedMessage, encode_message, encode_session
+from backscroll.index.engine.schema import METADATA_TAG, VERSION, schema
+from backscroll.index.engine.throttle import Throttle
 
-__all__ = ["Note", "Writer", "is_busy"]
+__all__ = ["IndexMetadata", "Writer", "is_lock_error"]
 
 _HEAP = 28_000_000  # with what waits to be written, about 50 MB in all
 _SMALL_HEAP = 15_000_000
@@ -20,14 +20,14 @@ _SMALL_HEAP = 15_000_000
 _THREADS = 1
 
 
-class Note(msgspec.Struct):
+class IndexMetadata(msgspec.Struct):
     """What an index says of itself."""
 
     version: int = VERSION
     watermark: str | None = None
 
 
-def is_busy(error: ValueError) -> bool:
+def is_lock_error(error: ValueError) -> bool:
     """Whether an index could not be written because another process is writing it."""
     return "LockBusy" in str(error)
 
@@ -41,9 +41,9 @@ class Writer:
         self.is_current = is_current  # False once another process has put a new index in the place of this
         self._writer = index.writer(_SMALL_HEAP if is_small else _HEAP, _THREADS)
         self._is_committed = True
-        self._backlog = Backlog()
+        self._backlog = Throttle()
 
-    def forget(self, sessions: Iterable[int]) -> None:
+    def delete_sessions(self, sessions: Iterable[int]) -> None:
         """Take out every message of these sessions that was added before."""
         numbers = list(sessions)
         if numbers:
@@ -52,7 +52,7 @@ class Writer:
             query = tantivy.Query.term_set_query(schema(), "session", numbers)
             self._writer.delete_documents_by_query(query)
 
-    def forget_rest(self, session: int, first: int) -> None:
+    def delete_from(self, session: int, first: int) -> None:
         """Take out the messages of a session from a position on."""
         self._is_committed = False
         conditions = [
@@ -68,13 +68,15 @@ class Writer:
         """Add messages of any sessions."""
         for document in documents:
             if not document.is_copy:
-                self.add_session(_whose(document), [entry(document)])
+                self.add_session(_whose(document), [encode_message(document)])
 
-    def add_session(self, whose: Whose, entries: Iterable[Entry], *, with_title: bool = True) -> None:
+    def add_session(
+        self, whose: IndexSession, entries: Iterable[EncodedMessage], *, with_title: bool = True
+    ) -> None:
         """Add messages of one session, in order; the title goes with the first of them."""
         self._is_committed = False
         add = self._writer.add_json
-        for text in whole(whose, entries, with_title=with_title):
+        for text in encode_session(whose, entries, with_title=with_title):
             self._backlog.add(len(text))
             try:
                 add(text)
@@ -84,10 +86,10 @@ class Writer:
     def commit(self, watermark: str | None) -> None:
         """Let everybody see what was added and forgotten, all at once and for good."""
         note = tantivy.Document()
-        note.add_text("tags", NOTE)
-        note.add_text("note", msgspec.json.encode(Note(watermark=watermark)).decode())
+        note.add_text("tags", METADATA_TAG)
+        note.add_text("note", msgspec.json.encode(IndexMetadata(watermark=watermark)).decode())
         with _said_plainly():
-            self._writer.delete_documents_by_term("tags", NOTE)
+            self._writer.delete_documents_by_term("tags", METADATA_TAG)
             self._writer.add_document(note)
             self._writer.commit()
         self._is_committed = True
@@ -113,8 +115,8 @@ def _not_written(error: ValueError) -> OSError:
     return OSError(f"the index cannot be written: {error}")
 
 
-def _whose(document: Document) -> Whose:
-    return Whose(
+def _whose(document: Document) -> IndexSession:
+    return IndexSession(
         session=document.session,
         source=document.source,
         title=document.title,

@@ -6,26 +6,26 @@ from collections.abc import Sequence
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.engine.schema import TEXT_FIELDS, schema, tag, word_analyser
-from backscroll.index.pattern.regex_literals import Need
-from backscroll.index.query.compile import Matching, adjacent, all_of, any_of, escaped
+from backscroll.index.engine.schema import TEXT_FIELDS, schema, tag, tokenizer
+from backscroll.index.pattern.regex_literals import Alternatives
+from backscroll.index.query.compile import CompiledQuery, adjacent, all_of, any_of, escaped
 from backscroll.index.query.parser import Query
 from backscroll.index.text.normalize import fold_accents
-from backscroll.index.text.tokenize import bigrams, clean, cut_cjk
+from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
 
-__all__ = ["lookups"]
+__all__ = ["candidate_queries"]
 
 _TELLING = 2  # characters of a word below which it is hardly worth looking up
 _LONG = 3  # characters of a piece of a word below which too many words have it
 
 
-def lookups(needs: Sequence[Need], query: Query) -> list[tantivy.Query]:
+def candidate_queries(needs: Sequence[Alternatives], query: Query) -> list[tantivy.Query]:
     """Queries that each find every message which may hold one of each need, and some that do not.
 
     The first is answered soonest. If there is a second, it takes longer and finds less besides: to be asked
     when what the first finds turns out to be something else.
     """
-    matching = Matching(query)
+    matching = CompiledQuery(query)
     filters = [] if matching.is_empty else [matching.strict()]
     found = [lookup for need in needs if (lookup := _alternatives(need)) is not None]
     if not found:
@@ -45,7 +45,7 @@ class _Lookup(Struct):
     side_by_side: tantivy.Query | None = None
 
 
-def _alternatives(need: Need) -> _Lookup | None:
+def _alternatives(need: Alternatives) -> _Lookup | None:
     found: list[_Lookup] = []
     for literal in need:
         one = _literal(literal)
@@ -62,7 +62,7 @@ def _alternatives(need: Need) -> _Lookup | None:
 
 
 def _literal(literal: str) -> _Lookup | None:
-    plain, runs = cut_cjk(clean(literal))
+    plain, runs = extract_cjk(to_nfc(literal))
     plain = fold_accents(plain)
     cheap = [
         adjacent("pairs", list(bigrams(unicodedata.normalize("NFKC", run)))[:-1])
@@ -72,7 +72,7 @@ def _literal(literal: str) -> _Lookup | None:
     # A word at an end of the literal may be a piece of a longer one.
     words = [
         _Piece(token.text, token.char_offset_from == 0, token.char_offset_to == len(plain))
-        for token in word_analyser().pre_tokenize(plain).tokens
+        for token in tokenizer().pre_tokenize(plain).tokens
     ]
     telling = [word for word in words if len(word.text) >= _TELLING]
     # Words of which the beginning is not known are only found by reading the whole dictionary.

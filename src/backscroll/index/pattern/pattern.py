@@ -12,9 +12,9 @@ from itertools import islice
 from msgspec import Struct
 
 from backscroll.errors import UsageError
-from backscroll.index.pattern.regex import compiled
-from backscroll.index.pattern.regex_literals import Need, required
-from backscroll.index.text.tokenize import has_pair
+from backscroll.index.pattern.regex import compile_regex
+from backscroll.index.pattern.regex_literals import Alternatives, required_literals
+from backscroll.index.text.tokenize import has_cjk_pair
 
 __all__ = ["Pattern", "exact", "regex"]
 
@@ -29,7 +29,7 @@ class Pattern(Struct, frozen=True):
     text: str
     is_regex: bool
     ignores_case: bool
-    needs: tuple[Need, ...]  # one of each
+    needs: tuple[Alternatives, ...]  # one of each
 
     @property
     def is_narrow(self) -> bool:
@@ -42,7 +42,9 @@ class Pattern(Struct, frozen=True):
             return list(islice(_occurrences(self.text, text), limit))
         if not self._may_be_in(text):
             return []
-        found = compiled(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).spans(text)
+        found = compile_regex(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).spans(
+            text
+        )
         return list(islice((span for span in found if span[0] < span[1]), limit))
 
     def _may_be_in(self, text: str) -> bool:
@@ -57,12 +59,14 @@ class Pattern(Struct, frozen=True):
         """False when none of the texts holds it, which is sooner known of all together than of each."""
         if not self.is_regex or _ENDS.search(self.text):
             return True
-        return compiled(self.text, ignores_case=self.ignores_case).is_in("\n".join(texts))
+        return compile_regex(self.text, ignores_case=self.ignores_case).is_in("\n".join(texts))
 
     def is_in(self, text: str) -> bool:
         if not self.is_regex and not self.ignores_case:
             return self.text in text
-        return compiled(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).is_in(text)
+        return compile_regex(self.text, is_literal=not self.is_regex, ignores_case=self.ignores_case).is_in(
+            text
+        )
 
 
 def exact(text: str, *, ignores_case: bool = False) -> Pattern:
@@ -76,14 +80,14 @@ def regex(pattern: str, *, ignores_case: bool = False) -> Pattern:
     """A regular expression of RE2, which takes linear time on any text."""
     if not pattern:
         raise UsageError("there is nothing to look for")
-    compiled(pattern, ignores_case=ignores_case)
-    needs = (need for need in required(pattern) if all(map(_is_telling, need)))
+    compile_regex(pattern, ignores_case=ignores_case)
+    needs = (need for need in required_literals(pattern) if all(map(_is_telling, need)))
     return Pattern(pattern, True, ignores_case, tuple(needs))
 
 
 def _is_telling(literal: str) -> bool:
     """Whether the dictionary can be asked for a literal; spaces and punctuation are not in it."""
-    return (len(literal) >= _LEAST and _WORD.search(literal) is not None) or has_pair(literal)
+    return (len(literal) >= _LEAST and _WORD.search(literal) is not None) or has_cjk_pair(literal)
 
 
 def _occurrences(needle: str, text: str) -> Iterator[tuple[int, int]]:

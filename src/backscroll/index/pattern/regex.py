@@ -6,10 +6,10 @@ from typing import Any
 
 from backscroll.errors import UsageError
 
-__all__ = ["Expression", "compiled"]
+__all__ = ["Regex", "compile_regex"]
 
 
-class Expression:
+class Regex:
     """A compiled expression; places are indexes of characters."""
 
     def __init__(self, engine: Any) -> None:
@@ -26,7 +26,7 @@ class Expression:
 
 
 @lru_cache(maxsize=32)
-def compiled(pattern: str, *, is_literal: bool = False, ignores_case: bool = False) -> Expression:
+def compile_regex(pattern: str, *, is_literal: bool = False, ignores_case: bool = False) -> Regex:
     """The expression, ready for use; one that cannot be understood is a wrong call.
 
     ``^`` and ``$`` are the ends of a line.
@@ -40,7 +40,7 @@ def compiled(pattern: str, *, is_literal: bool = False, ignores_case: bool = Fal
     try:
         engine = re2.compile(_encodable(pattern), options)
         # Only then asked for by lines, so that what is said of a wrong one is said of it as it is written.
-        return Expression(engine if is_literal else re2.compile(f"(?m){_encodable(pattern)}", options))
+        return Regex(engine if is_literal else re2.compile(f"(?m){_encodable(pattern)}", options))
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(f"{pattern!r} is not a regular expression: {reason}") from error

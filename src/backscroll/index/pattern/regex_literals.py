@@ -8,23 +8,23 @@ escapes are known to be in order.
 
 from msgspec import Struct
 
-__all__ = ["Need", "required"]
+__all__ = ["Alternatives", "required_literals"]
 
 _PLAIN_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _LONG_ESCAPES = {"p": 1, "P": 1, "x": 2}  # characters that follow, when not in braces
 _MOST_CHOICES = 32
 
-Need = tuple[str, ...]  # at least one of these
+Alternatives = tuple[str, ...]  # at least one of these
 
 
 class _Part(Struct):
     """A piece of an expression: what it needs, and the text it stands for when it can only be one."""
 
-    needs: list[Need]
+    needs: list[Alternatives]
     text: str | None = None
 
 
-def required(pattern: str) -> list[Need]:
+def required_literals(pattern: str) -> list[Alternatives]:
     """Lists of literals: every match contains one of each list. Empty when nothing can be said.
 
     White space in a literal stands for any white space, as much as there is.
@@ -51,7 +51,7 @@ class _Reader:
         return _Part([choices] if len(choices) <= _MOST_CHOICES else [])
 
     def sequence(self) -> _Part:
-        needs: list[Need] = []
+        needs: list[Alternatives] = []
         texts: list[str] = []  # runs of plain text; a new one begins where something else stands between
         is_whole, is_run = True, False
         while (char := self._peek()) not in ("", "|", ")"):
@@ -153,9 +153,9 @@ class _Reader:
         return part
 
 
-def _all_needs(part: _Part) -> list[Need]:
+def _all_needs(part: _Part) -> list[Alternatives]:
     return part.needs + ([(part.text,)] if part.text else [])
 
 
-def _strength(need: Need) -> tuple[int, Need]:
+def _strength(need: Alternatives) -> tuple[int, Alternatives]:
     return min(map(len, need)), need

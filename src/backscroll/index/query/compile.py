@@ -7,18 +7,18 @@ import tantivy
 from msgspec import Struct
 from tantivy import Occur
 
-from backscroll.index.engine.schema import NOTE, TEXT_FIELDS, path_words, schema, tag, words_of
-from backscroll.index.query.parser import Clause, Filter, Phrase, Query, Sessions, Term, Word
+from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, path_tokens, schema, tag, tokens_of
+from backscroll.index.query.parser import Clause, Filter, Phrase, Query, SessionIds, Term, Word
 from backscroll.index.query.plain import Plain, plain_of, plain_tag, plain_word
-from backscroll.index.text.inflections import forms
-from backscroll.index.text.tokenize import bigrams, clean, cut_cjk
+from backscroll.index.text.inflections import inflections
+from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
 from backscroll.model import workspace_hash
 
 __all__ = [
     "PARTS",
     "WEIGHTS",
-    "Matching",
-    "Piece",
+    "CompiledQuery",
+    "QueryPart",
     "adjacent",
     "all_of",
     "any_of",
@@ -34,14 +34,14 @@ _FEW = 128  # sessions
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$#&-~")
 
 
-class Piece(Struct, frozen=True):
+class QueryPart(Struct, frozen=True):
     """A part of a query that may be found by itself, and the terms that say how common it is."""
 
     query: tantivy.Query
     terms: tuple[tuple[str, str], ...]  # field and term
 
 
-class Matching:
+class CompiledQuery:
     """Everything the engine is asked for one query."""
 
     def __init__(self, query: Query) -> None:
@@ -75,18 +75,20 @@ class Matching:
 
     def varied(self) -> tantivy.Query | None:
         """Every word in whichever form; None when none has another."""
-        varied = [_either(clause.any_of, is_varied=True) for clause in self._plain if _has_forms(clause)]
+        varied = [
+            _either(clause.any_of, with_inflections=True) for clause in self._plain if _has_forms(clause)
+        ]
         if not varied:
             return None
         plain = [_either(clause.any_of) for clause in self._plain if not _has_forms(clause)]
         return self._without_excluded([(Occur.Must, one) for one in (*plain, *varied, *self.conditions)])
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[QueryPart]:
         """What is looked for when no message has all words: each by itself; none when there is but one."""
         found = [piece for clause in self._plain for piece in _pieces(clause)]
         return found if len(found) > 1 else []
 
-    def any_of(self, pieces: Sequence[Piece]) -> tantivy.Query:
+    def any_of(self, pieces: Sequence[QueryPart]) -> tantivy.Query:
         """At least one of the pieces."""
         wanted = any_of([piece.query for piece in pieces])
         return self._without_excluded([(Occur.Must, one) for one in (wanted, *self.conditions)])
@@ -100,7 +102,7 @@ class Matching:
             return parts[0][1]
         excluded = list(self._excluded)
         if not self._required:
-            excluded += [_term("tags", NOTE), _term("tags", tag("role", "note"))]
+            excluded += [_term("tags", METADATA_TAG), _term("tags", tag("role", "note"))]
             parts = [*parts, (Occur.Must, tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0))]
         return tantivy.Query.boolean_query([*parts, *((Occur.MustNot, one) for one in excluded)])
 
@@ -139,8 +141,8 @@ def _conditions(query: Query) -> Iterable[tantivy.Query]:
         )
 
 
-def _either(terms: Iterable[Term], *, is_varied: bool = False) -> tantivy.Query:
-    return any_of([_varied(term) if is_varied else _query(term) for term in terms])
+def _either(terms: Iterable[Term], *, with_inflections: bool = False) -> tantivy.Query:
+    return any_of([_varied(term) if with_inflections else _query(term) for term in terms])
 
 
 def _has_forms(clause: Clause) -> bool:
@@ -150,7 +152,7 @@ def _has_forms(clause: Clause) -> bool:
 def _forms(term: Term) -> tuple[str, ...]:
     """The forms of a single plain word; of anything else there are none."""
     word = plain_word(term)
-    return forms(word) if word is not None else ()
+    return inflections(word) if word is not None else ()
 
 
 def _varied(term: Term) -> tantivy.Query:
@@ -163,33 +165,33 @@ def _varied(term: Term) -> tantivy.Query:
     return tantivy.Query.disjunction_max_query([_query(term), *found])
 
 
-def _pieces(clause: Clause) -> Iterator[Piece]:
+def _pieces(clause: Clause) -> Iterator[QueryPart]:
     """A clause taken apart as far as it may be: what was quoted and what are alternatives stay together."""
     term = clause.any_of[0]
     if len(clause.any_of) > 1 or not isinstance(term, Word) or term.is_prefix:
-        yield Piece(_either(clause.any_of), ())
+        yield QueryPart(_either(clause.any_of), ())
         return
-    plain, runs = cut_cjk(clean(term.text))
+    plain, runs = extract_cjk(to_nfc(term.text))
     for run in runs:
         pairs = list(bigrams(unicodedata.normalize("NFKC", run)))
         for pair in pairs[:-1] or pairs:
-            yield Piece(_run(pair), (("pairs", pair),))
-    for token in words_of(plain):
+            yield QueryPart(_run(pair), (("pairs", pair),))
+    for token in tokens_of(plain):
         if len(token) > 1 or len(plain) == 1:
-            known = tuple((field, form) for field in TEXT_FIELDS for form in forms(token))
-            yield Piece(_varied(Word(token)), known)
+            known = tuple((field, form) for field in TEXT_FIELDS for form in inflections(token))
+            yield QueryPart(_varied(Word(token)), known)
 
 
 def _welcome(terms: Iterable[Term]) -> tantivy.Query:
     """Small words, only where people and assistants said them: elsewhere they tell nothing and cost much."""
     found = [
-        _term("said", token) for term in terms if isinstance(term, Word) for token in words_of(term.text)
+        _term("said", token) for term in terms if isinstance(term, Word) for token in tokens_of(term.text)
     ]
     return any_of(found)
 
 
 def _is_weighed(term: Term) -> bool:
-    return isinstance(term, Word | Phrase) and not (term.is_prefix and len(words_of(term.text)) == 1)
+    return isinstance(term, Word | Phrase) and not (term.is_prefix and len(tokens_of(term.text)) == 1)
 
 
 def _query(term: Term) -> tantivy.Query:
@@ -197,9 +199,9 @@ def _query(term: Term) -> tantivy.Query:
     match term:
         case Filter():
             return _filter(term)
-        case Sessions(numbers, is_none_of):
+        case SessionIds(numbers, is_negated):
             those = in_sessions(numbers)
-            if not is_none_of:
+            if not is_negated:
                 return those
             return tantivy.Query.boolean_query(
                 [(Occur.Must, tantivy.Query.all_query()), (Occur.MustNot, those)]
@@ -213,12 +215,12 @@ def _query(term: Term) -> tantivy.Query:
 
 def _spelled(text: str, *, is_prefix: bool = False, with_parts: bool = False) -> list[tantivy.Query]:
     """What must all hold for a text to be in a message: its words side by side, its pairs of characters."""
-    plain, runs = cut_cjk(clean(text))
+    plain, runs = extract_cjk(to_nfc(text))
     queries = [_run(unicodedata.normalize("NFKC", run)) for run in runs]
     # Between two runs of characters lies a piece of its own: its words stand beside them, not each other.
     pieces = plain.split() if runs else [plain]
     for piece in pieces:
-        tokens = words_of(piece)
+        tokens = tokens_of(piece)
         if tokens:
             is_last = is_prefix and piece is pieces[-1]
             queries.append(_side_by_side(tokens, is_prefix=is_last, with_parts=with_parts))
@@ -268,11 +270,11 @@ def _prefix(field: str, beginning: str) -> tantivy.Query:
 def _filter(one: Filter) -> tantivy.Query:
     if one.name == "file":
         part = one.value.rstrip("*")
-        tokens = path_words(part, is_part=True)
+        tokens = path_tokens(part, is_part=True)
         if not tokens:
             return tantivy.Query.empty_query()
         # A single character of those that go in pairs is the beginning of one.
-        is_prefix = part != one.value or bool(cut_cjk(part[-1])[1])
+        is_prefix = part != one.value or bool(extract_cjk(part[-1])[1])
         return adjacent("files", tokens, is_prefix=is_prefix)
     if (plain := plain_tag(one)) is not None:
         return _term("tags", plain)

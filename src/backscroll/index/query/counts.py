@@ -9,9 +9,9 @@ import msgspec
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.engine.schema import NOTE, schema
+from backscroll.index.engine.schema import METADATA_TAG, schema
 
-__all__ = ["By", "Counts", "by_session", "count", "counted", "reckoned_with"]
+__all__ = ["By", "Counts", "count_by_session", "count_known", "count_messages", "reckoned_with"]
 
 By = Literal["session", "message"]
 
@@ -30,20 +30,20 @@ class Counts(Struct, frozen=True):
         return self.buckets[place]["doc_count"] if place < len(self.buckets) else 1
 
 
-def by_session(searcher: tantivy.Searcher, wanted: tantivy.Query) -> list[dict[str, int]]:
+def count_by_session(searcher: tantivy.Searcher, wanted: tantivy.Query) -> list[dict[str, int]]:
     """How many messages of each session a query finds, by the sessions' numbers."""
     terms = {"field": "session", "size": _MOST_SESSIONS, "order": {"_key": "asc"}}
     found: list[dict[str, int]] = searcher.aggregate(wanted, {"found": {"terms": terms}})["found"]["buckets"]
     return found
 
 
-def count(searcher: tantivy.Searcher, wanted: tantivy.Query) -> int:
+def count_messages(searcher: tantivy.Searcher, wanted: tantivy.Query) -> int:
     """How many messages a query finds."""
     found = searcher.search(tantivy.Query.const_score_query(wanted, 0.0), 1, count=True)
     return getattr(found, "count", None) or 0
 
 
-def counted(sessions: Iterable[int]) -> Counts:
+def count_known(sessions: Iterable[int]) -> Counts:
     """The counts of messages that are all known, by the session of each."""
     numbers = sorted(Counter(sessions).items())
     return Counts(len(numbers), [{"key": session, "doc_count": number} for session, number in numbers])
@@ -60,7 +60,7 @@ def reckoned_with(searcher: tantivy.Searcher) -> int | None:
 
     None when it does not tell.
     """
-    noted = tantivy.Query.term_query(schema(), "tags", NOTE)
+    noted = tantivy.Query.term_query(schema(), "tags", METADATA_TAG)
     hits = searcher.search(noted, 1, count=False).hits
     told = [
         msgspec.json.decode(noted.explain(searcher, address).to_json(), type=_Explanation)

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-__all__ = ["span_of"]
+__all__ = ["parse_date_range"]
 
 _AGO = re.compile(r"(\d{1,5})(h|d|w|m|y)(?:ago)?")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
@@ -12,7 +12,9 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _YEARS = range(1970, 9999)
 
 
-def span_of(text: str, now: datetime, zone: tzinfo | None = None) -> tuple[datetime, datetime] | None:
+def parse_date_range(
+    text: str, now: datetime, zone: tzinfo | None = None
+) -> tuple[datetime, datetime] | None:
     """When a date begins and when it is over, in a zone or in this machine's time; None when it is no date.
 
     A day, a week, a month and a year last as long as they do. ``7d`` is a moment, seven times twenty-four

@@ -12,25 +12,26 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from backscroll.index.query.dates import span_of
+from backscroll.index.query.dates import parse_date_range
 from backscroll.model import Role
 
 __all__ = [
-    "FILTERS",
+    "FILTER_NAMES",
     "Clause",
     "Filter",
     "Phrase",
     "Query",
-    "Sessions",
+    "SessionIds",
     "Term",
     "Word",
-    "misspelled",
+    "invalid_filters",
     "parse",
-    "resolved",
+    "replace_filters",
 ]
 
-FILTERS = ("role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has",
-           "tag")  # fmt: skip
+FILTER_NAMES = (
+    "role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has", "tag",
+)  # fmt: skip
 
 _FIXED = {
     "role": set(get_args(Role)),
@@ -74,14 +75,14 @@ class Filter(Struct, frozen=True, tag=True):
     value: str
 
 
-class Sessions(Struct, frozen=True, tag=True):
+class SessionIds(Struct, frozen=True, tag=True):
     """Being in one of these sessions, or in none of them: what only the archive can tell of a session."""
 
     numbers: frozenset[int]
-    is_none_of: bool = False
+    is_negated: bool = False
 
 
-Term = Word | Phrase | Filter | Sessions
+Term = Word | Phrase | Filter | SessionIds
 
 
 class Clause(Struct, frozen=True):
@@ -92,7 +93,7 @@ class Clause(Struct, frozen=True):
 
     @property
     def is_filter(self) -> bool:
-        return all(isinstance(term, Filter | Sessions) for term in self.any_of)
+        return all(isinstance(term, Filter | SessionIds) for term in self.any_of)
 
     @property
     def is_stop_word(self) -> bool:
@@ -119,7 +120,7 @@ class Query(Struct, frozen=True):
         """What is looked for in the text."""
         return tuple(clause for clause in self.clauses if not clause.is_filter and not clause.is_negated)
 
-    def narrowed(
+    def with_filters(
         self, *filters: Filter, since: datetime | None = None, until: datetime | None = None
     ) -> "Query":
         """The same with more conditions."""
@@ -132,7 +133,7 @@ class Query(Struct, frozen=True):
         )
 
 
-def resolved(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -> Query:
+def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -> Query:
     """The same query with each filter replaced by the terms that ``look_up`` gives for it, if it does."""
 
     def terms(term: Term) -> Sequence[Term]:
@@ -146,7 +147,7 @@ def resolved(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -
     return replace(query, clauses=tuple(clauses))
 
 
-def parse(text: str, *, now: datetime | None = None, is_narrowed: bool = False) -> Query:
+def parse(text: str, *, now: datetime | None = None, has_other_filters: bool = False) -> Query:
     """Understand a query; never fails. Dates are meant in the zone of ``now``, by default this machine's.
 
     A query of nothing but words to exclude looks for them, unless it is to be narrowed by more conditions.
@@ -172,20 +173,20 @@ def parse(text: str, *, now: datetime | None = None, is_narrowed: bool = False) 
         else:
             clauses.append(clause)
         is_or = False
-    is_narrowed = is_narrowed or query.since is not None or query.until is not None
-    query = replace(query, clauses=tuple(_settled(clauses, is_narrowed)))
+    has_other_filters = has_other_filters or query.since is not None or query.until is not None
+    query = replace(query, clauses=tuple(_settled(clauses, has_other_filters)))
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query
 
 
-def misspelled(text: str) -> list[str]:
+def invalid_filters(text: str) -> list[str]:
     """What in a query begins as a filter does and is none, since it has a value that cannot be."""
     now = datetime.now(UTC)
     found: list[str] = []
     for item in _items(text):
         name, value = (item["name"] or "").lower(), item["quoted"] or item["bare"] or ""
-        is_date = name in ("since", "until") and span_of(value, now) is not None
+        is_date = name in ("since", "until") and parse_date_range(value, now) is not None
         if name and not is_date and _filter(name, value) is None:
             found.append(f"{name}:{value}")
     return found
@@ -194,7 +195,7 @@ def misspelled(text: str) -> list[str]:
 def _items(text: str) -> Iterator[dict[str, str | None]]:
     for found in _ITEM.finditer(text):
         item = found.groupdict()
-        if item["name"] is not None and item["name"].lower() not in FILTERS:
+        if item["name"] is not None and item["name"].lower() not in FILTER_NAMES:
             yield {"minus": item["minus"], "name": None, "quoted": None, "star": None,
                    "bare": found[0].removeprefix("-") if item["minus"] else found[0]}  # fmt: skip
             continue
@@ -206,7 +207,7 @@ def _bounded(query: Query, item: dict[str, str | None], now: datetime, zone: tzi
     name = (item["name"] or "").lower()
     if name not in ("since", "until"):
         return None
-    span = span_of(item["quoted"] or item["bare"] or "", now, zone)
+    span = parse_date_range(item["quoted"] or item["bare"] or "", now, zone)
     if span is None:
         return None
     begin, end = (_milliseconds(moment) for moment in span)
@@ -241,10 +242,10 @@ def _filter(name: str, value: str) -> Filter | None:
     return Filter(name, value)
 
 
-def _settled(clauses: list[Clause], is_narrowed: bool) -> Iterator[Clause]:
+def _settled(clauses: list[Clause], has_other_filters: bool) -> Iterator[Clause]:
     """Filters that exclude each other joined; words that would be all there is to exclude looked for."""
     groups: dict[str, list[Term]] = {}
-    has_positive = is_narrowed or any(not clause.is_negated for clause in clauses)
+    has_positive = has_other_filters or any(not clause.is_negated for clause in clauses)
     for clause in clauses:
         names = {term.name if isinstance(term, Filter) else "" for term in clause.any_of}
         name = names.pop()

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from backscroll.index.engine.schema import tag, words_of
+from backscroll.index.engine.schema import tag, tokens_of
 from backscroll.index.query.parser import Clause, Filter, Term, Word
-from backscroll.index.text.tokenize import cut_cjk
+from backscroll.index.text.tokenize import extract_cjk
 
 __all__ = ["Plain", "plain_of", "plain_tag", "plain_word"]
 
@@ -40,9 +40,9 @@ def plain_of(words: Iterable[Clause], filters: Iterable[Clause], *, is_timed: bo
 
 def plain_word(term: Term) -> str | None:
     """A single word as the dictionary has it; None for anything else."""
-    if not isinstance(term, Word) or term.is_prefix or cut_cjk(term.text)[1]:
+    if not isinstance(term, Word) or term.is_prefix or extract_cjk(term.text)[1]:
         return None
-    tokens = words_of(term.text)
+    tokens = tokens_of(term.text)
     return tokens[0] if len(tokens) == 1 else None
 
 

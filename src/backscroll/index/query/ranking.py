@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import tantivy
 from msgspec import Struct
 
-__all__ = ["DAY", "Hit", "Row", "Scored", "best_of", "grouped", "page", "ranked"]
+__all__ = ["DAY", "Hit", "Row", "Scored", "best_of", "first_per_session", "rank_block", "take_page"]
 
 DAY = 86_400_000  # milliseconds
 _RECENT_BONUS = 0.25
@@ -40,7 +40,7 @@ def _place(hit: Scored) -> tuple[int, int]:
     return hit[1].segment_ord, hit[1].doc
 
 
-def ranked(rows: list[Row], today: int) -> list[Hit]:
+def rank_block(rows: list[Row], today: int) -> list[Hit]:
     """The best first. What was said lately counts a little more; by the day, so that today's pages fit."""
     bonus = _Bonus(today)
     weighed = [
@@ -64,7 +64,7 @@ class _Bonus(dict[int, float]):
         return self[day]
 
 
-def grouped(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:
+def first_per_session(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:
     """Of each session the first hit alone."""
     seen: set[int] = set()
     for block in blocks:
@@ -76,7 +76,7 @@ def grouped(blocks: Iterator[list[Hit]]) -> Iterator[list[Hit]]:
         yield fresh
 
 
-def page(blocks: Iterator[list[Hit]], *, limit: int, offset: int) -> list[Hit]:
+def take_page(blocks: Iterator[list[Hit]], *, limit: int, offset: int) -> list[Hit]:
     """Some hits from an offset on; no more blocks are asked for than that takes."""
     found: list[Hit] = []
     passed = 0

@@ -14,16 +14,32 @@ from itertools import chain
 import tantivy
 from msgspec import Struct
 
-from backscroll.index.engine.background import Beside
-from backscroll.index.engine.schema import NOTE, TEXT_FIELDS, schema
-from backscroll.index.query.compile import Matching, Piece, in_sessions
-from backscroll.index.query.counts import By, Counts, by_session, count, counted, reckoned_with
+from backscroll.index.engine.background import BackgroundTask
+from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, schema
+from backscroll.index.query.compile import CompiledQuery, QueryPart, in_sessions
+from backscroll.index.query.counts import (
+    By,
+    Counts,
+    count_by_session,
+    count_known,
+    count_messages,
+    reckoned_with,
+)
 from backscroll.index.query.field_plan import Ways, ways_of
 from backscroll.index.query.parser import Query
-from backscroll.index.query.ranking import DAY, Hit, Row, Scored, best_of, grouped, page, ranked
-from backscroll.index.text.inflections import forms
+from backscroll.index.query.ranking import (
+    DAY,
+    Hit,
+    Row,
+    Scored,
+    best_of,
+    first_per_session,
+    rank_block,
+    take_page,
+)
+from backscroll.index.text.inflections import inflections
 
-__all__ = ["By", "Hits", "Search", "Snapshot", "TooManyWordsError"]
+__all__ = ["By", "HitPage", "PendingSearch", "Snapshot", "TooManyTermsError"]
 
 _BEST_BLOCK = 500  # the first block of the best
 _NEWEST_BLOCK = 2000  # and of the newest, of which more are of the same session
@@ -33,40 +49,40 @@ _COVER_BONUS = 0.5
 _KEPT = 4  # queries whose next pages are there at once
 
 
-class TooManyWordsError(Exception):
+class TooManyTermsError(Exception):
     """A pattern fits more words of the dictionary than the engine goes through."""
 
 
-class Hits(Struct, frozen=True):
+class HitPage(Struct, frozen=True):
     """One page of what was found."""
 
     hits: list[Hit]
     total: int | None  # sessions or messages, whichever was asked for; None when they were not counted
     is_relaxed: bool = False  # no message has every word; these have the most
-    is_varied: bool = False  # words count in other forms, too
+    with_inflections: bool = False  # words count in other forms, too
 
 
-class Search:
+class PendingSearch:
     """A page that was found, while its sessions may still be counted."""
 
     def __init__(
         self,
         hits: list[Hit],
-        counts: "Counts | Beside[Counts]",
+        counts: "Counts | BackgroundTask[Counts]",
         *,
         is_relaxed: bool = False,
-        is_varied: bool = False,
+        with_inflections: bool = False,
     ) -> None:
         self.hits = hits
         self.is_relaxed = is_relaxed
-        self.is_varied = is_varied
+        self.with_inflections = with_inflections
         self._counts = counts
 
-    def finish(self) -> Hits:
+    def finish(self) -> HitPage:
         """The page with its counts."""
-        counts = self._counts.result() if isinstance(self._counts, Beside) else self._counts
-        counted = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
-        return Hits(counted, counts.total, is_relaxed=self.is_relaxed, is_varied=self.is_varied)
+        counts = self._counts.result() if isinstance(self._counts, BackgroundTask) else self._counts
+        hits = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
+        return HitPage(hits, counts.total, is_relaxed=self.is_relaxed, with_inflections=self.with_inflections)
 
 
 class _Beginning(Struct, frozen=True):
@@ -74,8 +90,8 @@ class _Beginning(Struct, frozen=True):
 
     wanted: tantivy.Query
     rows: list[Row]
-    counts: Counts | Beside[Counts]
-    is_varied: bool = False
+    counts: Counts | BackgroundTask[Counts]
+    with_inflections: bool = False
 
 
 class Snapshot:
@@ -87,29 +103,29 @@ class Snapshot:
 
     def search(
         self,
-        matching: Matching,
+        matching: CompiledQuery,
         *,
         limit: int,
         offset: int,
         by: By,
         now: datetime | None = None,
-        is_loose: bool = False,
-        is_counted: bool = True,
-    ) -> Search:
+        match_any: bool = False,
+        with_counts: bool = True,
+    ) -> PendingSearch:
         """One page of the best messages, or of the sessions they are in."""
         if matching.is_empty:
-            return Search([], Counts(0))
+            return PendingSearch([], Counts(0))
         today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY
-        if is_loose and (pieces := matching.pieces()):
+        if match_any and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
-        found = self._begun(matching, by) if is_counted else self._beginning(matching, None)
+        found = self._begun(matching, by) if with_counts else self._beginning(matching, None)
         if not found.rows and (pieces := matching.pieces()):
             return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
         blocks = self._blocks(found.wanted, found.rows, is_ranked=matching.is_ranked, today=today)
-        hits = page(blocks if by == "message" else grouped(blocks), limit=limit, offset=offset)
-        return Search(hits, found.counts, is_varied=found.is_varied)
+        hits = take_page(blocks if by == "message" else first_per_session(blocks), limit=limit, offset=offset)
+        return PendingSearch(hits, found.counts, with_inflections=found.with_inflections)
 
-    def _begun(self, matching: Matching, by: By) -> _Beginning:
+    def _begun(self, matching: CompiledQuery, by: By) -> _Beginning:
         """How a query begins, counted; that of the last few queries is kept for their next pages."""
         known = self._kept.pop((matching.query, by), None) or self._beginning(matching, by)
         while len(self._kept) >= _KEPT:
@@ -117,7 +133,7 @@ class Snapshot:
         self._kept[matching.query, by] = known
         return known
 
-    def _beginning(self, matching: Matching, by: By | None) -> _Beginning:
+    def _beginning(self, matching: CompiledQuery, by: By | None) -> _Beginning:
         """How a query begins: every word as it is typed or, where nothing has these, in whichever form."""
         plain = matching.plain()
         ways = ways_of(self.searcher, plain) if plain is not None else None
@@ -125,42 +141,42 @@ class Snapshot:
         rows, counts = (
             self._first(wanted, matching.is_ranked, by)
             if ways is None or by == "message"
-            else self._first_by_ways(matching, wanted, ways, is_counted=by is not None)
+            else self._first_by_ways(matching, wanted, ways, with_counts=by is not None)
         )
         if rows or (plain is not None and not self._has_other_forms(plain.words)):
             return _Beginning(wanted, rows, counts)
         if (varied := matching.varied()) is None:
             return _Beginning(wanted, rows, counts)
-        return _Beginning(varied, *self._first(varied, matching.is_ranked, by), is_varied=True)
+        return _Beginning(varied, *self._first(varied, matching.is_ranked, by), with_inflections=True)
 
     def _has_other_forms(self, words: list[str]) -> bool:
         """Whether any of these words is there in another form than the one that was typed."""
-        others = {form for word in words for form in forms(word)[1:]}
+        others = {form for word in words for form in inflections(word)[1:]}
         return any(self.searcher.doc_freq(field, form) for form in others for field in TEXT_FIELDS)
 
     def _first(
         self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None
-    ) -> tuple[list[Row], Counts | Beside[Counts]]:
+    ) -> tuple[list[Row], Counts | BackgroundTask[Counts]]:
         """The first block, and what is found in all when it is to be counted."""
         size = _first_size(is_ranked)
         if by != "session":
-            rows, total = self._block(wanted, 0, size, is_ranked, is_counted=by is not None)
+            rows, total = self._block(wanted, 0, size, is_ranked, with_counts=by is not None)
             return rows, Counts(total)
-        counts = Beside(lambda: self._counts(wanted))
+        counts = BackgroundTask(lambda: self._counts(wanted))
         return self._block(wanted, 0, size, is_ranked)[0], counts
 
     def _first_by_ways(
-        self, matching: Matching, wanted: tantivy.Query, ways: Ways, *, is_counted: bool
-    ) -> tuple[list[Row], Counts | Beside[Counts]]:
+        self, matching: CompiledQuery, wanted: tantivy.Query, ways: Ways, *, with_counts: bool
+    ) -> tuple[list[Row], Counts | BackgroundTask[Counts]]:
         """The same for words that are asked for in the fields that have them."""
         if ways.most < _BEST_BLOCK:
             rows, _ = self._block(wanted, 0, _BEST_BLOCK, True) if ways.most else ([], None)
-            return rows, counted(row[1] for row in rows) if is_counted else Counts(None)
+            return rows, count_known(row[1] for row in rows) if with_counts else Counts(None)
         every = matching.only(ways.every(matching.conditions)) if ways.is_faster else wanted
-        counts = Beside(lambda: self._counts(every)) if is_counted else Counts(None)
+        counts = BackgroundTask(lambda: self._counts(every)) if with_counts else Counts(None)
         return self._best(matching, ways) or self._block(wanted, 0, _BEST_BLOCK, True)[0], counts
 
-    def _best(self, matching: Matching, ways: Ways) -> list[Row]:
+    def _best(self, matching: CompiledQuery, ways: Ways) -> list[Row]:
         """The first block, when it is found without weighing everything; else nothing."""
         if self._documents is None:
             return []
@@ -177,27 +193,27 @@ class Snapshot:
         return self._rows(hits) if len(hits) == _BEST_BLOCK and hits[-1][0] > best.bound else []
 
     def _counts(self, wanted: tantivy.Query) -> Counts:
-        buckets = by_session(self.searcher, wanted)
+        buckets = count_by_session(self.searcher, wanted)
         return Counts(len(buckets), buckets)
 
     def _loosely(
-        self, matching: Matching, pieces: list[Piece], *, limit: int, offset: int, by: By, today: int
-    ) -> Search:
+        self, matching: CompiledQuery, pieces: list[QueryPart], *, limit: int, offset: int, by: By, today: int
+    ) -> PendingSearch:
         """The best of what has some of the words. It is not counted: nearly everything has one of them."""
         wanted = matching.any_of(pieces)
         first, _ = self._first(wanted, True)
         blocks = self._blocks(wanted, first, is_ranked=True, today=today)
         if by == "message":
-            hits = page(blocks, limit=limit, offset=offset)
-            return Search(hits, Counts(None), is_relaxed=True, is_varied=True)
-        groups = grouped(blocks)
+            hits = take_page(blocks, limit=limit, offset=offset)
+            return PendingSearch(hits, Counts(None), is_relaxed=True, with_inflections=True)
+        groups = first_per_session(blocks)
         best = self._covering(matching, pieces, next(groups, []))
-        hits = page(chain([best], groups), limit=limit, offset=offset)
+        hits = take_page(chain([best], groups), limit=limit, offset=offset)
         there = matching.among(wanted, in_sessions({hit.session for hit in hits}))
-        counts = Beside(lambda: Counts(None, by_session(self.searcher, there)))
-        return Search(hits, counts, is_relaxed=True, is_varied=True)
+        counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, there)))
+        return PendingSearch(hits, counts, is_relaxed=True, with_inflections=True)
 
-    def _covering(self, matching: Matching, pieces: list[Piece], hits: list[Hit]) -> list[Hit]:
+    def _covering(self, matching: CompiledQuery, pieces: list[QueryPart], hits: list[Hit]) -> list[Hit]:
         """The best sessions ranked anew: what other messages of a session have of the words counts too."""
         if not hits:
             return []
@@ -205,13 +221,13 @@ class Snapshot:
         scores = {hit.session: hit.score for hit in some}
         there = in_sessions(scores)
 
-        def having(pieces: list[Piece]) -> list[list[int]]:
+        def having(pieces: list[QueryPart]) -> list[list[int]]:
             """The sessions that have each of the pieces."""
-            found = (by_session(self.searcher, matching.among(piece.query, there)) for piece in pieces)
+            found = (count_by_session(self.searcher, matching.among(piece.query, there)) for piece in pieces)
             return [[bucket["key"] for bucket in buckets] for buckets in found]
 
         half = len(pieces) // 2
-        others = Beside(lambda: having(pieces[half:]))
+        others = BackgroundTask(lambda: having(pieces[half:]))
         covered = having(pieces[:half])
         for piece, sessions in zip(pieces, covered + others.result(), strict=True):
             bonus = _COVER_BONUS * self._rarity(piece)
@@ -220,26 +236,26 @@ class Snapshot:
         again = [Hit(hit.session, hit.position, scores[hit.session]) for hit in some]
         return sorted(again, key=lambda hit: -hit.score) + hits[_COVERED:]
 
-    def _rarity(self, piece: Piece) -> float:
+    def _rarity(self, piece: QueryPart) -> float:
         known = sum(self.searcher.doc_freq(field, term) for field, term in piece.terms)
         return math.log1p(self.searcher.num_docs / (known + 1)) if piece.terms else 1.0
 
     def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
         """Every message that the engine finds, newest first, those without a time last.
 
-        Raises `TooManyWordsError` when a pattern beside others fits more words than the engine goes through.
+        Raises `TooManyTermsError` when a pattern beside others fits more words than the engine goes through.
         """
         try:
             first, _ = self._first(wanted, False)
         except ValueError as error:
             if "max expansions" not in str(error):
                 raise
-            raise TooManyWordsError from error
+            raise TooManyTermsError from error
         return chain.from_iterable(self._blocks(wanted, first, is_ranked=False, today=0))
 
-    def count(self, wanted: tantivy.Query) -> int:
+    def count_messages(self, wanted: tantivy.Query) -> int:
         """How many messages the engine finds."""
-        return count(self.searcher, wanted)
+        return count_messages(self.searcher, wanted)
 
     @cached_property
     def _documents(self) -> int | None:
@@ -248,15 +264,17 @@ class Snapshot:
     @cached_property
     def note(self) -> str | None:
         """What is stored with the one document that is no message."""
-        hits = self.searcher.search(tantivy.Query.term_query(schema(), "tags", NOTE), 1, count=False).hits
+        hits = self.searcher.search(
+            tantivy.Query.term_query(schema(), "tags", METADATA_TAG), 1, count=False
+        ).hits
         value = self.searcher.doc(hits[0][1]).get_first("note") if hits else None
         return value if isinstance(value, str) else None
 
     def _block(
-        self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool, *, is_counted: bool = False
+        self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool, *, with_counts: bool = False
     ) -> tuple[list[Row], int | None]:
         order = None if is_ranked else "at"
-        found = self.searcher.search(wanted, size, offset=offset, count=is_counted, order_by_field=order)
+        found = self.searcher.search(wanted, size, offset=offset, count=with_counts, order_by_field=order)
         hits = found.hits  # made anew each time it is asked for
         return self._rows(hits, is_ranked), getattr(found, "count", None)
 
@@ -271,7 +289,7 @@ class Snapshot:
     ) -> Iterator[list[Hit]]:
         block, offset, size = first, 0, _first_size(is_ranked)
         while block:
-            yield ranked(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
+            yield rank_block(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
             if len(block) < size:
                 return
             offset, size = offset + size, size * _GROWTH

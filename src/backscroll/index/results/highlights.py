@@ -9,11 +9,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from backscroll.index.query.parser import Filter, Phrase, Query, Word
-from backscroll.index.text.inflections import forms
-from backscroll.index.text.small_letters import MARKS, beyond_ascii, fold, folded
-from backscroll.index.text.tokenize import clean, cut_cjk
+from backscroll.index.text.inflections import inflections
+from backscroll.index.text.small_letters import (
+    COMBINING_MARKS,
+    fold_characters,
+    fold_in_place,
+    non_ascii_chars,
+)
+from backscroll.index.text.tokenize import extract_cjk, to_nfc
 
-__all__ = ["Span", "Spans", "spans_of"]
+__all__ = ["Span", "SpanStream", "find_spans"]
 
 _MOST = 2000  # places of one word in one text that are looked at
 _NEVER_COMBINE = "\u02ff"  # the last of the characters before all accents
@@ -30,7 +35,7 @@ class Span(Struct, frozen=True, order=True, gc=False):
     term: int = 0
 
 
-class Spans:
+class SpanStream:
     """Places of several words from left to right, each looked for only when it is asked for."""
 
     def __init__(self, places: Iterable[Iterator[Span]]) -> None:
@@ -77,17 +82,17 @@ class Spans:
         self._heads.sort()
 
 
-def spans_of(text: str, query: Query, *, is_varied: bool = False) -> Spans:
+def find_spans(text: str, query: Query, *, with_inflections: bool = False) -> SpanStream:
     """Every place where a word of the query stands.
 
     When varied, what stands together is taken apart and words are found in their other forms, too.
     """
-    odd = beyond_ascii(text)
-    small = folded(text, odd)
-    spelling = _Spelling(has_marks=not MARKS.isdisjoint(odd), has_sharp=not _SHARP.isdisjoint(odd))
-    return Spans(
+    odd = non_ascii_chars(text)
+    small = fold_characters(text, odd)
+    spelling = _Spelling(has_marks=not COMBINING_MARKS.isdisjoint(odd), has_sharp=not _SHARP.isdisjoint(odd))
+    return SpanStream(
         _Places(text, small, piece, number)
-        for number, pieces in enumerate(_looked_for(query, spelling, is_varied))
+        for number, pieces in enumerate(_looked_for(query, spelling, with_inflections))
         for piece in pieces
     )
 
@@ -135,9 +140,9 @@ class _Spelling(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _looked_for(query: Query, spelling: _Spelling, is_varied: bool) -> list[list[_Piece]]:
+def _looked_for(query: Query, spelling: _Spelling, with_inflections: bool) -> list[list[_Piece]]:
     """What to look for in one text after the other, term by term."""
-    return [list(_pieces(term, spelling, is_varied=is_varied)) for term in _terms(query)]
+    return [list(_pieces(term, spelling, with_inflections=with_inflections)) for term in _terms(query)]
 
 
 def _terms(query: Query) -> Iterable[Word | Phrase]:
@@ -149,19 +154,19 @@ def _terms(query: Query) -> Iterable[Word | Phrase]:
                 yield Phrase(term.value.rstrip("*"), is_prefix=term.value.endswith("*"))
 
 
-def _pieces(term: Word | Phrase, spelling: _Spelling, *, is_varied: bool) -> Iterator[_Piece]:
-    is_apart = is_varied and isinstance(term, Word)
-    plain, runs = cut_cjk(clean(term.text))
+def _pieces(term: Word | Phrase, spelling: _Spelling, *, with_inflections: bool) -> Iterator[_Piece]:
+    is_apart = with_inflections and isinstance(term, Word)
+    plain, runs = extract_cjk(to_nfc(term.text))
     for run in (unicodedata.normalize("NFKC", each) for each in runs):
         pairs = [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
         for part in pairs if is_apart else [run]:
             yield _Piece(re.escape(part), False, False)
-    tokens = _WORD.findall(fold(plain))
+    tokens = _WORD.findall(fold_in_place(plain))
     if not tokens:
         return
     if is_apart and not term.is_prefix:
         for token in tokens:
-            longest_first = sorted(forms(token), key=len, reverse=True)
+            longest_first = sorted(inflections(token), key=len, reverse=True)
             yield _Piece("|".join(map(spelling.pattern, longest_first)), True, False)
         return
     yield _Piece(_BETWEEN.join(map(spelling.pattern, tokens)), True, term.is_prefix)
@@ -221,4 +226,4 @@ def _is_edge(text: str, place: int) -> bool:
         return True
     if after.isupper():
         return before.islower() or text[place + 1 : place + 2].islower()
-    return bool(cut_cjk(before)[1]) is not bool(cut_cjk(after)[1])
+    return bool(extract_cjk(before)[1]) is not bool(extract_cjk(after)[1])

@@ -7,9 +7,9 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from backscroll.index.results.highlights import Span, Spans
+from backscroll.index.results.highlights import Span, SpanStream
 
-__all__ = ["Snippet", "snippet"]
+__all__ = ["Snippet", "make_snippet"]
 
 _WIDTH = 300  # characters of a line that are shown
 _BEFORE = 80  # of them, those before what was found
@@ -26,9 +26,11 @@ class Snippet(Struct, frozen=True):
     line_number: int  # from 1
 
 
-def snippet(text: str, spans: Spans | Iterable[Span | tuple[int, int]], *, context: int = 2) -> Snippet:
+def make_snippet(
+    text: str, spans: SpanStream | Iterable[Span | tuple[int, int]], *, context: int = 2
+) -> Snippet:
     """The place where most of what was looked for stands together; the beginning when there is none."""
-    rest = spans if isinstance(spans, Spans) else _in_order(spans)
+    rest = spans if isinstance(spans, SpanStream) else _in_order(spans)
     seen: list[Span] = []
     best = _best(text, rest, seen)
     at = _visible(text, best) if best is not None else _first_line(text)
@@ -44,11 +46,11 @@ def snippet(text: str, spans: Spans | Iterable[Span | tuple[int, int]], *, conte
     )
 
 
-def _in_order(spans: Iterable[Span | tuple[int, int]]) -> Spans:
+def _in_order(spans: Iterable[Span | tuple[int, int]]) -> SpanStream:
     by_term: defaultdict[int, list[Span]] = defaultdict(list)
     for span in sorted(one if isinstance(one, Span) else Span(*one) for one in spans):
         by_term[span.term].append(span)
-    return Spans(map(iter, by_term.values()))
+    return SpanStream(map(iter, by_term.values()))
 
 
 def _visible(text: str, span: Span) -> int:
@@ -67,7 +69,7 @@ def _line_end(text: str, place: int) -> int:
     return end if end >= 0 else len(text)
 
 
-def _best(text: str, spans: Spans, seen: list[Span]) -> Span | None:
+def _best(text: str, spans: SpanStream, seen: list[Span]) -> Span | None:
     """Where a line, or a stretch of a long one, begins that has the most different words in it.
 
     What was looked at on the way and may be shown is added to ``seen``. It ends where nothing better follows.

@@ -6,13 +6,13 @@ costs a look into the dictionary and finds nothing, so the rules may be rough.
 
 from collections.abc import Iterator
 
-__all__ = ["forms"]
+__all__ = ["inflections"]
 
 _SHORTEST = 3  # letters; what is shorter has no endings worth the name
 _VOWELS = "aeiou"
 
 
-def forms(word: str) -> tuple[str, ...]:
+def inflections(word: str) -> tuple[str, ...]:
     """A word in small letters first as it is, then in its other forms."""
     if len(word) < _SHORTEST or not (word.isascii() and word.isalpha()):
         return (word,)

@@ -12,7 +12,7 @@ from functools import cache
 
 import tantivy
 
-__all__ = ["bare", "fold_accents"]
+__all__ = ["fold_accents", "normalize_words"]
 
 # Where the engine's table has letters and digits; a test asks it about every character there is.
 _FOLDABLE = (
@@ -37,7 +37,7 @@ def fold_accents(text: str) -> str:
     return text if text.isascii() else re.sub(_FOLDABLE, _folded, text)
 
 
-def bare(text: bytes, beyond: bytes) -> bytes:
+def normalize_words(text: bytes, beyond: bytes) -> bytes:
     """A text's UTF-8 as words between spaces, in lower case and without accents.
 
     ``beyond`` is what of it is not ASCII: few different characters in any text, most of which only lie

@@ -5,35 +5,35 @@ import unicodedata
 
 from backscroll.index.text import tokenize
 
-__all__ = ["MARKS", "beyond_ascii", "fold", "folded"]
+__all__ = ["COMBINING_MARKS", "fold_characters", "fold_in_place", "non_ascii_chars"]
 
-MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
+COMBINING_MARKS = frozenset(map(chr, range(0x300, 0x370)))  # accents that are characters of their own
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _FEW = 16  # different letters that are sooner replaced each in the whole text than all of them one by one
 # Letters with a stroke through them, which no decomposition takes off.
 _STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t", "ς": "σ"}
 
 
-def fold(text: str) -> str:
+def fold_in_place(text: str) -> str:
     """Small letters without accents, character by character: every place stays where it is."""
-    return folded(text, beyond_ascii(text))
+    return fold_characters(text, non_ascii_chars(text))
 
 
-def folded(text: str, odd: set[str]) -> str:
-    """The same for whoever knows which characters of the text are `beyond_ascii`."""
-    folds = {char: fold for char in odd if (fold := _FOLDS[ord(char)]) != char}
+def fold_characters(text: str, odd: set[str]) -> str:
+    """The same for whoever knows which characters of the text are `non_ascii_bytes`."""
+    folds = {char: fold_in_place for char in odd if (fold_in_place := _FOLDS[ord(char)]) != char}
     if len(folds) > _FEW:
         return _BEYOND_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
-    for char, fold in folds.items():
-        text = text.replace(char, fold)
+    for char, fold_in_place in folds.items():
+        text = text.replace(char, fold_in_place)
     return text.lower()
 
 
-def beyond_ascii(text: str) -> set[str]:
+def non_ascii_chars(text: str) -> set[str]:
     """The characters of a text that are none of ASCII's: sooner had as bytes than one by one."""
     if text.isascii():
         return set()
-    rest = tokenize.beyond_ascii(text.encode("utf-8", "surrogatepass"))
+    rest = tokenize.non_ascii_bytes(text.encode("utf-8", "surrogatepass"))
     return set(rest.decode("utf-8", "surrogatepass"))
 
 
@@ -42,12 +42,12 @@ class _Folds(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        if tokenize.cut_cjk(char)[1]:
+        if tokenize.extract_cjk(char)[1]:
             # The mark on が is no accent: か is another letter. Letters of half the width are the same ones.
             wide = unicodedata.normalize("NFKC", char)
             self[code] = wide if len(wide) == 1 else char
             return self[code]
-        if not char.isalnum() and char not in MARKS:
+        if not char.isalnum() and char not in COMBINING_MARKS:
             # Nobody looks for a dash, and without it a text may be of ASCII alone: it is gone through sooner.
             self[code] = " "
             return " "

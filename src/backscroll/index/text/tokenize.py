@@ -15,19 +15,19 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 __all__ = [
-    "LONGEST_WORD",
-    "Analysed",
-    "analyse",
-    "beyond_ascii",
+    "MAX_WORD_BYTES",
+    "AnalyzedText",
+    "analyze",
     "bigrams",
-    "clean",
-    "cut_apart",
-    "cut_cjk",
-    "has_pair",
-    "split",
+    "extract_cjk",
+    "has_cjk_pair",
+    "non_ascii_bytes",
+    "split_cjk",
+    "split_identifier",
+    "to_nfc",
 ]
 
-LONGEST_WORD = 255  # bytes; a longer run of letters is data, and is not in the dictionary
+MAX_WORD_BYTES = 255  # bytes; a longer run of letters is data, and is not in the dictionary
 
 _CJK = (  # and Thai, Lao, Burmese and Khmer, which have no spaces between words either
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf"
@@ -61,7 +61,7 @@ _LONG_RUN = b"a" * (_SURELY_SHORT // _STEP)  # of a longer one, by steps
 _SEAMS = (re.compile(rb"A(?<=[aA]A)(?:(?=a)|(?<=aA))[aA0]*"), re.compile(rb"000(?<=[aA]000)[aA0]*"))
 
 
-class Analysed(Struct, frozen=True, gc=False):
+class AnalyzedText(Struct, frozen=True, gc=False):
     """A text as the index takes it."""
 
     words: bytes  # to be cut into words
@@ -72,7 +72,7 @@ class Analysed(Struct, frozen=True, gc=False):
     has_long_run: bool  # may have a word that is too long for the dictionary
 
 
-def clean(text: str) -> str:
+def to_nfc(text: str) -> str:
     """The same text as it can be stored: half characters replaced, accents joined to their letters."""
     if text.isascii():
         return text
@@ -80,27 +80,27 @@ def clean(text: str) -> str:
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
-def analyse(text: str | bytes) -> Analysed:
+def analyze(text: str | bytes) -> AnalyzedText:
     """Everything that a text is found by. Whoever has its UTF-8 at hand gives that."""
     raw, is_odd = (text, False) if isinstance(text, bytes) else _encoded(text)
-    beyond = beyond_ascii(raw)
+    beyond = non_ascii_bytes(raw)
     pairs = ""
     if beyond and beyond.translate(None, _SIMPLE) and not all(map(_stands_alone, set(beyond.decode()))):
         written = raw.decode()
-        words = clean(written)
+        words = to_nfc(written)
         is_odd = is_odd or words != written
-        words, runs = cut_cjk(words)
+        words, runs = extract_cjk(words)
         if runs:
             joined = [unicodedata.normalize("NFKC", run) for run in runs]
             is_odd = is_odd or joined != runs
             pairs = " ".join(pair for run in joined for pair in bigrams(run))
         raw = words.encode()
-        beyond = beyond_ascii(raw)
+        beyond = non_ascii_bytes(raw)
     kinds = raw.translate(_KINDS)
     compounds = _compounds(raw, kinds)
-    parts = " ".join(sorted(set().union(*map(split, compounds)))) if compounds else ""
+    parts = " ".join(sorted(set().union(*map(split_identifier, compounds)))) if compounds else ""
     is_long = len(kinds) > _SURELY_SHORT and _has_long_run(kinds)
-    return Analysed(raw, parts, pairs, is_odd or is_long, beyond, is_long)
+    return AnalyzedText(raw, parts, pairs, is_odd or is_long, beyond, is_long)
 
 
 @cache
@@ -110,7 +110,7 @@ def _stands_alone(char: str) -> bool:
     return is_sign and unicodedata.normalize("NFC", char) == char and not _cjk_runs(char)
 
 
-def beyond_ascii(raw: bytes) -> bytes:
+def non_ascii_bytes(raw: bytes) -> bytes:
     """What of a text's UTF-8 is not ASCII."""
     return b"" if raw.isascii() else raw.translate(None, _ASCII)
 
@@ -123,18 +123,18 @@ def _encoded(text: str) -> tuple[bytes, bool]:
         return text.encode("utf-8", "replace"), True
 
 
-def cut_cjk(text: str) -> tuple[str, list[str]]:
+def extract_cjk(text: str) -> tuple[str, list[str]]:
     """A text without its runs of Chinese, Japanese and Korean, and those runs."""
     runs = _cjk_runs(text)
     return (re.sub(_CJK, " ", text), runs) if runs else (text, runs)
 
 
-def cut_apart(text: str) -> list[str]:
+def split_cjk(text: str) -> list[str]:
     """The pieces of a text in order: every second one is a run of Chinese, Japanese or Korean."""
     return [text] if text.isascii() else re.split(f"({_CJK})", text)
 
 
-def has_pair(text: str) -> bool:
+def has_cjk_pair(text: str) -> bool:
     """Whether two characters of Chinese, Japanese or Korean stand side by side."""
     return any(len(run) > 1 for run in _cjk_runs(text))
 
@@ -166,7 +166,7 @@ def _compounds(raw: bytes, kinds: bytes) -> set[bytes]:
 
 
 @lru_cache(maxsize=1 << 16)
-def split(compound: bytes) -> tuple[str, ...]:
+def split_identifier(compound: bytes) -> tuple[str, ...]:
     """``parseHTTPRequest`` gives parse, HTTP and Request; a plain word gives nothing."""
     pieces: list[str] = _PIECE.findall(compound.decode())
     if len(pieces) < 2 or not _are_words(pieces):

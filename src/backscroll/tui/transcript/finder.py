@@ -12,9 +12,9 @@ def finder(words: str) -> Find | None:
     if not words.strip():
         return None
     from backscroll.index.query.parser import parse  # only those who look for something wait for it
-    from backscroll.index.results.highlights import spans_of
+    from backscroll.index.results.highlights import find_spans
 
     query = parse(words)
     if not query.words:
         return None
-    return lambda text: [(span.start, span.end) for span in spans_of(text, query, is_varied=True)]
+    return lambda text: [(span.start, span.end) for span in find_spans(text, query, with_inflections=True)]

@@ -18,11 +18,10 @@ from typing import get_args
 import pytest
 
 from backscroll import errors, model, sources
-from backscroll.archive import Filter
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index.query.parser import FILTER_NAMES
-from backscroll.model import STORES, Completeness, Decision, Role, Status, TimeSource, Visibility
+from backscroll.model import STORES, Completeness, Decision, Filter, Role, Status, TimeSource, Visibility
 from tests.commands import Shell, fits, settled, shown, subcommands, write_reference
 from tests.test_public_api import METHODS
 

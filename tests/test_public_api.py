@@ -5,18 +5,19 @@ import inspect
 import pytest
 
 import backscroll
-from backscroll import archive, config, errors, history, model, sources
+from backscroll import config, errors, history, model, sources
 from backscroll.errors import BackscrollError
 from backscroll.ingest import join
 from backscroll.sources.protocols import Source
 
 MODEL = {
-    "STORES", "UNKNOWN_WORKSPACE", "Agent", "Answer", "Attachment", "Closing", "Completeness", "Decision",
-    "Edit", "Hunk", "Item", "Link", "Mark", "Message", "Naming", "Note", "Opening", "Origin",
-    "PaginatedResult", "Pagination", "Problem", "Reading", "Retention", "Role", "SearchMatch", "SearchResult",
-    "Session", "SessionSummary", "Spent", "Status", "Tally", "TimeSource", "TokenUsage", "Told", "ToolCall",
-    "TrackedFile", "Unit", "Visibility", "Workspace", "answered", "fold", "is_same_response", "normalised",
-    "with_answer", "without_call", "workspace_hash",
+    "STORES", "UNKNOWN_WORKSPACE", "Agent", "Attachment", "Closing", "Completeness", "Decision",
+    "Checkpoint", "Edit", "Filter", "Hunk", "Item", "Message", "Note", "Opening", "Origin",
+    "PaginatedResult", "Pagination", "Problem", "Reading", "RecordCounts", "Retention", "Role",
+    "SearchMatch", "SearchResult", "Session", "SessionSummary", "Status", "SubagentLink", "TimeSource",
+    "TitleHint", "TokenUsage", "Told", "ToolCall", "ToolResult", "TrackedFile", "Unit", "UsageReport",
+    "Visibility", "Workspace", "answered", "fold", "is_same_response", "normalised", "with_answer",
+    "without_call", "workspace_hash",
 }  # fmt: skip
 
 # Every error, what it is a kind of, and the attribute that says what it is about.
@@ -96,12 +97,12 @@ def test_a_source_that_does_not_exist_is_a_wrong_call() -> None:
 @pytest.mark.parametrize(
     ("module", "names"),
     [
-        (archive, {"Filter"}),
+        (model, {"Filter"}),
         (history, {"History"}),
         (join, {"Key", "Session", "join"}),
         (config, {"Machine", "NamedRoot", "named_roots", "this_machine"}),
     ],
-    ids=["archive", "history", "join", "config"],
+    ids=["model", "history", "join", "config"],
 )
 def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
     assert names <= set(getattr(module, "__all__", ()))
@@ -147,7 +148,7 @@ METHODS = {
         "query", "limit", "offset", "by", "context", "pattern", "filters", "since", "until",
     ],
     "star_session": ["ref", "is_starred"],
-    "survey": ["progress"],
+    "audit": ["progress"],
     "sync": ["progress", "wait"],
     "tag_session": ["ref", "add", "take"],
     "tags": [],

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from backscroll.archive import Archive, Filter
-from backscroll.ingest.sync import Synced, sync
-from backscroll.model import Message, SessionSummary
+from backscroll.archive import Archive
+from backscroll.ingest.sync import sync
+from backscroll.model import Filter, Message, SessionSummary
+from backscroll.model.sync_report import SyncReport
 from backscroll.sources import named
 
 __all__ = ["Kept"]
@@ -19,7 +20,7 @@ class Kept:
         self.root = root
         self.archive = Archive(home / "archive.db")
 
-    def sync(self) -> Synced:
+    def sync(self) -> SyncReport:
         return sync(self.archive, [(named(self.source), self.root)])
 
     def summaries(self, **wanted: Any) -> list[SessionSummary]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Exclusions, Filter
+from backscroll.archive import Archive, Exclusions
 from backscroll.archive.maintenance.legacy_import import Adopted, adopt
 from backscroll.archive.maintenance.legacy_upgrade import upgrade
 from backscroll.errors import DatabaseUnreadableError
-from backscroll.model import SessionSummary, workspace_hash
+from backscroll.model import Filter, SessionSummary, workspace_hash
 from backscroll.testing.claude_code import Transcript
 from tests.archive.keeping import Kept
 from tests.archive.old_databases import claude, contents, conversation, query, write_old

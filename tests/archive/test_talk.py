@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Filter
+from backscroll.archive import Archive
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.model import Filter, SessionSummary
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.histories import HISTORIES

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive.connection import connect
-from backscroll.archive.query.filters import Filter, numbers
+from backscroll.archive.query.filters import numbers
 from backscroll.archive.query.workspaces import workspace_hashes
 from backscroll.errors import WorkspaceNotFoundError
-from backscroll.model import Workspace
+from backscroll.model import Filter, Workspace
 
 FERRY = Workspace("/home/zoe/work/ferry")
 OTHER_FERRY = Workspace("/home/zoe/play/Ferry")

@@ -25,7 +25,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
 
 def test_everything_in_it_is_understood(written: Demo) -> None:
     roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
-    found = History(roots=roots).survey()
+    found = History(roots=roots).audit()
     assert found.problems == []
     assert found.is_understood
     assert {place.source: place.sessions for place in found.places} == written.sessions

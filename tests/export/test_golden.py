@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import NamedRoot
-from backscroll.export.write_files import FORMATS, Format
 from backscroll.history import History
+from backscroll.model.export_format import FORMATS, Format
 from tests.export.histories import write_hostile, write_plain
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -17,7 +17,8 @@ from backscroll.archive.write.fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.ingest.sync import Synced, sync
+from backscroll.ingest.sync import sync
+from backscroll.model.sync_report import SyncReport
 from backscroll.sources import named
 from backscroll.sources.claude_code import folders
 from backscroll.sources.claude_code.folders import Folder
@@ -47,7 +48,7 @@ def path_of(kept: Kept, id_: str) -> Path:
     return path
 
 
-def happened(report: Synced) -> dict[str, int]:
+def happened(report: SyncReport) -> dict[str, int]:
     names = ("new", "grew", "rewritten", "vanished", "came_back")
     return {name: getattr(report, name) for name in names if getattr(report, name)}
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Filter
 from backscroll.index import Index, parse
 from backscroll.ingest import parallel
 from backscroll.ingest import sync as syncing
 from backscroll.ingest.indexer import Indexing, update
 from backscroll.ingest.sync import sync
+from backscroll.model import Filter
 from backscroll.model.searchable_text import searchable_text
 from backscroll.sources import named
 from backscroll.testing.claude_code import GENERATIONS, Transcript, fork, resume, tool_calls

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.ingest.audit import Place, survey
+from backscroll.ingest.audit import audit
+from backscroll.model.audit import AuditedRoot
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts
 from tests.histories import HISTORIES, History
 
 
-def place(history: History, root: Path) -> Place:
-    (found,) = survey([(history.source(), root)]).places
+def place(history: History, root: Path) -> AuditedRoot:
+    (found,) = audit([(history.source(), root)]).places
     return found
 
 
@@ -37,7 +38,7 @@ def test_progress_goes_from_nothing_to_everything(tmp_path: Path) -> None:
     Transcript().user("a").write(tmp_path)
     Transcript(seed=1).user("b").write(tmp_path)
     steps: list[tuple[int, int]] = []
-    survey([(HISTORIES[0].source(), tmp_path)], lambda done, total: steps.append((done, total)))
+    audit([(HISTORIES[0].source(), tmp_path)], lambda done, total: steps.append((done, total)))
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert steps[-1][0] == steps[-1][1]
 

@@ -15,9 +15,8 @@ import watchfiles
 from backscroll.archive.query.message_queries import MessageQueries
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.ingest.follow import Said
-from backscroll.ingest.watch import Change
 from backscroll.model import Message, SessionSummary
+from backscroll.model.live import FollowedMessage, SessionChange
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.database import living
@@ -112,7 +111,7 @@ def session(place: Place) -> Transcript:
 def test_a_message_is_told_and_found_as_soon_as_it_is_written(place: Place, session: Transcript) -> None:
     with place.watch() as watching:
         place.append(session.user("the zeppelin timetable"))
-        change: Change = watching.next()
+        change: SessionChange = watching.next()
         with place.history() as other:
             found = other.search_sessions("zeppelin")
     assert (change.session.id, change.added, change.is_new) == (ONE, 1, False)
@@ -122,7 +121,7 @@ def test_a_message_is_told_and_found_as_soon_as_it_is_written(place: Place, sess
 def test_a_session_in_a_new_folder_is_told_as_new(place: Place, session: Transcript) -> None:
     with place.watch() as watching:
         Transcript(TWO, seed=2, cwd="/home/zoe/other").user("Hello").assistant("Hi").write(place.claude)
-        change: Change = watching.next()
+        change: SessionChange = watching.next()
         total = change.added + sum(more.added for more in watching.rest())
     assert (change.session.id, change.is_new) == (TWO, True)
     assert total == 2
@@ -132,7 +131,7 @@ def test_what_a_subagent_says_counts_for_its_session(place: Place, session: Tran
     with place.watch() as watching:
         session.subagent("Look it up", agent_id="abc1234").assistant("Found it.")
         session.agents[0].write(place.claude)
-        change: Change = watching.next()
+        change: SessionChange = watching.next()
     assert (change.session.id, change.added) == (ONE, 2)
 
 
@@ -157,14 +156,14 @@ def test_a_session_of_a_running_editor_is_told_from_its_log(place: Place) -> Non
             database.execute(f"insert or replace into main.{table} select * from later.{table}")  # noqa: S608
         database.execute("commit")
         assert home.database.read_bytes() == before
-        change: Change = watching.next()
+        change: SessionChange = watching.next()
     assert (change.session.id, change.session.title, change.added) == (new.id, "Gulls", 2)
 
 
 def test_a_session_that_vanishes_is_told_as_kept(place: Place, session: Transcript) -> None:
     with place.watch() as watching:
         next(place.claude.rglob("*.jsonl")).unlink()
-        change: Change = watching.next()
+        change: SessionChange = watching.next()
     assert (change.session.id, change.has_vanished, change.added) == (ONE, True, 0)
     with place.history() as history:
         assert [message.role for message in history.get_session(ONE).messages] == ["user", "assistant"]
@@ -174,7 +173,7 @@ def test_a_project_that_is_moved_away_is_told_as_vanished(place: Place, session:
     project = next(place.claude.rglob("*.jsonl")).parent
     with place.watch() as watching:
         project.rename(place.folder / "elsewhere")
-        change: Change = watching.next()
+        change: SessionChange = watching.next()
         assert (change.session.id, change.has_vanished) == (ONE, True)
         (place.folder / "elsewhere").rename(project)
         assert watching.next().session.is_gone is False
@@ -242,11 +241,11 @@ def test_a_followed_session_tells_a_call_and_then_its_answer(place: Place, sessi
     with place.follow(ONE, last=1) as following:
         assert following.next().message.content == "Let me see."
         place.append(session.assistant(tools=[tool_calls.bash("ls")]))
-        asked: Said = following.next()
+        asked: FollowedMessage = following.next()
         assert asked.message.tool is not None
         assert (asked.position, asked.message.tool.status, asked.before) == (2, "pending", None)
         place.append(session.result(session.tool_ids[-1], "a.py"))
-        answered: Said = following.next()
+        answered: FollowedMessage = following.next()
     assert answered.message.tool is not None
     assert (answered.position, answered.message.tool.status) == (2, "completed")
     assert answered.message.tool.result == "a.py"
@@ -297,9 +296,9 @@ def test_a_long_session_is_followed_without_reading_what_was_told(
     with place.follow(ONE, last=2) as following:
         assert [following.next().position for _ in range(2)] == [1200, 1201]
         place.append(session.user("and one more"))
-        said: Said = following.next()
+        said: FollowedMessage = following.next()
         place.append(session.assistant(tools=[tool_calls.bash("ls")]))
-        asked: Said = following.next()
+        asked: FollowedMessage = following.next()
         place.append(session.result(session.tool_ids[-1], "a.py").user("thanks"))
         more = [following.next() for _ in range(2)]
     assert (said.position, said.message.content) == (1202, "and one more")
@@ -317,7 +316,7 @@ def test_a_session_told_anew_tells_only_what_is_new(place: Place) -> None:
         later = cursor.Home(place.cursor, seed=4)
         later.composer(said, name="Gulls")
         later.write()
-        news: Said = following.next()
+        news: FollowedMessage = following.next()
         assert (news.position, news.message.content) == (2, "Again")
         assert following.rest() == []
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from backscroll.archive import Filter
 from backscroll.config import Machine, NamedRoot
 from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.model import Filter, SessionSummary
 from backscroll.testing import claude_code, cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript, forks, tool_calls
 

@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from backscroll.archive import Filter
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
 from backscroll.history import History
+from backscroll.model import Filter
 from backscroll.model.statistics import UsageRecord
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
 

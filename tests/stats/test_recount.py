@@ -11,9 +11,9 @@ from typing import get_args
 import pytest
 from hypothesis import example, given, settings
 
-from backscroll.archive import Filter
 from backscroll.config import NamedRoot
 from backscroll.history import History
+from backscroll.model import Filter
 from backscroll.model.statistics import By, Sums
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import GENERATIONS

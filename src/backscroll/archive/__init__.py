@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from backscroll.archive.archive import Archive
     from backscroll.archive.index_queue import IndexJob
-    from backscroll.archive.query.filters import Filter
     from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
     from backscroll.archive.query.session_state import SessionState
     from backscroll.archive.session_key import SessionKey
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Archive",
     "Exclusions",
-    "Filter",
     "IndexJob",
     "IntegrityError",
     "KnownUnit",
@@ -36,7 +34,6 @@ _PLACES = {
     "SessionKey": "backscroll.archive.session_key",
     "Archive": "backscroll.archive.archive",
     "Exclusions": "backscroll.archive.write.exclusions",
-    "Filter": "backscroll.archive.query.filters",
     "IntegrityError": "sqlite3",
     "KnownUnit": "backscroll.archive.write.units",
     "IndexJob": "backscroll.archive.index_queue",

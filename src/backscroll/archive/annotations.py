@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from backscroll.archive.session_key import SessionKey
 from backscroll.model import SessionSummary
+from backscroll.model.dates import iso
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.model.session import Note
-from backscroll.readers.timestamps import iso
 
 __all__ = ["add_note", "add_tags", "edit_note", "erase", "noted", "rename", "star", "tags", "take_tags"]
 

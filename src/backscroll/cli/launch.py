@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import click
 
 from backscroll.model.tool import Command
-from backscroll.resume.resume_command import in_shell
 
 __all__ = ["command_document", "launch"]
 
@@ -20,7 +19,7 @@ def command_document(command: Command) -> dict[str, Any]:
         "argv": command.argv,
         "folder": command.folder,
         "environ": command.environ,
-        "shell": in_shell(command),
+        "shell": command.shell_line,
         "note": command.note,
     }
 
@@ -39,5 +38,5 @@ def launch(command: Command) -> NoReturn:
         sys.exit(subprocess.run([program, *command.argv[1:]], env=environ, check=False).returncode)
     except FileNotFoundError:
         click.echo(f"{command.argv[0]} is not installed here, or not on the PATH. The command is:", err=True)
-        click.echo(in_shell(command))
+        click.echo(command.shell_line)
         sys.exit(1)

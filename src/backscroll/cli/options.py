@@ -9,11 +9,11 @@ import click
 from backscroll.cli.completion_values import complete_names, complete_tags
 from backscroll.cli.progress import Bar
 from backscroll.errors import ArchiveError
-from backscroll.sources import NAMES
+from backscroll.model.source_names import SOURCE_NAMES
 
 if TYPE_CHECKING:
-    from backscroll.archive import Filter
     from backscroll.history import History
+    from backscroll.model import Filter
 
 __all__ = ["Day", "as_conditions", "as_filter", "bring_up_to_date", "filters", "message_filters", "reading"]
 
@@ -31,7 +31,7 @@ class Day(click.ParamType[datetime]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        from backscroll.index.query.dates import parse_date_range
+        from backscroll.model.dates import parse_date_range
 
         is_utc = ctx is not None and ctx.params.get("is_utc", False)
         span = parse_date_range(value, datetime.now(UTC), UTC if is_utc else None)
@@ -43,7 +43,7 @@ class Day(click.ParamType[datetime]):
 def _narrowed(command: F, *, since: str, until: str, branch: str) -> F:
     for option in reversed(
         [
-            click.option("--source", type=click.Choice(NAMES), help="Only sessions of this source."),
+            click.option("--source", type=click.Choice(SOURCE_NAMES), help="Only sessions of this source."),
             click.option(
                 "--workspace",
                 shell_complete=complete_names("workspace"),
@@ -104,7 +104,7 @@ def as_conditions(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
 
 def as_filter(options: dict[str, Any]) -> "Filter":
     """The shared options as a filter."""
-    from backscroll.archive import Filter
+    from backscroll.model import Filter
 
     return Filter(
         source=options["source"],

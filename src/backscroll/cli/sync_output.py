@@ -11,9 +11,9 @@ from backscroll.cli.progress import Bar
 
 if TYPE_CHECKING:
     from backscroll.cli.context import Setup
-    from backscroll.ingest.sync import Synced
     from backscroll.model import Retention
     from backscroll.model.events import EventLog
+    from backscroll.model.sync_report import SyncReport
 
 __all__ = ["RECENTLY", "refresh"]
 
@@ -42,7 +42,7 @@ def refresh(setup: Setup, *, as_json: bool) -> int:
     return 3 if report.problems else 0
 
 
-def _document(report: Synced, path: str, retentions: list[Retention], ledger: EventLog) -> bytes:
+def _document(report: SyncReport, path: str, retentions: list[Retention], ledger: EventLog) -> bytes:
     from backscroll.render.events import events_document
     from backscroll.render.json import encode_json
 
@@ -51,7 +51,7 @@ def _document(report: Synced, path: str, retentions: list[Retention], ledger: Ev
     return encode_json(vars(report) | more)
 
 
-def _lines(report: Synced, retentions: list[Retention], ledger: EventLog, now: datetime) -> Iterator[str]:
+def _lines(report: SyncReport, retentions: list[Retention], ledger: EventLog, now: datetime) -> Iterator[str]:
     told = [
         f"{number:,} {what}"
         for number, what in (

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.export.write_files import Exported, Format, Progress, weight, write_files
+from backscroll.export.write_files import Exported, Progress, weight, write_files
 from backscroll.model import Message, SessionSummary
+from backscroll.model.export_format import Format
 from backscroll.redact.redactor import Redactor
 from backscroll.render.turns import Subagent, transcript_items
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 from backscroll.export.write_files import Progress, weight
 from backscroll.model import SessionSummary
-from backscroll.model.redaction import FoundSecret
+from backscroll.model.redaction import FoundSecret, SecretCategory
 from backscroll.redact.redactor import Redactor
-from backscroll.redact.scanner import SecretCategory
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive

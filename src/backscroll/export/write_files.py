@@ -4,19 +4,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, get_args
 
 import msgspec
 
 from backscroll.errors import DestinationError
 from backscroll.export.file_names import file_names
 from backscroll.model import SessionSummary
+from backscroll.model.export_format import Format
 from backscroll.render.index_page import index_page
 
-__all__ = ["FORMATS", "Exported", "Format", "Progress", "weight", "write_files", "write_one"]
+__all__ = ["Exported", "Progress", "weight", "write_files", "write_one"]
 
-Format = Literal["md", "html", "json", "jsonl", "txt"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 _INDEX = "index.html"
 
 Progress = Callable[[int, int], None]

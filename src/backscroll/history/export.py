@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.history.sessions import Sessions
+from backscroll.model.export_format import Format
 
 if TYPE_CHECKING:
-    from backscroll.export.write_files import Exported, Format
+    from backscroll.export.write_files import Exported
     from backscroll.ingest.audit import Progress
     from backscroll.model import SessionSummary
-    from backscroll.model.redaction import FoundSecret
+    from backscroll.model.redaction import FoundSecret, SecretCategory
     from backscroll.redact.redactor import Redactor
-    from backscroll.redact.scanner import SecretCategory
 
 __all__ = ["Exporting"]
 

@@ -10,10 +10,9 @@ from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
     from backscroll.model import SessionSummary
-    from backscroll.model.tool import Command
+    from backscroll.model.tool import Command, Resumption
     from backscroll.redact.redactor import Redactor
     from backscroll.render.handoff import Handoff
-    from backscroll.resume.resume_command import Resumption
 
 __all__ = ["Continuing"]
 

@@ -15,9 +15,8 @@ from backscroll.errors import (
 from backscroll.history.base import Opened
 
 if TYPE_CHECKING:
-    from backscroll.archive import Filter
     from backscroll.ingest.audit import Progress
-    from backscroll.model import PaginatedResult, SearchResult, Session, SessionSummary
+    from backscroll.model import Filter, PaginatedResult, SearchResult, Session, SessionSummary
     from backscroll.redact.redactor import Redactor
     from backscroll.search.search import By, LearnSecrets, RedactText
 
@@ -45,8 +44,7 @@ class Sessions(Opened):
         self, wanted: Filter | None = None, *, limit: int = 20, offset: int = 0
     ) -> PaginatedResult[SessionSummary]:
         """One page of sessions, newest first."""
-        from backscroll.archive import Filter
-        from backscroll.model import PaginatedResult, Pagination
+        from backscroll.model import Filter, PaginatedResult, Pagination
 
         _check_page(limit, offset)
         wanted = wanted or Filter()
@@ -57,7 +55,7 @@ class Sessions(Opened):
 
     def every_session(self, wanted: Filter | None = None) -> list[SessionSummary]:
         """All sessions that fit, newest first, without pages."""
-        from backscroll.archive import Filter
+        from backscroll.model import Filter
 
         return self._archive.sessions.page(wanted or Filter(), limit=-1, offset=0)
 
@@ -69,7 +67,7 @@ class Sessions(Opened):
 
         Raises `SessionNotFoundError`, which names the candidates when there are several.
         """
-        from backscroll.archive import Filter
+        from backscroll.model import Filter
 
         wanted = wanted or Filter()
         ref = ref.strip()

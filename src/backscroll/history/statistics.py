@@ -8,7 +8,7 @@ from backscroll.errors import UsageError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.archive import Filter
+    from backscroll.model import Filter
     from backscroll.model.statistics import By, Explanation, Report, Year
     from backscroll.pricing.prices import PriceTable
 
@@ -35,7 +35,7 @@ class Counting(Sessions):
 
         Days are those of ``zone``, or of this machine. Every response counts once, where it was first made.
         """
-        from backscroll.archive import Filter
+        from backscroll.model import Filter
         from backscroll.stats.totals import add_up
 
         wanted = wanted or Filter()
@@ -44,7 +44,8 @@ class Counting(Sessions):
 
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> "Explanation":
         """Every usage record of a session, counted or not and why, and the arithmetic of its cost."""
-        from backscroll.archive import Filter, SessionKey
+        from backscroll.archive import SessionKey
+        from backscroll.model import Filter
         from backscroll.stats.explain import explain
 
         summary = self.find(ref)
@@ -60,7 +61,7 @@ class Counting(Sessions):
         """The same of a day of the zone, or of this machine, over the sessions that pass."""
         from msgspec.structs import replace
 
-        from backscroll.archive import Filter
+        from backscroll.model import Filter
         from backscroll.stats.calendar import midnight
         from backscroll.stats.explain import explain
 
@@ -72,7 +73,7 @@ class Counting(Sessions):
         self, year: int, wanted: "Filter | None" = None, *, zone: tzinfo | None = None
     ) -> "Year":
         """A year in one page: months, hours, topics, projects, the longest session, streaks, favourites."""
-        from backscroll.archive import Filter
+        from backscroll.model import Filter
         from backscroll.stats.year_review import review
 
         return review(self._archive, wanted or Filter(), year, self.prices, zone=zone)

@@ -12,11 +12,12 @@ from backscroll.history.sessions import Sessions
 if TYPE_CHECKING:
     from threading import Event
 
-    from backscroll.ingest.audit import Progress, Survey
-    from backscroll.ingest.follow import Said
-    from backscroll.ingest.sync import Synced
-    from backscroll.ingest.watch import Change, Watcher
+    from backscroll.ingest.audit import Progress
+    from backscroll.ingest.watch import Watcher
     from backscroll.model import Retention, SessionSummary
+    from backscroll.model.audit import Audit
+    from backscroll.model.live import FollowedMessage, SessionChange
+    from backscroll.model.sync_report import SyncReport
     from backscroll.readers.json_outline import Outline
 
 __all__ = ["Syncing"]
@@ -29,7 +30,7 @@ class Syncing(Sessions):
 
     _is_compared = False  # whether the archive was asked to look at everything, and knows how it looks
 
-    def sync(self, progress: Progress | None = None, *, wait: bool = True) -> Synced | None:
+    def sync(self, progress: Progress | None = None, *, wait: bool = True) -> SyncReport | None:
         """Read what changed into the archive. None when another process is at it and ``wait`` is off."""
         import sqlite3
 
@@ -59,7 +60,7 @@ class Syncing(Sessions):
 
         erase(self._archive, self._index)
 
-    def watch(self, stop: Event | None = None) -> Iterator[Change]:
+    def watch(self, stop: Event | None = None) -> Iterator[SessionChange]:
         """Keep the archive up to date until told to stop, and tell what becomes of sessions meanwhile.
 
         `sync` first: else all that is new since the last time is told as well.
@@ -70,7 +71,7 @@ class Syncing(Sessions):
 
     def follow(
         self, ref: str | None = None, *, last: int = 10, everything: bool = False, stop: Event | None = None
-    ) -> Iterator[Said]:
+    ) -> Iterator[FollowedMessage]:
         """A session's last messages, then every one that comes, until told to stop.
 
         Without a ref it is the session with the newest activity. One that is not there yet is waited for: any
@@ -92,7 +93,7 @@ class Syncing(Sessions):
 
     def is_awaited(self, ref: str | None) -> bool:
         """Whether there is no such session yet, but one may begin: any at all, or one with this whole id."""
-        from backscroll.archive import Filter
+        from backscroll.model import Filter
 
         if ref is None:
             return self._archive.sessions.count(Filter()) == 0
@@ -115,11 +116,11 @@ class Syncing(Sessions):
                 found += [one] if one is not None else []
         return found
 
-    def survey(self, progress: Progress | None = None) -> Survey:
+    def audit(self, progress: Progress | None = None) -> Audit:
         """What there is, and whether all of it was understood."""
-        from backscroll.ingest.audit import survey
+        from backscroll.ingest.audit import audit
 
-        return survey(self.roots(), progress)
+        return audit(self.roots(), progress)
 
     def outlines(self) -> dict[str, dict[str, Outline]]:
         """Keys and types of every kind of record, by source, with no value in them."""

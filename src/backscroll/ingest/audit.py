@@ -7,52 +7,18 @@ to carry no message, or a problem. Nothing is kept but the numbers.
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from backscroll.model import STORES, Closing, Message, Opening, Problem, RecordCounts, Unit
+from backscroll.model.audit import Audit, AuditedRoot
 from backscroll.sources import Source
 
-__all__ = ["Place", "Progress", "Survey", "survey"]
+__all__ = ["Progress", "audit"]
 
 Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
 
 
 _NOTES = "notes"
-
-
-class Place(Struct, kw_only=True):
-    """One root of one source, and the account of everything below it."""
-
-    source: str
-    path: str
-    exists: bool
-    units: dict[str, int] = field(default_factory=dict)  # by kind
-    sessions: int = 0
-    subagents: int = 0
-    messages: int = 0  # of sessions and subagents
-    unlisted: dict[str, int] = field(default_factory=dict)  # sessions that are no conversation, by why
-    completeness: dict[str, int] = field(default_factory=dict)
-    records: int = 0
-    parsed: int = 0
-    ignored: int = 0
-    problems: int = 0
-    kinds: dict[str, int] = field(default_factory=dict)
-    unknown: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def is_balanced(self) -> bool:
-        return self.records == self.parsed + self.ignored + self.problems
-
-
-class Survey(Struct, kw_only=True):
-    """Every place that was looked at, and what could not be read there."""
-
-    places: list[Place]
-    problems: list[Problem]
-
-    @property
-    def is_understood(self) -> bool:
-        return not self.problems and not any(place.problems or place.unknown for place in self.places)
 
 
 class _Session(Struct):
@@ -65,18 +31,18 @@ class _Session(Struct):
     completeness: str
 
 
-def survey(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Survey:
+def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Audit:
     """Read everything below the roots and account for it."""
-    places: list[Place] = []
+    places: list[AuditedRoot] = []
     problems: list[Problem] = []
-    plan: list[tuple[Source, Place, list[Unit]]] = []
+    plan: list[tuple[Source, AuditedRoot, list[Unit]]] = []
     for source, root in roots:
-        place = Place(source=source.name, path=str(root), exists=root.is_dir())
+        place = AuditedRoot(source=source.name, path=str(root), exists=root.is_dir())
         places.append(place)
         plan.append((source, place, list(source.units(root)) if place.exists else []))
     total = sum(unit.size for _, _, units in plan for unit in units)
     done = 0
-    found: list[tuple[str, Place, dict[tuple[str, str | None], _Session]]] = []
+    found: list[tuple[str, AuditedRoot, dict[tuple[str, str | None], _Session]]] = []
     for source, place, units in plan:
         sessions: dict[tuple[str, str | None], _Session] = {}
         for unit in units:
@@ -100,7 +66,7 @@ def survey(roots: Iterable[tuple[Source, Path]], progress: Progress | None = Non
         # A note of a session that lies elsewhere makes it no other one.
         own = [one for key, one in sessions.items() if one.store != _NOTES or (platform, key) not in told]
         _sum_up(place, own)
-    return Survey(places=places, problems=problems)
+    return Audit(places=places, problems=problems)
 
 
 def _is_better(session: _Session, known: _Session) -> bool:
@@ -108,7 +74,7 @@ def _is_better(session: _Session, known: _Session) -> bool:
 
 
 def _sessions(
-    source: Source, unit: Unit, place: Place, problems: list[Problem]
+    source: Source, unit: Unit, place: AuditedRoot, problems: list[Problem]
 ) -> Iterator[tuple[tuple[str, str | None], _Session]]:
     """The sessions of one unit; its records are added to the place's account on the way."""
     opening: Opening | None = None
@@ -139,7 +105,7 @@ def _sessions(
                 _add(item, place)
 
 
-def _add(tally: RecordCounts, place: Place) -> None:
+def _add(tally: RecordCounts, place: AuditedRoot) -> None:
     place.records += tally.records
     place.parsed += tally.parsed
     place.ignored += tally.ignored
@@ -150,7 +116,7 @@ def _add(tally: RecordCounts, place: Place) -> None:
         place.unknown[name] = place.unknown.get(name, 0) + number
 
 
-def _sum_up(place: Place, sessions: Iterable[_Session]) -> None:
+def _sum_up(place: AuditedRoot, sessions: Iterable[_Session]) -> None:
     for session in sessions:
         if session.visibility not in ("listed", "archived"):
             place.unlisted[session.visibility] = place.unlisted.get(session.visibility, 0) + 1

@@ -4,22 +4,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from msgspec import Struct
-
 from backscroll.archive import Archive, SessionKey
 from backscroll.model import Message, SessionSummary
+from backscroll.model.live import FollowedMessage
 
-__all__ = ["Said", "follow"]
+__all__ = ["follow"]
 
 _WINDOW = 64  # messages that are read from the end at first; more when too few of them are for people
-
-
-class Said(Struct, frozen=True):
-    """A message, new or told more of: an answer to a call, or more words."""
-
-    position: int
-    message: Message
-    before: Message | None = None  # as it was told last
 
 
 def follow(
@@ -29,7 +20,7 @@ def follow(
     *,
     last: int,
     everything: bool,
-) -> Iterator[Said]:
+) -> Iterator[FollowedMessage]:
     """The last messages of a session, then those that come; ``find`` finds it, as soon as there is one.
 
     Without ``everything`` these are the ones a person would read: no abandoned branches, no injected text.
@@ -56,11 +47,11 @@ class _Follower:
         self._everything = everything
         self._account: int | None = None
         self._next = 0  # the first position that was not looked at
-        self._told: dict[str, Said] = {}
+        self._told: dict[str, FollowedMessage] = {}
         session = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
         self.key = SessionKey(summary.platform, session)
 
-    def last(self, number: int) -> list[Said]:
+    def last(self, number: int) -> list[FollowedMessage]:
         """The last messages that are there, read from the end."""
         self._account, self._next = self._archive.messages.extent(self._summary)
         window = max(_WINDOW, number)
@@ -73,7 +64,7 @@ class _Follower:
         self._told = {said.message.id: said for said in found}
         return found[len(found) - min(number, len(found)) :]
 
-    def news(self) -> Iterator[Said]:
+    def news(self) -> Iterator[FollowedMessage]:
         """What has been added since, and what was told before and has more to it now."""
         account, number = self._archive.messages.extent(self._summary)
         if account is not None and account == self._account and number >= self._next:
@@ -89,15 +80,15 @@ class _Follower:
             if not self._is_wanted(said.message) or (before and not _has_more(said, before)):
                 continue
             self._told[said.message.id] = said
-            yield Said(said.position, said.message, before.message if before else None)
+            yield FollowedMessage(said.position, said.message, before.message if before else None)
 
-    def _from(self, start: int) -> Iterator[Said]:
+    def _from(self, start: int) -> Iterator[FollowedMessage]:
         for position, message in enumerate(
             self._archive.messages.of_session(self._summary, start), start=start
         ):
-            yield Said(position, message)
+            yield FollowedMessage(position, message)
 
-    def _waiting(self) -> list[Said]:
+    def _waiting(self) -> list[FollowedMessage]:
         """Calls without an answer, as they stand now."""
         places = [
             said.position
@@ -116,6 +107,6 @@ class _Follower:
         return message.role != "thinking" or bool(message.content)
 
 
-def _has_more(said: Said, before: Said) -> bool:
+def _has_more(said: FollowedMessage, before: FollowedMessage) -> bool:
     now, then = said.message, before.message
     return now.content != then.content or now.tool != then.tool

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.ingest.changes import differences
+from backscroll.model.sync_report import SyncReport
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, KnownUnit, SessionKey
@@ -18,34 +19,12 @@ if TYPE_CHECKING:
     from backscroll.model import Checkpoint, Unit
     from backscroll.sources import Source
 
-__all__ = ["Progress", "Synced", "sync"]
+__all__ = ["Progress", "sync"]
 
 Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
 
 
 _TRIES = 3  # times that a file is read anew when it changes meanwhile
-
-
-class Synced:
-    """What a sync found."""
-
-    def __init__(self) -> None:
-        self.units = 0  # looked at
-        self.new = 0
-        self.grew = 0
-        self.rewritten = 0
-        self.vanished = 0
-        self.came_back = 0
-        self.sessions = 0  # brought up to date
-        self.problems = 0
-        self.roots: list[str] = []  # that exist
-
-    def __repr__(self) -> str:
-        return f"Synced({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
-
-    @property
-    def changed(self) -> int:
-        return self.new + self.grew + self.rewritten + self.came_back
 
 
 _TOGETHER = 8  # shards that are merged in one transaction at most
@@ -68,13 +47,13 @@ def sync(
     *,
     paths: Collection[str] | None = None,
     index: Callable[[], Index] | None = None,
-) -> Synced:
+) -> SyncReport:
     """Read every unit that changed since it was last read, and derive what that changes.
 
     Where changes were noticed at some ``paths``, nothing else is looked at. An ``index`` gets the words of
     much that is new while it is read; whatever the archive says it lacks afterwards is for `indexing.update`.
     """
-    report = Synced()
+    report = SyncReport()
     began = datetime.now(UTC)
     work: list[_Work] = []
     signs: list[_Work] = []
@@ -116,7 +95,7 @@ def sync(
 def _read_all(
     archive: Archive,
     work: list[_Work],
-    report: Synced,
+    report: SyncReport,
     told: set[SessionKey],
     index: Callable[[], Index] | None,
 ) -> Iterator[int]:
@@ -218,7 +197,7 @@ def _round(ever: int, left: float) -> int:
     return min(max(_ROUND, ever // _ROUNDS), max(_SMALL_ROUND, int(ever * left / 2)) if left else 0)
 
 
-def _read(archive: Archive, work: _Work, report: Synced) -> None:
+def _read(archive: Archive, work: _Work, report: SyncReport) -> None:
     from backscroll.ingest.parallel import keeps_file
 
     unit, known = work.unit, work.known

@@ -10,19 +10,17 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from backscroll.archive import Archive, IntegrityError, SessionKey, SessionState
 from backscroll.index import Index
 from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
-from backscroll.model import SessionSummary
+from backscroll.model.live import SessionChange
 from backscroll.sources import Source
 
 if TYPE_CHECKING:
     from watchfiles import Change as Kind
 
-__all__ = ["Change", "Watcher"]
+__all__ = ["Watcher"]
 
 Roots = Callable[[], Iterable[tuple[Source, Path]]]
 
@@ -35,16 +33,6 @@ _REST = 0.1  # seconds at most between two looks, for as long as the first one t
 _PATIENCE = 0.25  # seconds to wait for another process that is reading the same change
 _POLL = 2.0  # seconds between two looks where nothing tells of changes
 _ROUND = 60.0  # seconds, after which everything is looked at, should a change have gone unnoticed
-
-
-class Change(Struct, frozen=True, kw_only=True):
-    """Something happened to a session."""
-
-    at: datetime  # when it was noticed
-    session: SessionSummary
-    added: int  # messages, its subagents' included; below 0 when the tool took some back
-    is_new: bool  # a session that was not listed before
-    has_vanished: bool  # from the tool's own store; it is kept
 
 
 class Watcher:
@@ -60,7 +48,7 @@ class Watcher:
         self._unsure: set[str] = set()  # folders to be looked at once more
         self._rounded = 0.0
 
-    def changes(self, stop: Event) -> Iterator[Change]:
+    def changes(self, stop: Event) -> Iterator[SessionChange]:
         """What becomes of sessions from now on, whichever process reads it first."""
         known = self._archive.events.session_states()
         unclear: set[SessionKey] = set()
@@ -92,11 +80,11 @@ class Watcher:
         for source, root in self._all_roots():
             yield self._sources.setdefault(source.name, source), root
 
-    def _change(self, before: SessionState | None, now: SessionState) -> Change | None:
+    def _change(self, before: SessionState | None, now: SessionState) -> SessionChange | None:
         summary = self._archive.sessions.by_id(now.number)
         if summary is None:
             return None
-        return Change(
+        return SessionChange(
             at=datetime.now(UTC),
             session=summary,
             added=now.messages - (before.messages if before is not None else 0),

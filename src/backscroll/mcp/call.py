@@ -7,11 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from backscroll.archive import Filter
 from backscroll.errors import UsageError
 from backscroll.history import History
-from backscroll.index.query.dates import parse_date_range
-from backscroll.model import Message, SessionSummary
+from backscroll.model import Filter, Message, SessionSummary
+from backscroll.model.dates import parse_date_range
 from backscroll.model.redaction import SecretLocation
 from backscroll.redact.redactor import Redactor
 

@@ -12,8 +12,8 @@ from backscroll.mcp.quoting import framed
 from backscroll.mcp.tools.message_pages import page_lines, page_of
 from backscroll.mcp.tools.sessions import title_line
 from backscroll.model import SessionSummary
+from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line
-from backscroll.readers.timestamps import iso
 
 __all__ = ["TEMPLATES", "listed", "read", "uri_of"]
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from backscroll.model.filters import Filter
     from backscroll.model.message import (
         Attachment,
         Decision,
@@ -70,6 +71,7 @@ __all__ = [
     "Completeness",
     "Decision",
     "Edit",
+    "Filter",
     "Hunk",
     "Item",
     "Message",
@@ -116,6 +118,7 @@ __all__ = [
 # module: the names in it
 _PLACES = {
     "tool_results": "Reading Told WITHOUT_CALL answered fold is_same_response with_answer without_call",
+    "filters": "Filter",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_universal record_of",
     "retention": "Retention",

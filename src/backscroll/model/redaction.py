@@ -1,8 +1,13 @@
-"""Secrets that were found, without their text."""
+"""What can be redacted, and secrets that were found, without their text."""
+
+from typing import Literal, get_args
 
 from msgspec import Struct
 
-__all__ = ["FoundSecret", "SecretLocation"]
+__all__ = ["SECRET_CATEGORIES", "FoundSecret", "SecretCategory", "SecretLocation"]
+
+SecretCategory = Literal["secrets", "emails", "paths"]
+SECRET_CATEGORIES: tuple[SecretCategory, ...] = get_args(SecretCategory)
 
 
 class SecretLocation(Struct, frozen=True):

@@ -1,8 +1,12 @@
-"""What continues a session in the tool that held it."""
+"""How a session is resumed in its own tool."""
+
+import shlex
 
 from msgspec import Struct
 
-__all__ = ["Command", "Refusal", "Resumable", "Store"]
+from backscroll.model.session import SessionSummary
+
+__all__ = ["Command", "Refusal", "RestorePlan", "Resumable", "Resumption", "Store"]
 
 
 class Store(Struct, frozen=True):
@@ -34,8 +38,33 @@ class Command(Struct, frozen=True):
     environ: dict[str, str] = {}
     note: str | None = None
 
+    @property
+    def shell_line(self) -> str:
+        """The command as typed in a shell, with its folder and environment."""
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.environ.items()]
+        typed = " ".join([*words, shlex.join(self.argv)])
+        return f"cd {shlex.quote(self.folder)} && {typed}" if self.folder is not None else typed
+
 
 class Refusal(Struct, frozen=True):
     """Why the tool cannot continue a session, as a clause: "only a text copy of it is left"."""
 
     why: str
+
+
+class RestorePlan(Struct, frozen=True):
+    """Deleted files of a session that can be restored."""
+
+    files: tuple[str, ...]
+    size: int  # bytes
+    obstacle: str | None = None  # why they cannot be restored now
+
+
+class Resumption(Struct, frozen=True):
+    """How a session is resumed. Without a command it cannot be; the obstacle gives the reason."""
+
+    session: SessionSummary
+    command: Command | None
+    obstacle: str | None
+    is_installed: bool  # whether the program is on the PATH
+    returning: RestorePlan | None  # set if the tool has deleted the session's files

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-__all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words", "iso"]
+__all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words"]
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
@@ -33,15 +33,6 @@ _MONTHS = {
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
     )
 }
-
-
-def iso(at: datetime | None) -> str | None:
-    """ISO 8601 in UTC, to the millisecond: how every face and the archive spell a time."""
-    if at is None:
-        return None
-    if at.tzinfo is not UTC:
-        at = at.astimezone(UTC)
-    return at.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def from_value(value: Any) -> datetime | None:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
+from backscroll.model.redaction import SecretCategory
 from backscroll.redact.rules import EMAIL_RULES, PATH_RULES, SECRET_RULES, SecretRule
 
-__all__ = ["RULES_BY_CATEGORY", "Secret", "SecretCategory", "SecretScanner"]
+__all__ = ["RULES_BY_CATEGORY", "Secret", "SecretScanner"]
 
-SecretCategory = Literal["secrets", "emails", "paths"]
 _MEMORY = 64 << 20  # for the states of one search; with too little it would find nothing
 RULES_BY_CATEGORY: dict[SecretCategory, tuple[SecretRule, ...]] = {
     "secrets": SECRET_RULES,

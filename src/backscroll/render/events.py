@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
+from backscroll.model.dates import iso
 from backscroll.model.events import EventCode, EventLog
-from backscroll.readers.timestamps import iso
 
 __all__ = ["events_document", "events_line"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backscroll.model import Message, PaginatedResult, SearchResult, Session, SessionSummary
+from backscroll.model.dates import iso
 from backscroll.model.sanitize import escape_json
-from backscroll.readers.timestamps import iso
 
 if TYPE_CHECKING:
     from backscroll.model.redaction import FoundSecret

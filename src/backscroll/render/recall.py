@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.model.search import Excerpt, RecalledSession, RecallResult
-from backscroll.readers.timestamps import iso
 from backscroll.render.terminal.session_table import short_id
 
 __all__ = ["recall_document", "recall_lines", "recalled_session_document"]

@@ -9,33 +9,24 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from msgspec import Struct
-
 from backscroll.archive import Archive
 from backscroll.archive.write.reparse import Original
 from backscroll.errors import DestinationError
 from backscroll.model import SessionSummary
+from backscroll.model.tool import RestorePlan
 from backscroll.sources import named
 
-__all__ = ["Plan", "plan", "put_back"]
+__all__ = ["plan", "put_back"]
 
 
-class Plan(Struct, frozen=True):
-    """What would be put back."""
-
-    files: tuple[str, ...]
-    size: int  # bytes
-    obstacle: str | None = None  # why it cannot be done now
-
-
-def plan(archive: Archive, summary: SessionSummary) -> Plan:
+def plan(archive: Archive, summary: SessionSummary) -> RestorePlan:
     """Look what there is to put back, and whether that can be done. Nothing is written."""
     kept = archive.originals.files(summary)
     missing = _missing(kept, summary)
     if kept and not missing:
-        return Plan((), 0, "other files are in the places of its own")
+        return RestorePlan((), 0, "other files are in the places of its own")
     files = tuple(one.path for one in missing)
-    return Plan(files, sum(one.size for one in missing), _obstacle(missing, summary))
+    return RestorePlan(files, sum(one.size for one in missing), _obstacle(missing, summary))
 
 
 def put_back(archive: Archive, summary: SessionSummary) -> list[Path]:

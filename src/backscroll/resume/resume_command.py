@@ -1,29 +1,16 @@
 """What continues a session, and what is in the way."""
 
-import shlex
 import shutil
 from pathlib import Path
-
-from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.model import SessionSummary
-from backscroll.model.tool import Command, Refusal, Resumable
-from backscroll.resume.restore_files import Plan, plan
+from backscroll.model.tool import Refusal, RestorePlan, Resumable, Resumption
+from backscroll.resume.restore_files import plan
 from backscroll.sources import named
 
-__all__ = ["Resumption", "in_shell", "resumption"]
-
-
-class Resumption(Struct, frozen=True):
-    """How a session is continued. Without a command it cannot be; an obstacle says why not, or not yet."""
-
-    session: SessionSummary
-    command: Command | None
-    obstacle: str | None
-    is_installed: bool  # whether the program is on the PATH
-    returning: Plan | None  # what would be put back, when the tool has deleted the session's files
+__all__ = ["resumption"]
 
 
 def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
@@ -49,7 +36,7 @@ def _held_by(session: Resumable, summary: SessionSummary) -> int | None:
     return next((pid for pid in held if pid is not None), None)
 
 
-def _gone(summary: SessionSummary, returning: Plan) -> str:
+def _gone(summary: SessionSummary, returning: RestorePlan) -> str:
     said = f"{summary.ref} is no longer in the tool's own store"
     if returning.obstacle is not None:
         return f"{said}, and cannot be put back: {returning.obstacle}"
@@ -69,10 +56,3 @@ def _moved(folder: str) -> str:
         f"the folder {folder} is not there; it was moved or deleted. Bring it back under that name, or run"
         " the command where it is now"
     )
-
-
-def in_shell(command: Command) -> str:
-    """A command as it would be typed, with its folder and environment."""
-    words = [f"{name}={shlex.quote(value)}" for name, value in command.environ.items()]
-    typed = " ".join([*words, shlex.join(command.argv)])
-    return f"cd {shlex.quote(command.folder)} && {typed}" if command.folder is not None else typed

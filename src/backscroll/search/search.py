@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Filter, MessageInSession, MessageKey
+from backscroll.archive import Archive, MessageInSession, MessageKey
 from backscroll.index import Index, Pattern, Query
-from backscroll.model import SearchMatch, SearchResult, SessionSummary
+from backscroll.model import Filter, SearchMatch, SearchResult, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.search.byte_prefilter import required_bytes
 from backscroll.search.hit_text import load_hit_texts

@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from backscroll.errors import UsageError
+from backscroll.model.source_names import SOURCE_NAMES
 
 if TYPE_CHECKING:
     from backscroll.sources.protocols import Source
 
 __all__ = ["NAMES", "Source", "named"]
 
-NAMES = ("claude-code", "cursor", "cursor-cli")
+NAMES = SOURCE_NAMES
 
 
 def __getattr__(name: str) -> Any:

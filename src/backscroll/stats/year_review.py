@@ -6,8 +6,9 @@ from datetime import date, timedelta, tzinfo
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, Filter
+from backscroll.archive import Archive
 from backscroll.archive.query.statistics import Done, Part, Statistics
+from backscroll.model import Filter
 from backscroll.model.statistics import Favourite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
 from backscroll.stats.calendar import local, midnight, zone_name

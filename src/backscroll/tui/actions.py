@@ -17,8 +17,8 @@ from backscroll.tui.clipboard import copy
 from backscroll.tui.session_list.panel import Listing
 
 if TYPE_CHECKING:
-    from backscroll.export.write_files import Format
-    from backscroll.resume.resume_command import Resumption
+    from backscroll.model.export_format import Format
+    from backscroll.model.tool import Resumption
 
 __all__ = ["Keeping"]
 
@@ -130,11 +130,10 @@ class Keeping(Listing):
             self.ask("list", lambda history: history.resumption(summary.ref), self._resume)
 
     def _resume(self, found: "Resumption") -> None:
-        from backscroll.resume.resume_command import in_shell
 
         command = found.command
         if command is None or found.obstacle is not None:
-            way = f" The command would be: {in_shell(command)}" if command is not None else ""
+            way = f" The command would be: {command.shell_line}" if command is not None else ""
             self.say(f"{found.obstacle or 'This session cannot be continued'}.{way}", is_trouble=True)
             return
         try:
@@ -142,7 +141,7 @@ class Keeping(Listing):
                 environ = {**os.environ, **command.environ}
                 subprocess.run(command.argv, cwd=command.folder, env=environ, check=False)
         except SuspendNotSupported:
-            self.say(f"This terminal cannot be lent. Run this in another one: {in_shell(command)}")
+            self.say(f"This terminal cannot be lent. Run this in another one: {command.shell_line}")
             return
         except OSError as error:
             self.say(f"{command.argv[0]} could not be run: {error.strerror}", is_trouble=True)
@@ -151,7 +150,8 @@ class Keeping(Listing):
     def action_export(self) -> None:
         """Write the session into a file."""
         from backscroll.export.file_names import file_names
-        from backscroll.export.write_files import FORMATS, write_one
+        from backscroll.export.write_files import write_one
+        from backscroll.model.export_format import FORMATS
         from backscroll.tui.dialogs import Ask
 
         summary = self.chosen

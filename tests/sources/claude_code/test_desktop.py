@@ -70,7 +70,7 @@ def test_a_session_of_the_agent_mode_is_called_as_its_note_says(tmp_path: Path) 
     with History(roots=[NamedRoot("claude-code", root) for root in roots], home=tmp_path / "home") as history:
         summary = one(history)
         assert (summary.title, summary.message_count) == ("The quay", 2)
-        assert history.survey().is_understood
+        assert history.audit().is_understood
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -111,8 +111,8 @@ def test_notes_that_change_later_than_the_transcript_are_taken_over(desk: Desk, 
     with desk.open() as history:
         summary = one(history)
         assert (summary.title, summary.message_count) == ("The quay behind the dike", 2)
-        assert history.survey().is_understood
-        assert [place.sessions for place in history.survey().places] == [1, 0]
+        assert history.audit().is_understood
+        assert [place.sessions for place in history.audit().places] == [1, 0]
     assert visibility(desk) == ["archived"]
     desk.note("The quay", isArchived=False)
     with desk.open() as history:

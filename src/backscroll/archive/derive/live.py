@@ -3,7 +3,7 @@
 import sqlite3
 from datetime import datetime, timedelta
 
-from backscroll.readers.timestamps import iso
+from backscroll.model.dates import iso
 
 __all__ = ["LIVE", "end_sessions"]
 

@@ -27,8 +27,8 @@ from backscroll.archive.derive.session_totals import Figures
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.texts import Texts
 from backscroll.model import Agent, Closing, workspace_hash
+from backscroll.model.dates import iso
 from backscroll.model.session import OWN_TITLES
-from backscroll.readers.timestamps import iso
 
 __all__ = ["conversation_id", "subagent_number", "write_sessions", "write_vanished"]
 

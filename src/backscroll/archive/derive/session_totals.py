@@ -8,7 +8,7 @@ from typing import Any
 
 from backscroll.archive.derive.counters import Counts
 from backscroll.archive.storage.texts import Texts
-from backscroll.readers.timestamps import iso
+from backscroll.model.dates import iso
 
 __all__ = ["Figures", "moment"]
 

@@ -20,7 +20,8 @@ from backscroll.archive.maintenance.legacy_schema import JSON_COLUMNS
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import UNKNOWN_WORKSPACE, Workspace
-from backscroll.readers.timestamps import from_value, iso
+from backscroll.model.dates import iso
+from backscroll.readers.timestamps import from_value
 
 __all__ = ["Adopted", "adopt"]
 

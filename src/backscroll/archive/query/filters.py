@@ -8,27 +8,11 @@ import msgspec
 
 from backscroll.archive.query.wildcards import as_glob, as_like, fits
 from backscroll.archive.query.workspaces import workspace_hashes
+from backscroll.model import Filter
 
-__all__ = ["Filter", "condition", "numbers"]
+__all__ = ["condition", "numbers"]
 
 _OF_ANY = "({0} or (external_id, platform) in (select parent_id, platform from subagent where {0}))"
-
-
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sessions are wanted; everything is optional."""
-
-    source: str | None = None
-    workspace: str | None = None  # a path, a folder's name, the end of a path, or a host; may hold *
-    since: datetime | None = None
-    until: datetime | None = None  # the first moment that is too late
-    branch: str | None = None  # may hold *; capitals make no difference
-    model: str | None = None  # the same; without * any part of the name
-    has_edits: bool = False
-    is_gone: bool | None = None
-    tags: tuple[str, ...] = ()  # all of them; each may hold *
-    is_starred: bool = False
-    with_subagents: bool = False
-    with_unlisted: bool = False  # drafts, ghosts and the tools' own background work
 
 
 def condition(

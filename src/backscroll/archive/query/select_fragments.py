@@ -3,9 +3,9 @@
 import sqlite3
 from typing import NamedTuple
 
-from backscroll.archive.query.filters import Filter, condition
+from backscroll.archive.query.filters import condition
 from backscroll.archive.session_key import SessionKey
-from backscroll.model import STORES
+from backscroll.model import STORES, Filter
 
 __all__ = ["CountedSession", "count_accounts"]
 

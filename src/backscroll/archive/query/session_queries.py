@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from backscroll.archive.query import sessions as summaries
 from backscroll.archive.query import subagents as nesting
 from backscroll.archive.query.completion import live
-from backscroll.archive.query.filters import Filter, numbers
+from backscroll.archive.query.filters import numbers
 from backscroll.archive.query.read_cache import AtHand
 from backscroll.archive.query.statistics import Statistics
 from backscroll.archive.query.workspaces import every_workspace, meant, workspaces_of
 from backscroll.archive.session_key import SessionKey
-from backscroll.model import SessionSummary
+from backscroll.model import Filter, SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = ["SessionQueries"]

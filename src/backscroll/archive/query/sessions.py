@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.annotations import noted
-from backscroll.archive.query.filters import Filter, condition
-from backscroll.model import SessionSummary
+from backscroll.archive.query.filters import condition
+from backscroll.model import Filter, SessionSummary
 
 __all__ = ["by_number", "count", "find", "numbered", "summaries", "titles"]
 

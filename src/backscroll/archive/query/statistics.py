@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from backscroll.archive.derive.rollups import QUARTER, UNDATED
-from backscroll.archive.query.filters import Filter
 from backscroll.archive.query.select_fragments import CountedSession, count_accounts
 from backscroll.archive.query.usage_records import usage_records
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED
+from backscroll.model import Filter
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
 __all__ = ["Done", "EditedFile", "Kind", "Part", "Spent", "Statistics"]

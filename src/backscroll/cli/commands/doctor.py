@@ -14,8 +14,8 @@ from backscroll.cli.sync_output import RECENTLY
 from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History
-from backscroll.ingest.audit import Place, Survey
 from backscroll.model import Retention
+from backscroll.model.audit import Audit, AuditedRoot
 from backscroll.model.events import EventLog
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
@@ -57,7 +57,7 @@ def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
         return
     now = datetime.now(UTC)
     with Bar("Reading") as bar:
-        found = history.survey(bar.step)
+        found = history.audit(bar.step)
     kept = _kept(history, now)
     retentions = history.retentions(now)
     if as_json:
@@ -107,7 +107,7 @@ def _print_shape(history: History, *, as_json: bool) -> None:
                 click.echo(f"  {sanitize(line)}")
 
 
-def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[str, object]:
+def _document(found: Audit, kept: _Kept, retentions: list[Retention]) -> dict[str, object]:
     return {
         "is_understood": found.is_understood,
         "archive": kept.path,
@@ -121,7 +121,7 @@ def _document(found: Survey, kept: _Kept, retentions: list[Retention]) -> dict[s
     }
 
 
-def _report(found: Survey, home: Path, most: int) -> Iterator[str]:
+def _report(found: Audit, home: Path, most: int) -> Iterator[str]:
     there = [place for place in found.places if place.exists]
     missing = [place for place in found.places if not place.exists]
     for place in there:
@@ -147,11 +147,11 @@ def _report(found: Survey, home: Path, most: int) -> Iterator[str]:
         yield "records look like: attach it to a bug report, and the next version will know them."
 
 
-def _cut(found: Survey, most: int) -> str:
+def _cut(found: Audit, most: int) -> str:
     return f", the first {most}" if len(found.problems) > most else ""
 
 
-def _told(place: Place, home: Path) -> Iterator[str]:
+def _told(place: AuditedRoot, home: Path) -> Iterator[str]:
     yield f"{place.source}  {_short(place.path, home)}"
     units = ", ".join(f"{number:,} {kind}" for kind, number in sorted(place.units.items()))
     yield f"  units      {sum(place.units.values()):,}" + (f" ({units})" if units else "")

@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from backscroll.archive import Filter
 from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters
 from backscroll.cli.progress import Bar
-from backscroll.export.write_files import FORMATS, Format, write_one
+from backscroll.export.write_files import write_one
 from backscroll.history import History
-from backscroll.model import SessionSummary
+from backscroll.model import Filter, SessionSummary
+from backscroll.model.export_format import FORMATS, Format
+from backscroll.model.redaction import SECRET_CATEGORIES, SecretCategory
 from backscroll.model.sanitize import sanitize
 from backscroll.redact.redactor import Redactor
-from backscroll.redact.scanner import RULES_BY_CATEGORY, SecretCategory
 
 __all__ = ["command"]
 
@@ -46,7 +46,7 @@ _ENDINGS: dict[str, Format] = {
     "--redact",
     is_flag=False,
     flag_value="secrets",
-    metavar="[RULES_BY_CATEGORY]",
+    metavar="[SECRET_CATEGORIES]",
     help="Replace keys, tokens and passwords by placeholders; --redact=emails,paths those as well.",
 )
 @click.option("--everything", is_flag=True, help="Abandoned branches and injected text as well.")
@@ -106,11 +106,11 @@ def _kinds(
     if redact is None:
         return refs, []
     names = redact.split(",")
-    if all(name in RULES_BY_CATEGORY for name in names):
-        return refs, ["secrets", *(kind for kind in RULES_BY_CATEGORY if kind in names and kind != "secrets")]
-    if every or not redact or any(name in RULES_BY_CATEGORY for name in names):
-        wrong = next(name for name in names if name not in RULES_BY_CATEGORY)
-        raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(RULES_BY_CATEGORY)}")
+    if all(name in SECRET_CATEGORIES for name in names):
+        return refs, ["secrets", *(kind for kind in SECRET_CATEGORIES if kind in names and kind != "secrets")]
+    if every or not redact or any(name in SECRET_CATEGORIES for name in names):
+        wrong = next(name for name in names if name not in SECRET_CATEGORIES)
+        raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(SECRET_CATEGORIES)}")
     return (redact, *refs), ["secrets"]
 
 

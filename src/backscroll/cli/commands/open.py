@@ -10,7 +10,6 @@ from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json
-from backscroll.resume.resume_command import in_shell
 
 __all__ = ["command"]
 
@@ -43,6 +42,6 @@ def command(
         sys.stdout.buffer.write(encode_json(command_document(found)))
         return
     if only_print:
-        click.echo(sanitize(in_shell(found)))
+        click.echo(sanitize(found.shell_line))
         return
     launch(found)

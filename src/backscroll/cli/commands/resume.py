@@ -12,8 +12,8 @@ from backscroll.cli.launch import command_document, launch
 from backscroll.cli.options import bring_up_to_date
 from backscroll.history import History
 from backscroll.model.sanitize import sanitize
+from backscroll.model.tool import Resumption
 from backscroll.render.json import encode_json
-from backscroll.resume.resume_command import Resumption, in_shell
 
 __all__ = ["command"]
 
@@ -48,13 +48,13 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
     if found.command is None:
         sys.exit(1)
     if only_print:
-        click.echo(sanitize(in_shell(found.command)))
+        click.echo(sanitize(found.command.shell_line))
         return
     if found.obstacle is not None or not found.is_installed:
         program = found.command.argv[0]
         missing = "" if found.is_installed else f"{program} is not installed here, or not on the PATH. "
         click.echo(f"{missing}The command would be:", err=True)
-        click.echo(sanitize(in_shell(found.command)))
+        click.echo(sanitize(found.command.shell_line))
         sys.exit(1)
     launch(found.command)
 

@@ -10,8 +10,8 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
 from backscroll.cli.progress import Bar
 from backscroll.model import SessionSummary
+from backscroll.model.redaction import SecretCategory
 from backscroll.model.sanitize import sanitize
-from backscroll.redact.scanner import SecretCategory
 from backscroll.render.json import encode_json, secrets_document
 from backscroll.render.terminal.humanize import pluralize
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import click
 
-from backscroll.archive import Filter
 from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import Day, as_filter, bring_up_to_date, message_filters, reading
 from backscroll.cli.terminal import Colour, Screen, coloured, screen
 from backscroll.cli.welcome import welcome_lines
 from backscroll.history import History
+from backscroll.model import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
 from backscroll.render.json import encode_json
 from backscroll.render.statistics.explanation import explanation_lines

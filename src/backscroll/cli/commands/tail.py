@@ -9,8 +9,8 @@ import msgspec
 from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import bring_up_to_date
-from backscroll.ingest.follow import Said
 from backscroll.model import ToolCall
+from backscroll.model.live import FollowedMessage
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json_line, message_document
 
@@ -57,7 +57,7 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
         return  # the way it is meant to end
 
 
-def _told(said: Said) -> Iterator[str]:
+def _told(said: FollowedMessage) -> Iterator[str]:
     message, before = said.message, said.before
     time = (
         message.timestamp.astimezone().strftime("%H:%M:%S") if message.timestamp is not None else "--:--:--"

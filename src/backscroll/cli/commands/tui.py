@@ -8,7 +8,7 @@ import click
 from backscroll.cli.app import Setup
 from backscroll.cli.welcome import welcome_lines
 from backscroll.errors import UsageError
-from backscroll.sources import NAMES
+from backscroll.model.source_names import SOURCE_NAMES
 
 __all__ = ["command"]
 
@@ -17,7 +17,7 @@ _PATIENCE = 1.0  # seconds that somebody who quits waits for a sync
 
 @click.command("tui")
 @click.argument("words", nargs=-1)
-@click.option("--source", type=click.Choice(NAMES), help="Begin with sessions of this source.")
+@click.option("--source", type=click.Choice(SOURCE_NAMES), help="Begin with sessions of this source.")
 @click.option("--theme", type=click.Choice(["dark", "light"]), help="What the terminal says, unless given.")
 @click.option("--no-sync", is_flag=True, help="Show what the archive holds, unrefreshed.")
 @click.pass_obj

@@ -7,7 +7,7 @@ import click
 
 from backscroll.cli.app import Setup
 from backscroll.cli.progress import Bar
-from backscroll.ingest.watch import Change
+from backscroll.model.live import SessionChange
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json_line, summary_document
 
@@ -44,14 +44,14 @@ def command(setup: Setup, as_json: bool) -> None:
         return  # the way it is meant to end
 
 
-def _line(change: Change) -> str:
+def _line(change: SessionChange) -> str:
     time = change.at.astimezone().strftime("%H:%M:%S")
     title = " ".join(sanitize(change.session.title or change.session.ref).split())
     cut = title if len(title) <= _TITLE else f"{title[: _TITLE - 1].rstrip()}…"
     return f"{time}  {cut}  {_what(change)}"
 
 
-def _what(change: Change) -> str:
+def _what(change: SessionChange) -> str:
     messages = f"{change.added:+,} message{'' if abs(change.added) == 1 else 's'}" if change.added else ""
     if change.is_new:
         return f"new session, {messages}" if messages else "new session"
@@ -60,7 +60,7 @@ def _what(change: Change) -> str:
     return messages or "changed"
 
 
-def _document(change: Change) -> dict[str, Any]:
+def _document(change: SessionChange) -> dict[str, Any]:
     session = summary_document(change.session)
     return {
         "at": change.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

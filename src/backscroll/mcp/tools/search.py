@@ -6,8 +6,8 @@ from backscroll.mcp.call import Call, moments
 from backscroll.mcp.tools.arguments import Recall, SearchSessions, Stats
 from backscroll.mcp.tools.results import Answer, more_from, portion
 from backscroll.model import SearchMatch
+from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line, sanitize
-from backscroll.readers.timestamps import iso
 from backscroll.render.json import search_document
 from backscroll.render.recall import recall_document, recall_lines
 from backscroll.render.statistics.json import report_document

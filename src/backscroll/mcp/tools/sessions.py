@@ -16,9 +16,9 @@ from backscroll.mcp.tools.arguments import (
 from backscroll.mcp.tools.message_pages import Page, page_lines, page_notes, page_of
 from backscroll.mcp.tools.results import Answer, more_from, portion
 from backscroll.model import SessionSummary
+from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line
 from backscroll.model.workspace import WorkspaceSummary
-from backscroll.readers.timestamps import iso
 from backscroll.render.json import summary_document
 from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.session_table import short_id

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line
-from backscroll.readers.timestamps import iso
 from backscroll.render.handoff.types import SECTIONS, Handoff
 from backscroll.render.session_header import format_time, session_title
 

@@ -1,9 +1,9 @@
-"""Dates as people type them: ``2026-10-03``, ``2026-10``, ``2026-W40``, ``yesterday``, ``7d``."""
+"""Parse dates such as ``2026-10-03``, ``2026-10``, ``2026-W40``, ``yesterday`` or ``7d``; format times."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-__all__ = ["parse_date_range"]
+__all__ = ["iso", "parse_date_range"]
 
 _AGO = re.compile(r"(\d{1,5})(h|d|w|m|y)(?:ago)?")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
@@ -12,13 +12,22 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _YEARS = range(1970, 9999)
 
 
+def iso(at: datetime | None) -> str | None:
+    """Return a time as ISO 8601 in UTC with milliseconds, as in the archive and in all JSON output."""
+    if at is None:
+        return None
+    if at.tzinfo is not UTC:
+        at = at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
 def parse_date_range(
     text: str, now: datetime, zone: tzinfo | None = None
 ) -> tuple[datetime, datetime] | None:
-    """When a date begins and when it is over, in a zone or in this machine's time; None when it is no date.
+    """Return the start and the exclusive end of a date, in a zone or in local time; None if it is no date.
 
-    A day, a week, a month and a year last as long as they do. ``7d`` is a moment, seven times twenty-four
-    hours before ``now``, and so is a date with a time of day.
+    A day, a week, a month and a year have their calendar length. ``7d`` is a single timestamp, 168 hours
+    before ``now``. A date with a time of day is a single timestamp as well.
     """
     text = text.strip().lower()
     try:
@@ -28,23 +37,23 @@ def parse_date_range(
         if text == "now":
             return now, now
         if days := _days(text, now.astimezone(zone).date()):
-            begin, end = (_placed(datetime.combine(day, time()), zone) for day in days)
+            begin, end = (_in_zone(datetime.combine(day, time()), zone) for day in days)
         else:
-            begin = end = _placed(datetime.fromisoformat(text.upper()), zone)
-    except (ValueError, OverflowError, OSError):  # the last where a system knows no zone for such a time
+            begin = end = _in_zone(datetime.fromisoformat(text.upper()), zone)
+    except (ValueError, OverflowError, OSError):  # OSError: the system has no zone for such a time
         return None
     return (begin, end) if begin.year in _YEARS else None
 
 
-def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
-    """A moment that says no zone, in the one that is meant; the offset is the one of then, not of now."""
-    if moment.tzinfo is not None:
-        return moment
-    return moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
+def _in_zone(time_: datetime, zone: tzinfo | None) -> datetime:
+    """Add the zone to a time that has none. The offset is the one valid at that time."""
+    if time_.tzinfo is not None:
+        return time_
+    return time_.astimezone() if zone is None else time_.replace(tzinfo=zone)
 
 
 def _days(text: str, today: date) -> tuple[date, date] | None:
-    """The first day that is meant and the first that is not; None when it is no whole days that are."""
+    """Return the first day and the exclusive last day; None if the text does not name whole days."""
     if text in ("today", "yesterday"):
         begin = today if text == "today" else today - timedelta(days=1)
         return begin, begin + timedelta(days=1)

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from backscroll.cli.app import app
-from backscroll.cli.fast_sync import plain_sync
+from backscroll.cli.setup import parse_sync_arguments
 from backscroll.testing.claude_code import Transcript
 from tests.cli.running import Shell, backscroll
 
@@ -25,7 +25,7 @@ from tests.cli.running import Shell, backscroll
 def test_plain_words_are_understood(
     words: str, home: str | None, roots: tuple[str, ...], as_json: bool
 ) -> None:
-    found = plain_sync(words.split())
+    found = parse_sync_arguments(words.split())
     assert found is not None
     setup, is_json = found
     assert (setup.home, setup.roots, is_json) == (Path(home) if home else None, roots, as_json)
@@ -51,7 +51,7 @@ def test_plain_words_are_understood(
     ],
 )
 def test_whatever_else_is_asked_for_is_left_to_what_reads_every_command_line(words: str) -> None:
-    assert plain_sync(words.split()) is None
+    assert parse_sync_arguments(words.split()) is None
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.cli.app import run
-from backscroll.cli.exit import sentences
+from backscroll.cli.error_output import report_errors
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_settings
 
@@ -36,7 +36,7 @@ class Shell:
         self._patch.setattr(sys, "argv", [*options, *arguments])
         self._capture.readouterr()
         try:
-            with sentences():
+            with report_errors():
                 run()
             code = 0
         except SystemExit as stop:

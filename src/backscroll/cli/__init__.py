@@ -1,4 +1,15 @@
-"""The command line: parse, call the library, print."""
+"""Command-line interface: parse arguments, call `History`, print.
+
+app.py                 command group, global options, lazy loading of commands
+setup.py               global options and the `History` they configure
+commands/              one module per command
+options.py             options that several commands share
+completion_values.py   values that shell completion offers
+hints.py               commands named in messages
+error_output.py        errors as messages and exit codes
+progress.py  terminal.py  session_output.py  sync_output.py   output
+launch.py              start another program
+"""
 
 import gc
 import os
@@ -6,43 +17,42 @@ import sys
 
 __all__ = ["main"]
 
-_MANY = 50_000  # values that come to be before it is looked which of them nobody needs
+GC_THRESHOLD = 50_000  # the default of 700 costs 10 % of a command
 
 
 def main() -> None:
-    """The ``backscroll`` command."""
-    words = sys.argv[1:]
-    if words == ["--version"]:
-        from backscroll import __version__
+    """Run the ``backscroll`` command."""
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        from backscroll import __version__  # start-up time: --version needs nothing else
 
         sys.stdout.write(f"backscroll {__version__}\n")
         return
-    # A command makes many values and next to no cycles: looking for these every seven hundred values, as is
-    # usual, takes a tenth of its time, and looking once more at its end half as much.
-    gc.set_threshold(_MANY, 20, 20)
-    from backscroll.cli.exit import opened_streams, sentences
+    gc.set_threshold(GC_THRESHOLD, 20, 20)
+    from backscroll.cli.error_output import reopen_closed_streams, report_errors  # as above
 
-    opened_streams()
+    reopen_closed_streams()
     try:
-        with sentences():
-            _run(words)
+        with report_errors():
+            _run(arguments)
     finally:
-        gc.freeze()
+        gc.freeze()  # skips the collection at exit, which costs 5 % of a command
 
 
-def _run(words: list[str]) -> None:
-    from backscroll.cli.fast_sync import plain_sync
+def _run(arguments: list[str]) -> None:
+    from backscroll.cli.setup import parse_sync_arguments  # start-up time
 
-    # What reads command lines takes longer to load than a sync that finds nothing.
-    if "_BACKSCROLL_COMPLETE" not in os.environ and (asked := plain_sync(words)) is not None:
-        from backscroll.cli.sync_output import refresh
+    # Importing click takes longer than a sync without changes.
+    is_completion = "_BACKSCROLL_COMPLETE" in os.environ
+    if not is_completion and (parsed := parse_sync_arguments(arguments)) is not None:
+        from backscroll.cli.sync_output import run_sync
 
-        setup, as_json = asked
-        sys.exit(refresh(setup, as_json=as_json))
+        setup, as_json = parsed
+        sys.exit(run_sync(setup, as_json=as_json))
     try:
         import click  # noqa: F401
     except ImportError:
-        sys.exit("The command line is an extra of its own; install it with: pip install 'backscroll[cli]'")
-    from backscroll.cli.app import run
+        sys.exit("The command line is not installed. Run: pip install 'backscroll[cli]'")
+    from backscroll.cli.app import run  # needs click, an optional dependency
 
     run()

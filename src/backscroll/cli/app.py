@@ -1,4 +1,4 @@
-"""The command's frame: global options, commands loaded when asked for."""
+"""Command group: global options, and commands that are imported only when they run."""
 
 import sys
 from importlib import import_module
@@ -7,51 +7,43 @@ from pathlib import Path
 import click
 
 from backscroll import __version__
-from backscroll.cli.context import Setup
-from backscroll.cli.exit import ignore_output
+from backscroll.cli.error_output import discard_output
+from backscroll.cli.hints import program
+from backscroll.cli.setup import Setup
 
-__all__ = ["Setup", "app", "run"]
+__all__ = ["app", "run"]
 
-# name: (module, one line for --help)
+# Command name: module in backscroll.cli.commands and attribute, first line of its help.
 _COMMANDS = {
-    "archive": ("backscroll.cli.commands.archive", "Look after the file that everything is kept in."),
-    "completion": ("backscroll.cli.commands.completion", "Print what makes a shell complete what you type."),
-    "demo": ("backscroll.cli.commands.demo", "Write a made-up history to try things on."),
-    "export": (
-        "backscroll.cli.commands.export",
-        "Write sessions as Markdown, HTML, JSON, JSON lines or text.",
-    ),
-    "handoff": ("backscroll.cli.commands.handoff", "Print a session in short, to paste into any assistant."),
-    "open": ("backscroll.cli.commands.open", "Open a session's workspace, or the file at a message."),
-    "resume": ("backscroll.cli.commands.resume", "Continue a session in the tool that held it."),
-    "note": ("backscroll.cli.commands.note", "Write something down about a session."),
-    "mcp": ("backscroll.cli.commands.mcp", "Let assistants use the history, through MCP."),
-    "recall": ("backscroll.cli.commands.recall", "Find what earlier sessions have to say about a task."),
-    "rename": ("backscroll.cli.commands.rename", "Show a session under a title of your own."),
-    "star": ("backscroll.cli.commands.star", "Mark a session as one to come back to."),
-    "tag": ("backscroll.cli.commands.tag", "Give a session tags."),
-    "untag": ("backscroll.cli.commands.untag", "Take tags away from a session."),
-    "list": ("backscroll.cli.commands.list", "List sessions, newest first."),
-    "search": ("backscroll.cli.commands.search", "Find the sessions where something was said."),
-    "secrets": (
-        "backscroll.cli.commands.secrets",
-        "List the keys and passwords in sessions, without showing them.",
-    ),
-    "show": ("backscroll.cli.commands.show", "Show a session."),
-    "stats": ("backscroll.cli.commands.stats", "Add up sessions, prompts, time, tokens, cost and more."),
-    "tail": ("backscroll.cli.commands.tail", "Follow a session while it is being held."),
-    "tui": ("backscroll.cli.commands.tui", "Look through everything in the terminal."),
-    "watch": ("backscroll.cli.commands.watch", "Keep the archive up to date while the tools write."),
-    "sync": ("backscroll.cli.commands.sync", "Read what changed into the archive."),
-    "doctor": (
-        "backscroll.cli.commands.doctor",
-        "Say what history there is, and whether all of it was understood.",
-    ),
+    "archive": ("archive:command", "Manage the archive."),
+    "completion": ("completion:command", "Print a shell completion script."),
+    "demo": ("demo:command", "Write a sample history to try Backscroll on."),
+    "doctor": ("doctor:command", "Check that the whole history can be read."),
+    "export": ("export:command", "Export sessions as Markdown, HTML, JSON, JSON Lines or text."),
+    "handoff": ("handoff:command", "Summarize a session to paste into any assistant."),
+    "list": ("list:command", "List sessions, newest first."),
+    "mcp": ("mcp:command", "Run the MCP server, or add it to a client."),
+    "note": ("annotate:note", "Add a note to a session, or show its notes."),
+    "open": ("open:command", "Open a session's workspace, or a file from a message."),
+    "recall": ("recall:command", "Find earlier sessions relevant to a task."),
+    "rename": ("annotate:rename", "Change the title of a session."),
+    "resume": ("resume:command", "Resume a session in its tool."),
+    "search": ("search:command", "Search all sessions."),
+    "secrets": ("secrets:command", "Find keys, tokens and passwords in sessions."),
+    "show": ("show:command", "Show a session."),
+    "star": ("annotate:star", "Star a session."),
+    "stats": ("stats:command", "Show statistics: sessions, time, tokens, cost and more."),
+    "sync": ("sync:command", "Read new and changed history into the archive."),
+    "tag": ("annotate:tag", "Add tags to a session."),
+    "tail": ("tail:command", "Follow a running session."),
+    "tui": ("tui:command", "Browse sessions in a full-screen terminal UI."),
+    "untag": ("annotate:untag", "Remove tags from a session."),
+    "watch": ("watch:command", "Keep the archive up to date and print changes."),
 }
 
 
-class _Lazy(click.Group):
-    """A group that imports a command only when it is called."""
+class _LazyGroup(click.Group):
+    """Group that imports a command only when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
@@ -59,7 +51,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(_COMMANDS[cmd_name][0]).command
+        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(f"backscroll.cli.commands.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
 
@@ -67,44 +60,58 @@ class _Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            ignore_output()
+            discard_output()
             ctx.exit(0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in sorted(_COMMANDS.items())])
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in sorted(_COMMANDS.items())])
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="backscroll", message="%(prog)s %(version)s")
 @click.option(
     "--home",
     type=click.Path(path_type=Path, readable=False),
-    help="The archive's folder; also BACKSCROLL_HOME.",
+    metavar="DIR",
+    help="Archive folder. [env: BACKSCROLL_HOME]",
 )
 @click.option(
     "--root",
     "roots",
     multiple=True,
     metavar="SOURCE=DIR",
-    help="Read this folder as SOURCE's home, and only what is named so. May be given several times.",
+    help="Read this folder as the home of SOURCE, and no other folders. Repeatable. [env: BACKSCROLL_ROOTS]",
 )
 @click.pass_context
 def app(ctx: click.Context, home: Path | None, roots: tuple[str, ...]) -> None:
-    """The whole history of your work with AI coding assistants: read, kept and found."""
+    """Archive, search and resume your sessions with AI coding assistants.
+
+    \b
+    Examples:
+      backscroll list
+      backscroll search flaky test
+      backscroll show 1
+    """
     ctx.obj = Setup(home, roots)
 
 
 def run() -> None:
-    """Run the command; what goes wrong with the words themselves is said on standard error."""
+    """Run the command group. Print a usage error on standard error and exit with its code."""
     try:
         app(standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        click.echo(error.format_message(), err=True)
+        click.echo(_sentence(error.format_message()), err=True)
         if isinstance(error, click.UsageError) and error.ctx is not None:
-            click.echo(f"{error.ctx.command_path} --help says what can be written.", err=True)
+            _, *names = error.ctx.command_path.split(" ", 1)
+            click.echo(f"Run '{' '.join([program(), *names, '--help'])}' for usage.", err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         raise KeyboardInterrupt from None
+
+
+def _sentence(message: str) -> str:
+    """Return click's message with a full stop: some of its messages end without one."""
+    return message if message.endswith((".", "?", ")")) else f"{message}."

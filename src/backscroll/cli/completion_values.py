@@ -1,4 +1,4 @@
-"""What the shell offers while somebody types: from the archive as it is, without a sync."""
+"""Values that shell completion offers. Read from the archive without a sync."""
 
 from __future__ import annotations
 
@@ -17,72 +17,78 @@ if TYPE_CHECKING:
 
 __all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
 
-_MOST = 100
-_TITLE = 60
+MAX_VALUES = 100
+MAX_TITLE_CHARS = 60
+MAX_NAME_CHARS = 300
 
 
-def complete_refs(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Ids that begin so, newest first, with what the sessions are called."""
+def complete_refs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return session ids with this prefix, newest first, with titles as help."""
     from click.shell_completion import CompletionItem
 
-    source, colon, start = typed.rpartition(":")
+    source, colon, prefix = incomplete.rpartition(":")
     given = set(ctx.params.get("refs") or ())
 
-    def found(names: Names) -> list[CompletionItem]:
+    def items(names: Names) -> list[CompletionItem]:
         return [
-            CompletionItem(f"{source}{colon}{one.id}", help=one_line(one.title or "", _TITLE))
-            for one in names.sessions(start, source=source or None, limit=_MOST)
-            if one.id not in given
+            CompletionItem(
+                f"{source}{colon}{session.id}", help=one_line(session.title or "", MAX_TITLE_CHARS)
+            )
+            for session in names.sessions(prefix, source=source or None, limit=MAX_VALUES)
+            if session.id not in given
         ]
 
-    return _asked(ctx, found)
+    return _query_archive(ctx, items)
 
 
 def complete_names(
     kind: Kind,
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Workspaces, branches or models that sessions have."""
+    """Return a completion function for workspaces, branches or models."""
 
-    def complete(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
-        return _asked(ctx, lambda names: _fitting(names.of(kind), typed))
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _query_archive(ctx, lambda names: _with_prefix(names.of(kind), incomplete))
 
     return complete
 
 
-def complete_tags(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Tags that sessions have."""
-    return _asked(ctx, lambda names: _fitting(names.of("tag"), typed.lstrip("#")))
+def complete_tags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return tags with this prefix."""
+    return _query_archive(ctx, lambda names: _with_prefix(names.of("tag"), incomplete.lstrip("#")))
 
 
-def complete_roles(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Roles with commas between them: the next one."""
+def complete_roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return completions for the last role of a comma-separated list."""
     from click.shell_completion import CompletionItem
 
-    from backscroll.model import Role
+    from backscroll.model import Role  # start-up time: only this completion needs it
 
-    before, comma, last = typed.rpartition(",")
+    before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
-    rest = [role for role in get_args(Role) if role.startswith(last) and role not in chosen]
-    return [CompletionItem(f"{before}{comma}{role}") for role in rest]
+    roles = [role for role in get_args(Role) if role.startswith(last) and role not in chosen]
+    return [CompletionItem(f"{before}{comma}{role}") for role in roles]
 
 
-def _fitting(names: Iterable[str], typed: str) -> list[CompletionItem]:
+def _with_prefix(names: Iterable[str], prefix: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    clean = (one_line(name, 300) for name in names)
-    return [CompletionItem(name) for name in clean if name.casefold().startswith(typed.casefold())][:_MOST]
+    clean = (one_line(name, MAX_NAME_CHARS) for name in names)
+    matching = [CompletionItem(name) for name in clean if name.casefold().startswith(prefix.casefold())]
+    return matching[:MAX_VALUES]
 
 
-def _asked(ctx: click.Context, ask: Callable[[Names], list[CompletionItem]]) -> list[CompletionItem]:
-    """What the archive says; nothing when there is none yet, or it cannot be read.
+def _query_archive(
+    ctx: click.Context, query: Callable[[Names], list[CompletionItem]]
+) -> list[CompletionItem]:
+    """Return the result of a query; an empty list if the archive is missing or cannot be read.
 
-    Neither the library nor the model is loaded for it: that takes longer than the answer.
+    Imports neither `History` nor the model: that takes longer than the query.
     """
     from backscroll.archive.query.completion import Names
     from backscroll.config import archive_home, this_machine
 
     try:
         with Names(archive_home(ctx.find_root().params.get("home"), this_machine()) / "archive.db") as names:
-            return ask(names)
+            return query(names)
     except (BackscrollError, OSError):
-        return []  # whoever is typing is not to be interrupted
+        return []  # an error message would disturb the command line

@@ -1,4 +1,4 @@
-"""Handing the terminal over to another program, or printing what would be run."""
+"""Start another program in place of this one, or describe the command."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ __all__ = ["command_document", "launch"]
 
 
 def command_document(command: Command) -> dict[str, Any]:
-    """A command for programs, and as it would be typed."""
+    """Return a command as a JSON object, with a line for the shell."""
     return {
         "argv": command.argv,
         "folder": command.folder,
@@ -25,7 +25,7 @@ def command_document(command: Command) -> dict[str, Any]:
 
 
 def launch(command: Command) -> NoReturn:
-    """Become the program, in its folder, so that the terminal is its own. Where that is not done, wait."""
+    """Replace this process with the program, in its folder. On Windows, run it and wait."""
     environ = {**os.environ, **command.environ}
     if command.folder is not None:
         os.chdir(command.folder)
@@ -34,9 +34,9 @@ def launch(command: Command) -> NoReturn:
     try:
         if os.name == "posix":
             os.execvpe(command.argv[0], command.argv, environ)
-        program = shutil.which(command.argv[0]) or command.argv[0]  # it may be a script with an ending
+        program = shutil.which(command.argv[0]) or command.argv[0]  # may be a script with a suffix
         sys.exit(subprocess.run([program, *command.argv[1:]], env=environ, check=False).returncode)
     except FileNotFoundError:
-        click.echo(f"{command.argv[0]} is not installed here, or not on the PATH. The command is:", err=True)
+        click.echo(f"{command.argv[0]} is not installed or not on the PATH. To run it yourself:", err=True)
         click.echo(command.shell_line)
         sys.exit(1)

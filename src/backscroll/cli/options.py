@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from backscroll.cli.completion_values import complete_names, complete_tags
-from backscroll.cli.progress import Bar
+from backscroll.cli.progress import ProgressBar
 from backscroll.errors import ArchiveError
 from backscroll.model.source_names import SOURCE_NAMES
 
@@ -15,13 +15,22 @@ if TYPE_CHECKING:
     from backscroll.history import History
     from backscroll.model import Filter
 
-__all__ = ["Day", "as_conditions", "as_filter", "bring_up_to_date", "filters", "message_filters", "reading"]
+__all__ = [
+    "DateParam",
+    "make_filter",
+    "make_query_filters",
+    "message_filters",
+    "read_options",
+    "session_filters",
+    "sync_before_reading",
+    "workspace_option",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Day(click.ParamType[datetime]):
-    """A day, a month or a moment as the query syntax has it; its beginning, or the first moment after it."""
+class DateParam(click.ParamType[datetime]):
+    """Date, month or time as in the query syntax. Converts to its start, or to the first moment after it."""
 
     name = "date"
 
@@ -31,80 +40,85 @@ class Day(click.ParamType[datetime]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         if isinstance(value, datetime):
             return value
-        from backscroll.model.dates import parse_date_range
+        from backscroll.model.dates import parse_date_range  # start-up time
 
         is_utc = ctx is not None and ctx.params.get("is_utc", False)
         span = parse_date_range(value, datetime.now(UTC), UTC if is_utc else None)
         if span is None:
-            self.fail(f"{value!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d", param, ctx)
+            self.fail(f"{value!r} is not a date. Use 2026-10-03, 2026-10, yesterday or 7d.", param, ctx)
         return span[1] if self._is_end else span[0]
 
 
-def _narrowed(command: F, *, since: str, until: str, branch: str) -> F:
+def workspace_option(command: F) -> F:
+    """Add ``--workspace`` to a command."""
+    return click.option(
+        "--workspace",
+        shell_complete=complete_names("workspace"),
+        help="Only this workspace: its path, its name, the end of its path, or its host.",
+    )(command)
+
+
+def _add_filters(command: F, *, since: str, until: str, branch: str) -> F:
     for option in reversed(
         [
-            click.option("--source", type=click.Choice(SOURCE_NAMES), help="Only sessions of this source."),
-            click.option(
-                "--workspace",
-                shell_complete=complete_names("workspace"),
-                help="Only of this workspace: its path, name, path's end or host.",
-            ),
-            click.option("--since", type=Day(), help=since),
-            click.option("--until", type=Day(is_end=True), help=until),
+            click.option("--source", type=click.Choice(SOURCE_NAMES), help="Only sessions from this source."),
+            workspace_option,
+            click.option("--since", type=DateParam(), help=since),
+            click.option("--until", type=DateParam(is_end=True), help=until),
             click.option("--branch", shell_complete=complete_names("branch"), help=branch),
             click.option(
                 "--model",
                 shell_complete=complete_names("model"),
-                help="Only with a model whose name contains this.",
+                help="Only models with this text in their name.",
             ),
             click.option("--has-edits", is_flag=True, help="Only sessions that changed files."),
-            click.option("--gone", is_flag=True, help="Only sessions no longer in the tool's own store."),
+            click.option("--gone", is_flag=True, help="Only sessions that the tool has deleted."),
             click.option(
                 "--tag",
                 "tags",
                 multiple=True,
                 metavar="TAG",
                 shell_complete=complete_tags,
-                help="Only with this tag; repeatable.",
+                help="Only sessions with this tag. Repeatable.",
             ),
-            click.option("--starred", is_flag=True, help="Only sessions with a star."),
+            click.option("--starred", is_flag=True, help="Only starred sessions."),
         ]
     ):
         command = option(command)
     return command
 
 
-def filters(command: F) -> F:
-    """Which sessions are wanted."""
-    return _narrowed(
-        click.option("--subagents", is_flag=True, help="Subagents as well.")(command),
-        since="Only with activity on or after this day.",
-        until="Only begun on or before this day.",
-        branch="Only begun on this git branch.",
+def session_filters(command: F) -> F:
+    """Add options that select sessions."""
+    return _add_filters(
+        click.option("--subagents", is_flag=True, help="Include subagents.")(command),
+        since="Only sessions active on or after this date.",
+        until="Only sessions started on or before this date.",
+        branch="Only sessions started on this git branch.",
     )
 
 
 def message_filters(command: F) -> F:
-    """Which messages are wanted, and of which sessions."""
-    return _narrowed(
+    """Add options that select messages, and the sessions they are in."""
+    return _add_filters(
         command,
-        since="Only said on or after this day.",
-        until="Only said on or before this day.",
-        branch="Only said on this git branch.",
+        since="Only messages on or after this date.",
+        until="Only messages on or before this date.",
+        branch="Only messages on this git branch.",
     )
 
 
-def as_conditions(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
-    """The shared options as filters of the query syntax, by name; the times aside."""
-    named = {name: options[name] for name in ("source", "workspace", "branch", "model")}
-    facts = tuple(name for name in ("gone", "starred") if options[name])
-    named |= {"has": "edits" if options["has_edits"] else None, "is": facts, "tag": options["tags"]}
-    return {name: value for name, value in named.items() if value}
+def make_query_filters(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
+    """Return the shared options as filters of the query syntax, by name; without dates."""
+    filters = {name: options[name] for name in ("source", "workspace", "branch", "model")}
+    flags = tuple(name for name in ("gone", "starred") if options[name])
+    filters |= {"has": "edits" if options["has_edits"] else None, "is": flags, "tag": options["tags"]}
+    return {name: value for name, value in filters.items() if value}
 
 
-def as_filter(options: dict[str, Any]) -> "Filter":
-    """The shared options as a filter."""
-    from backscroll.model import Filter
+def make_filter(options: dict[str, Any]) -> "Filter":
+    """Return the shared options as a filter."""
+    from backscroll.model import Filter  # start-up time: --help needs no values
 
     return Filter(
         source=options["source"],
@@ -121,23 +135,23 @@ def as_filter(options: dict[str, Any]) -> "Filter":
     )
 
 
-def reading(command: F) -> F:
-    """For commands that read: JSON on request, and no sync when that is not wanted."""
-    command = click.option("--no-sync", is_flag=True, help="Show what the archive holds, unrefreshed.")(
+def read_options(command: F) -> F:
+    """Add ``--json`` and ``--no-sync`` to a command that reads sessions."""
+    command = click.option("--no-sync", is_flag=True, help="Use the archive as it is; do not sync first.")(
         command
     )
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
 
 
-def bring_up_to_date(history: "History") -> None:
-    """Sync before reading, as long as nobody else is at it and it can be done."""
+def sync_before_reading(history: "History") -> None:
+    """Sync unless another process does. If the archive is read-only, print a warning and go on."""
     try:
-        with Bar("Reading what changed") as bar:
+        with ProgressBar("Syncing") as bar:
             report = history.sync(bar.step, wait=False)
     except ArchiveError as error:
         if not error.is_readable:
             raise
-        click.echo(f"{error}. This is what the archive holds so far.", err=True)
+        click.echo(f"{str(error).rstrip('.')}. Results may be out of date.", err=True)
         return
     if report is None:
-        click.echo("Another process is syncing; this is what the archive holds so far.", err=True)
+        click.echo("Another process is syncing. Results may be out of date.", err=True)

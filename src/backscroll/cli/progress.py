@@ -1,4 +1,4 @@
-"""A bar with an estimate, on standard error, for people who wait; nothing for programs."""
+"""Progress bar with remaining time, on standard error. Prints nothing if that is not a terminal."""
 
 import sys
 import time
@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Bar"]
+__all__ = ["ProgressBar"]
 
-_PATIENCE = 0.2  # seconds that nobody minds
+DELAY_SECONDS = 0.2
 
 
-class Bar:
-    """Shown only on a terminal, and only to those who have waited a moment."""
+class ProgressBar:
+    """Progress bar that appears on a terminal after a short delay."""
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._began = time.monotonic()
+        self._started = time.monotonic()
         self._progress: Progress | None = None
-        self._is_seen = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty()
 
     def step(self, done: int, total: int) -> None:
-        """So much of so much is done."""
+        """Update the bar."""
         if self._progress is None:
-            if not self._is_seen or time.monotonic() - self._began < _PATIENCE:
+            if not self._is_terminal or time.monotonic() - self._started < DELAY_SECONDS:
                 return
-            self._progress = _shown(self._label)
+            self._progress = _make_progress(self._label)
             self._progress.start()
         self._progress.update(self._progress.task_ids[0], completed=done, total=max(total, 1))
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         return self
 
     def __exit__(
@@ -44,8 +44,8 @@ class Bar:
             self._progress.stop()
 
 
-def _shown(label: str) -> "Progress":
-    from rich.console import Console  # whoever need not wait should not wait for this either
+def _make_progress(label: str) -> "Progress":
+    from rich.console import Console  # start-up time: loaded only after DELAY_SECONDS
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     progress = Progress(

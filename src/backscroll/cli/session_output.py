@@ -1,4 +1,4 @@
-"""A session on its way to the screen: its messages, or the records they were read from."""
+"""Print a session: its messages, or the original records."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -18,20 +18,22 @@ from backscroll.render.turns import MessageItem, TranscriptItem
 
 __all__ = ["show_messages", "show_records"]
 
+MAX_REF_CHARS = 200
+
 
 def show_messages(
-    summary: SessionSummary, events: Iterable[TranscriptItem], view: TranscriptOptions, out: Screen
+    summary: SessionSummary, events: Iterable[TranscriptItem], view: TranscriptOptions, screen: Screen
 ) -> None:
-    """The session as it is read; when nothing of it is, that is said."""
+    """Print a session's header and messages."""
 
     def lines() -> Iterator[str]:
         yield from header_lines(summary, view)
         yield from annotation_lines(summary)
-        told = transcript_lines(summary, events, view)
-        first = next(told, None)
-        yield from ("", "No message to show.") if first is None else chain((first,), told)
+        transcript = transcript_lines(summary, events, view)
+        first = next(transcript, None)
+        yield from ("", "No messages to show.") if first is None else chain((first,), transcript)
 
-    out.page(lines())
+    screen.page(lines())
 
 
 def show_records(
@@ -39,40 +41,42 @@ def show_records(
     summary: SessionSummary,
     events: Iterable[TranscriptItem],
     view: TranscriptOptions,
-    out: Screen,
+    screen: Screen,
 ) -> None:
-    """Every record once, in the order of what was read from it, a call's answer after the call.
+    """Print each original record once, in message order; the result of a tool call follows the call.
 
-    What is not kept is said at the end.
+    Print a warning if records are not in the archive.
     """
     records = history.records_of(summary)
     missing: set[tuple[str, str]] = set()
 
-    def found(message: Message) -> Iterator[tuple[bytes, Message]]:
+    def records_of(message: Message) -> Iterator[tuple[bytes, Message]]:
         record = records.of(message)
         if record is None:
             missing.add((message.origin.path, message.origin.place))
         else:
             yield record, message
-        answer = records.answer(message)
-        if answer is not None:
-            yield answer[0], replace(message, origin=answer[1])
+        result = records.answer(message)
+        if result is not None:
+            yield result[0], replace(message, origin=result[1])
 
     def lines() -> Iterator[str]:
-        told: set[tuple[str, str, int]] = set()
+        printed: set[tuple[str, str, int]] = set()
         for event in events:
             if not isinstance(event, MessageItem) or (view.only and event.message.role not in view.only):
                 continue
-            for record, message in found(event.message):
-                # A file that was rewritten may have had another record in the same line.
-                read = (message.origin.path, message.origin.place, hash(record))
-                if read not in told:
-                    told.add(read)
+            for record, message in records_of(event.message):
+                # The hash distinguishes records at the same line of a file that was rewritten.
+                key = (message.origin.path, message.origin.place, hash(record))
+                if key not in printed:
+                    printed.add(key)
                     yield from record_lines(record, message, event.position, view)
 
-    out.page(lines())
+    screen.page(lines())
     if missing:
-        name = one_line(summary.ref, 200)
+        ref = one_line(summary.ref, MAX_REF_CHARS)
         click.echo(
-            f"{len(missing):,} records of {name} are not kept; show --json has what was read.", err=True
+            f"{len(missing):,} original records of {ref} are not in the archive."
+            " Use --json to print the parsed messages.",
+            err=True,
         )

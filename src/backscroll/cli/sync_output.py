@@ -7,31 +7,31 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from backscroll.cli.progress import Bar
+from backscroll.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from backscroll.cli.context import Setup
+    from backscroll.cli.setup import Setup
     from backscroll.model import Retention
     from backscroll.model.events import EventLog
     from backscroll.model.sync_report import SyncReport
 
-__all__ = ["RECENTLY", "refresh"]
+__all__ = ["RECENT_EVENTS", "run_sync"]
 
-RECENTLY = timedelta(days=7)  # what became of sessions is said for so long
+RECENT_EVENTS = timedelta(days=7)  # what became of sessions is said for so long
 
 
-def refresh(setup: Setup, *, as_json: bool) -> int:
+def run_sync(setup: Setup, *, as_json: bool) -> int:
     """Read what changed, say what that was, and return the exit code."""
-    with setup.history() as history, Bar("Reading") as bar:
+    with setup.history() as history, ProgressBar("Reading") as bar:
         report = history.sync(bar.step)
         assert report is not None
         now = datetime.now(UTC)
         path = history.archive_path
         retentions = history.retentions(now)
-        ledger = history.ledger(now - RECENTLY)
+        ledger = history.ledger(now - RECENT_EVENTS)
         lines = list(_lines(report, retentions, ledger, now)) if report.roots else []
         if not lines and not as_json:
-            from backscroll.cli.welcome import welcome_lines  # here and below: what is not said is not loaded
+            from backscroll.cli.hints import welcome_lines  # here and below: what is not said is not loaded
 
             lines += welcome_lines(history)
     if as_json:

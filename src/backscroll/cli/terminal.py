@@ -1,4 +1,4 @@
-"""What standard output is: a terminal of some size, with or without colours, or a pipe."""
+"""Standard output: a terminal with a size and colors, or a pipe."""
 
 import os
 import sys
@@ -10,55 +10,58 @@ from typing import Any, Literal, TypeVar
 import click
 from msgspec import Struct
 
-__all__ = ["Screen", "coloured", "screen"]
+__all__ = ["Colour", "Screen", "color_option", "detect_screen"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Colour = Literal["auto", "always", "never"]
 
-_BATCH = 200  # lines that are written together
+BATCH_LINES = 200  # lines per write
 
 
-def coloured(command: F) -> F:
-    """For commands that colour what they print."""
+def color_option(command: F) -> F:
+    """Add ``--color`` to a command."""
     return click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="Colours; auto asks the terminal and NO_COLOR.",
+        help="When to use colors. 'auto': on a terminal, unless NO_COLOR is set.",
     )(command)
 
 
 class Screen(Struct, frozen=True):
-    """Where lines go."""
+    """Properties of standard output."""
 
-    width: int | None  # columns; None when it is no terminal
+    width: int | None  # columns; None if not a terminal
     height: int
     is_coloured: bool
-    is_forced: bool = False  # colours whatever reads them
+    is_forced: bool = False  # --color always
 
     def write(self, lines: Iterable[str]) -> None:
-        """The lines as they come."""
+        """Print the lines without a pager."""
         for batch in _batches(iter(lines)):
             sys.stdout.buffer.write(batch.encode("utf-8", "replace"))
         sys.stdout.flush()
 
     def page(self, lines: Iterable[str]) -> None:
-        """The lines, in a pager when they are more than fit; only what is looked at is asked for."""
+        """Print the lines, through a pager if they do not fit on the terminal.
+
+        The iterator is consumed only as far as the pager reads.
+        """
         if self.width is None:
             self.write(lines)
             return
-        rest = iter(lines)
-        first = list(islice(rest, self.height - 1))
+        remaining = iter(lines)
+        first = list(islice(remaining, self.height - 1))
         if len(first) < self.height - 1:
             self.write(first)
             return
-        with _unstoppable():
-            click.echo_via_pager(_batches(chain(first, rest)), color=True if self.is_forced else None)
+        with _ignored_interrupts():
+            click.echo_via_pager(_batches(chain(first, remaining)), color=True if self.is_forced else None)
 
 
-def screen(colour: Colour) -> Screen:
-    """What standard output is."""
+def detect_screen(colour: Colour) -> Screen:
+    """Return the properties of standard output."""
     import shutil
 
     is_terminal = sys.stdout.isatty()
@@ -70,17 +73,17 @@ def screen(colour: Colour) -> Screen:
 
 
 @contextmanager
-def _unstoppable() -> Iterator[None]:
-    """Meanwhile Ctrl-C is the pager's, which has a use for it; whoever leaves the pager ends the command."""
+def _ignored_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C while a pager runs: the pager handles it. Quitting the pager ends the command."""
     import signal
 
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    previous = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 def _batches(lines: Iterator[str]) -> Iterator[str]:
-    while batch := list(islice(lines, _BATCH)):
+    while batch := list(islice(lines, BATCH_LINES)):
         yield "".join(f"{line}\n" for line in batch)

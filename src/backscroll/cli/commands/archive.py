@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.progress import Bar
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
@@ -155,7 +155,7 @@ def rebuild(setup: Setup, as_json: bool) -> None:
 
     It can be stopped at any time.
     """
-    with setup.history() as history, Bar("Reading originals") as bar:
+    with setup.history() as history, ProgressBar("Reading originals") as bar:
         try:
             done = history.rebuild_archive(bar.step)
         except KeyboardInterrupt:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from backscroll.cli.app import Setup
-from backscroll.cli.progress import Bar
-from backscroll.cli.sync_output import RECENTLY
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.setup import Setup
+from backscroll.cli.sync_output import RECENT_EVENTS
 from backscroll.config import this_machine
 from backscroll.errors import ArchiveError
 from backscroll.history import History
@@ -56,7 +56,7 @@ def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
         _print_shape(history, as_json=as_json)
         return
     now = datetime.now(UTC)
-    with Bar("Reading") as bar:
+    with ProgressBar("Reading") as bar:
         found = history.audit(bar.step)
     kept = _kept(history, now)
     retentions = history.retentions(now)
@@ -77,7 +77,7 @@ def _kept(history: History, now: datetime) -> _Kept:
         if not path.exists():
             return _Kept(str(path))
         with history:
-            return _Kept(str(path), history.ledger(now - RECENTLY))
+            return _Kept(str(path), history.ledger(now - RECENT_EVENTS))
     except (ArchiveError, OSError) as error:
         return _Kept(str(path), trouble=str(error))
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import as_filter, bring_up_to_date, filters
-from backscroll.cli.progress import Bar
+from backscroll.cli.options import make_filter, session_filters, sync_before_reading
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.setup import Setup
 from backscroll.export.write_files import write_one
 from backscroll.history import History
 from backscroll.model import Filter, SessionSummary
@@ -50,7 +50,7 @@ _ENDINGS: dict[str, Format] = {
     help="Replace keys, tokens and passwords by placeholders; --redact=emails,paths those as well.",
 )
 @click.option("--everything", is_flag=True, help="Abandoned branches and injected text as well.")
-@filters
+@session_filters
 @click.option("--no-sync", is_flag=True, help="Export what the archive holds, unrefreshed.")
 @click.pass_obj
 def command(
@@ -86,8 +86,8 @@ def command(
     redactor = Redactor(kinds) if kinds else None
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
-        wanted = as_filter(options)
+            sync_before_reading(history)
+        wanted = make_filter(options)
         if is_single:
             ref = history.find(refs[0], wanted).ref
             _one(history, ref, format_, output, redactor, everything=everything, force=force)
@@ -174,7 +174,7 @@ def _many(
     if not summaries:
         click.echo("No session fits; nothing was written.", err=True)
         return
-    with Bar("Exporting") as bar:
+    with ProgressBar("Exporting") as bar:
         done = history.export_sessions(
             summaries,
             output,

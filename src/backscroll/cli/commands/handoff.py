@@ -4,9 +4,9 @@ import sys
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import bring_up_to_date, reading
+from backscroll.cli.options import read_options, sync_before_reading
+from backscroll.cli.setup import Setup
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff import handoff_document, handoff_lines
 from backscroll.render.json import encode_json
@@ -20,7 +20,7 @@ __all__ = ["command"]
     "--tokens", default=2000, show_default=True, type=click.IntRange(min=100), help="How long it may be."
 )
 @click.option("--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords.")
-@reading
+@read_options
 @click.pass_obj
 def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bool, no_sync: bool) -> None:
     """Print a session in short, to paste into any assistant.
@@ -35,7 +35,7 @@ def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bo
     redactor = None if keep_secrets else Redactor()
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
+            sync_before_reading(history)
         briefing = history.briefing(ref, tokens=tokens, redactor=redactor)
     if as_json:
         sys.stdout.buffer.write(encode_json(handoff_document(briefing)))

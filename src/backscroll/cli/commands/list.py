@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from backscroll.cli.app import Setup
-from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
-from backscroll.cli.terminal import coloured, screen
+from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
+from backscroll.cli.setup import Setup
+from backscroll.cli.terminal import color_option, detect_screen
 from backscroll.history import History
 
 __all__ = ["command"]
@@ -16,9 +16,9 @@ __all__ = ["command"]
 @click.command("list")
 @click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
 @click.option("--offset", default=0, show_default=True, help="How many to pass over.")
-@filters
-@coloured
-@reading
+@session_filters
+@color_option
+@read_options
 @click.pass_obj
 def command(
     setup: Setup, /, limit: int, offset: int, color: Any, as_json: bool, no_sync: bool, **options: Any
@@ -34,8 +34,8 @@ def command(
     """
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
-        page = history.list_sessions(as_filter(options), limit=limit, offset=offset)
+            sync_before_reading(history)
+        page = history.list_sessions(make_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
         welcome = _welcome(history, no_sync=no_sync) if is_empty else []
         live = history.live_sessions()
@@ -47,7 +47,7 @@ def command(
     from backscroll.render.terminal.session_table import plain_lines, table_lines
     from backscroll.render.terminal.style import Style
 
-    out = screen(color)
+    out = detect_screen(color)
     if is_empty:
         out.write(welcome)
     elif not page.data:
@@ -61,6 +61,6 @@ def command(
 
 
 def _welcome(history: History, *, no_sync: bool) -> list[str]:
-    from backscroll.cli.welcome import welcome_lines
+    from backscroll.cli.hints import welcome_lines
 
     return list(welcome_lines(history, no_sync=no_sync))

@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.launch import command_document, launch
-from backscroll.cli.options import bring_up_to_date
+from backscroll.cli.options import sync_before_reading
+from backscroll.cli.setup import Setup
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json
 
@@ -35,7 +35,7 @@ def command(
     """
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
+            sync_before_reading(history)
         position = None if message is None else history.find_message(history.find(ref), message)
         found = history.opening(ref, position)
     if as_json:

@@ -4,9 +4,9 @@ import sys
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_names
-from backscroll.cli.options import bring_up_to_date, reading
+from backscroll.cli.options import read_options, sync_before_reading
+from backscroll.cli.setup import Setup
 from backscroll.redact.redactor import Redactor
 from backscroll.render.json import encode_json
 from backscroll.render.recall import recall_document, recall_lines
@@ -29,7 +29,7 @@ __all__ = ["command"]
     help="How long it may be.",
 )
 @click.option("--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords.")
-@reading
+@read_options
 @click.pass_obj
 def command(
     setup: Setup,
@@ -51,7 +51,7 @@ def command(
     """
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
+            sync_before_reading(history)
         found = history.recall(
             " ".join(task),
             workspace=workspace,

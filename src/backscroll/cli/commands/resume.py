@@ -6,10 +6,10 @@ from typing import Any
 import click
 import msgspec
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.launch import command_document, launch
-from backscroll.cli.options import bring_up_to_date
+from backscroll.cli.options import sync_before_reading
+from backscroll.cli.setup import Setup
 from backscroll.history import History
 from backscroll.model.sanitize import sanitize
 from backscroll.model.tool import Resumption
@@ -37,7 +37,7 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
     """
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
+            sync_before_reading(history)
         found = history.resumption(ref)
         if restore and not only_print and not as_json and found.session.is_gone:
             found = _restored(history, found)

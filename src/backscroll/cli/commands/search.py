@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from backscroll.cli.app import Setup
-from backscroll.cli.options import as_conditions, bring_up_to_date, message_filters, reading
-from backscroll.cli.progress import Bar
-from backscroll.cli.terminal import coloured, screen
-from backscroll.cli.welcome import welcome_lines
+from backscroll.cli.hints import welcome_lines
+from backscroll.cli.options import make_query_filters, message_filters, read_options, sync_before_reading
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.setup import Setup
+from backscroll.cli.terminal import color_option, detect_screen
 
 __all__ = ["command"]
 
@@ -32,8 +32,8 @@ _WIDE = 300  # columns, where no terminal says how many there are
 @click.option("--offset", default=0, show_default=True, help="How many to pass over.")
 @click.option("--context", default=2, show_default=True, help="Lines to show around a match.")
 @message_filters
-@coloured
-@reading
+@color_option
+@read_options
 @click.pass_obj
 def command(
     setup: Setup,
@@ -68,8 +68,8 @@ def command(
     exact = exact or bool(not regex and asked.strip() and not any(map(str.isalnum, asked)))
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
-        with Bar("Looking at every message, newest first") as bar:
+            sync_before_reading(history)
+        with ProgressBar("Looking at every message, newest first") as bar:
             found = history.search_sessions(
                 asked,
                 limit=limit,
@@ -77,7 +77,7 @@ def command(
                 by="message" if by == "message" else "session",
                 context=max(context, 0),
                 pattern="exact" if exact else "regex" if regex else "words",
-                filters=as_conditions(options),
+                filters=make_query_filters(options),
                 since=options["since"],
                 until=options["until"],
                 progress=bar.step,
@@ -103,7 +103,7 @@ def command(
         _tell_misspelled(asked)
     from backscroll.render.search_results import match_lines
 
-    out = screen(color)
+    out = detect_screen(color)
     out.write(match_lines(found, is_coloured=out.is_coloured, width=out.width or _WIDE))
     if found.is_cut_short:
         click.echo("Time ran out before all was looked at; a longer pattern is found faster.", err=True)

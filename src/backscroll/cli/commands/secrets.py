@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
-from backscroll.cli.progress import Bar
+from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.setup import Setup
 from backscroll.model import SessionSummary
 from backscroll.model.redaction import SecretCategory
 from backscroll.model.sanitize import sanitize
@@ -24,8 +24,8 @@ _PLACES = 3  # of each that are named
 @click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
 @click.option("--emails", is_flag=True, help="E-mail addresses as well.")
 @click.option("--paths", is_flag=True, help="Home folders, which tell a name, as well.")
-@filters
-@reading
+@session_filters
+@read_options
 @click.pass_obj
 def command(
     setup: Setup,
@@ -50,11 +50,11 @@ def command(
     kinds += ["paths"] if paths else []
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
-        wanted = as_filter(options | {"subagents": True})
-        own = as_filter(options)
+            sync_before_reading(history)
+        wanted = make_filter(options | {"subagents": True})
+        own = make_filter(options)
         summaries = [history.find(ref, own) for ref in refs] if refs else history.every_session(wanted)
-        with Bar("Looking for secrets") as bar:
+        with ProgressBar("Looking for secrets") as bar:
             found = history.find_secrets(summaries, kinds=kinds, progress=bar.step)
     if as_json:
         sys.stdout.buffer.write(encode_json(secrets_document(found)))

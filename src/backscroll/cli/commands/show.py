@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs, complete_roles
-from backscroll.cli.options import as_filter, bring_up_to_date, filters, reading
-from backscroll.cli.terminal import coloured, screen
+from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
+from backscroll.cli.setup import Setup
+from backscroll.cli.terminal import color_option, detect_screen
 
 __all__ = ["command"]
 
@@ -65,9 +65,9 @@ class Roles(click.ParamType[frozenset[str]]):
 @click.option("--full", is_flag=True, help="Nothing folded and nothing cut; subagents' messages as well.")
 @click.option("--agents", is_flag=True, help="The messages of subagents as well.")
 @click.option("--raw", is_flag=True, help="The original record of each message, as the tool wrote it.")
-@filters
-@coloured
-@reading
+@session_filters
+@color_option
+@read_options
 @click.pass_obj
 def command(
     setup: Setup,
@@ -105,11 +105,11 @@ def command(
     from backscroll.render.terminal.options import TranscriptOptions
     from backscroll.render.turns import is_visible
 
-    out = screen(color)
+    out = detect_screen(color)
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
-        summary = history.find(ref, as_filter(options))
+            sync_before_reading(history)
+        summary = history.find(ref, make_filter(options))
         if as_json:
             for piece in json_chunks(summary, history.messages_of(summary)):
                 sys.stdout.buffer.write(piece.encode())

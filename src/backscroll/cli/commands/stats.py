@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import Day, as_filter, bring_up_to_date, message_filters, reading
-from backscroll.cli.terminal import Colour, Screen, coloured, screen
-from backscroll.cli.welcome import welcome_lines
+from backscroll.cli.hints import welcome_lines
+from backscroll.cli.options import DateParam, make_filter, message_filters, read_options, sync_before_reading
+from backscroll.cli.setup import Setup
+from backscroll.cli.terminal import Colour, Screen, color_option, detect_screen
 from backscroll.history import History
 from backscroll.model import Filter
 from backscroll.model.statistics import By, Explanation, Report, Year
@@ -53,8 +53,8 @@ _WIDTH = 100  # where there is no terminal
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--utc", "is_utc", is_flag=True, is_eager=True, help="Days of UTC, not of this machine.")
 @message_filters
-@coloured
-@reading
+@color_option
+@read_options
 @click.pass_obj
 def command(
     setup: Setup,
@@ -81,11 +81,11 @@ def command(
     """
     _check(by=by, explain=explain, year=year, form=form, as_csv=as_csv, as_json=as_json, options=options)
     zone = UTC if is_utc else None
-    wanted = as_filter(options | {"subagents": False})
-    out = screen(color)
+    wanted = make_filter(options | {"subagents": False})
+    out = detect_screen(color)
     with setup.history() as history:
         if not no_sync:
-            bring_up_to_date(history)
+            sync_before_reading(history)
         if year is not None:
             _review(history.year_in_review(year, wanted, zone=zone), out, form, as_json=as_json)
         elif explain is not None:
@@ -101,7 +101,7 @@ def command(
 def _explained(history: History, what: str, wanted: Filter, zone: tzinfo | None) -> Explanation:
     if not _DAY.fullmatch(what):
         return history.explain_session(what, zone=zone)
-    day = Day().convert(what, None, click.get_current_context())
+    day = DateParam().convert(what, None, click.get_current_context())
     return history.explain_day(day.astimezone(zone).date(), wanted, zone=zone)
 
 

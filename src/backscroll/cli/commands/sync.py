@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from backscroll.cli.context import Setup
-from backscroll.cli.sync_output import refresh
+from backscroll.cli.setup import Setup
+from backscroll.cli.sync_output import run_sync
 
 __all__ = ["command"]
 
@@ -23,4 +23,4 @@ def command(setup: Setup, as_json: bool) -> None:
 
         backscroll sync
     """
-    sys.exit(refresh(setup, as_json=as_json))
+    sys.exit(run_sync(setup, as_json=as_json))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from backscroll.cli.app import Setup
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import bring_up_to_date
+from backscroll.cli.options import sync_before_reading
+from backscroll.cli.setup import Setup
 from backscroll.model import ToolCall
 from backscroll.model.live import FollowedMessage
 from backscroll.model.sanitize import sanitize
@@ -42,7 +42,7 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
     """
     try:
         with setup.history() as history:
-            bring_up_to_date(history)
+            sync_before_reading(history)
             if history.is_awaited(ref):
                 click.echo(f"Waiting for {ref or 'a session'} to begin. Ctrl-C ends it.", err=True)
             for said in history.follow(ref, last=lines, everything=as_json):

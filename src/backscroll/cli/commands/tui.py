@@ -5,8 +5,8 @@ import sys
 
 import click
 
-from backscroll.cli.app import Setup
-from backscroll.cli.welcome import welcome_lines
+from backscroll.cli.hints import welcome_lines
+from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
 from backscroll.model.source_names import SOURCE_NAMES
 

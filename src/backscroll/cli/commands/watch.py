@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from backscroll.cli.app import Setup
-from backscroll.cli.progress import Bar
+from backscroll.cli.progress import ProgressBar
+from backscroll.cli.setup import Setup
 from backscroll.model.live import SessionChange
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json_line, summary_document
@@ -31,7 +31,7 @@ def command(setup: Setup, as_json: bool) -> None:
     """
     try:
         with setup.history() as history:
-            with Bar("Reading what changed") as bar:
+            with ProgressBar("Reading what changed") as bar:
                 history.sync(bar.step, wait=False)
             click.echo("Watching. Ctrl-C ends it.", err=True)
             for change in history.watch():

@@ -1,0 +1,60 @@
+"""Commands named in messages, written so that the user can type them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backscroll.history import History
+
+__all__ = ["command_hint", "localize_hints", "program", "welcome_lines"]
+
+_NAME = "backscroll"
+
+
+def program() -> str:
+    """Return what the user types to run this program.
+
+    This is ``backscroll`` if the shell finds it on the PATH. Otherwise it is the path the program was started
+    with, such as ``.venv/bin/backscroll`` in a checkout.
+    """
+    started_as = Path(sys.argv[0])
+    if started_as.stem != _NAME or (not started_as.is_absolute() and len(started_as.parts) == 1):
+        return _NAME  # found on the PATH, or started with python -c
+    on_path = shutil.which(_NAME)
+    if on_path is not None and _is_same_program(Path(on_path), started_as):
+        return _NAME
+    below_cwd = os.path.relpath(started_as)
+    return shlex.quote(str(started_as) if below_cwd.startswith(os.pardir) else below_cwd)
+
+
+def command_hint(arguments: str) -> str:
+    """Return a command as the user can type it: ``backscroll sync``, or ``.venv/bin/backscroll sync``."""
+    return f"{program()} {arguments}"
+
+
+def localize_hints(message: str) -> str:
+    """Replace ``'backscroll …'`` in a library's message with a command that the user can type."""
+    return message.replace(f"'{_NAME} ", f"'{program()} ") if f"'{_NAME} " in message else message
+
+
+def welcome_lines(history: History, *, no_sync: bool = False) -> Iterator[str]:
+    """Return what to print if there are no sessions: the folders that were searched, and what to do next."""
+    if no_sync:
+        yield f"The archive is empty. Run '{command_hint('sync')}' to read your history."
+        return
+    yield "No history found. Searched these folders:"
+    yield from (f"  {source.name:<12} {path}" for source, path in history.roots())
+    yield ""
+    yield f"To try Backscroll on sample data, run '{command_hint('demo DIR')}'."
+
+
+def _is_same_program(first: Path, second: Path) -> bool:
+    # On Windows, sys.argv[0] may lack the suffix .exe.
+    return first.with_suffix("").resolve() == second.with_suffix("").resolve()

@@ -1,0 +1,58 @@
+"""Global options and the `History` they configure. Does not import click, to keep `sync` fast."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backscroll.history import History
+
+__all__ = ["Setup", "parse_sync_arguments"]
+
+
+class Setup:
+    """Values of the global options."""
+
+    def __init__(self, home: Path | None, roots: tuple[str, ...]) -> None:
+        self.home = home
+        self.roots = roots
+
+    def history(self) -> History:
+        """Return a `History` for the options. Print a warning for each unknown setting."""
+        from backscroll.config import named_roots, this_machine  # start-up time: --help needs neither
+        from backscroll.history import History
+
+        machine = this_machine()
+        history = History(roots=named_roots(self.roots, machine), home=self.home, machine=machine)
+        for name in history.settings.unknown:
+            file = history.archive_path.with_name("config.toml")
+            sys.stderr.write(f"Warning: unknown setting {name!r} in {file}.\n")
+        return history
+
+
+def parse_sync_arguments(arguments: list[str]) -> tuple[Setup, bool] | None:
+    """Parse ``[--home DIR] [--root SOURCE=DIR]... sync [--json]`` without click.
+
+    Return the global options and the ``--json`` flag, or None for any other command line.
+    """
+    home: Path | None = None
+    roots: list[str] = []
+    remaining = iter(arguments)
+    for argument in remaining:
+        name, equals, value = argument.partition("=")
+        if name in ("--home", "--root"):
+            value = value if equals else next(remaining, "")
+            if not value or value.startswith("-"):
+                return None
+            if name == "--home":
+                home = Path(value)
+            else:
+                roots.append(value)
+        elif argument == "sync":
+            options = list(remaining)
+            return (Setup(home, tuple(roots)), bool(options)) if options in ([], ["--json"]) else None
+        else:
+            return None
+    return None

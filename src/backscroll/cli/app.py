@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from backscroll import __version__
-from backscroll.cli.error_output import discard_output
+from backscroll.cli.error_output import as_sentence, discard_output
 from backscroll.cli.hints import program
 from backscroll.cli.setup import Setup
 
@@ -103,15 +103,10 @@ def run() -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        click.echo(_sentence(error.format_message()), err=True)
+        click.echo(as_sentence(error.format_message()), err=True)
         if isinstance(error, click.UsageError) and error.ctx is not None:
             _, *names = error.ctx.command_path.split(" ", 1)
             click.echo(f"Run '{' '.join([program(), *names, '--help'])}' for usage.", err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         raise KeyboardInterrupt from None
-
-
-def _sentence(message: str) -> str:
-    """Return click's message with a full stop: some of its messages end without one."""
-    return message if message.endswith((".", "?", ")")) else f"{message}."

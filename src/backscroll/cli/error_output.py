@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from backscroll.errors import BackscrollError, UsageError
 
-__all__ = ["discard_output", "reopen_closed_streams", "report_errors"]
+__all__ = ["as_sentence", "discard_output", "reopen_closed_streams", "report_errors"]
 
 
 @contextmanager
@@ -43,8 +43,13 @@ def _exit(message: str, code: int) -> NoReturn:
     from backscroll.cli.hints import localize_hints  # start-up time: only errors need these two
     from backscroll.model.sanitize import sanitize
 
-    sys.stderr.write(f"{sanitize(localize_hints(message))}\n")
+    sys.stderr.write(f"{sanitize(localize_hints(as_sentence(message)))}\n")
     sys.exit(code)
+
+
+def as_sentence(message: str) -> str:
+    """Return a message with a full stop at its end, unless it has one or ends with a list."""
+    return message if message.endswith((".", "?", "!", ")", ":")) or "\n" in message else f"{message}."
 
 
 def discard_output() -> None:

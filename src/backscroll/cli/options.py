@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from backscroll.cli.completion_values import complete_names, complete_tags
+from backscroll.cli.error_output import as_sentence
 from backscroll.cli.progress import ProgressBar
 from backscroll.errors import ArchiveError
 from backscroll.model.source_names import SOURCE_NAMES
@@ -151,7 +152,7 @@ def sync_before_reading(history: "History") -> None:
     except ArchiveError as error:
         if not error.is_readable:
             raise
-        click.echo(f"{str(error).rstrip('.')}. Results may be out of date.", err=True)
+        click.echo(f"{as_sentence(str(error))} Results may be out of date.", err=True)
         return
     if report is None:
         click.echo("Another process is syncing. Results may be out of date.", err=True)

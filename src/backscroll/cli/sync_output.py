@@ -1,4 +1,4 @@
-"""What ``backscroll sync`` does and says; here, so that nobody waits for what reads command lines."""
+"""Run a sync and print its result. Does not import click, to keep `sync` fast."""
 
 from __future__ import annotations
 
@@ -17,64 +17,70 @@ if TYPE_CHECKING:
 
 __all__ = ["RECENT_EVENTS", "run_sync"]
 
-RECENT_EVENTS = timedelta(days=7)  # what became of sessions is said for so long
+RECENT_EVENTS = timedelta(days=7)  # older session events are not reported
 
 
 def run_sync(setup: Setup, *, as_json: bool) -> int:
-    """Read what changed, say what that was, and return the exit code."""
-    with setup.history() as history, ProgressBar("Reading") as bar:
+    """Sync, print the result and return the exit code."""
+    with setup.history() as history, ProgressBar("Syncing") as bar:
         report = history.sync(bar.step)
         assert report is not None
         now = datetime.now(UTC)
         path = history.archive_path
         retentions = history.retentions(now)
-        ledger = history.ledger(now - RECENT_EVENTS)
-        lines = list(_lines(report, retentions, ledger, now)) if report.roots else []
+        events = history.ledger(now - RECENT_EVENTS)
+        lines = list(_lines(report, retentions, events, now)) if report.roots else []
         if not lines and not as_json:
-            from backscroll.cli.hints import welcome_lines  # here and below: what is not said is not loaded
+            from backscroll.cli.hints import welcome_lines  # start-up time, here and below
 
             lines += welcome_lines(history)
     if as_json:
-        sys.stdout.buffer.write(_document(report, str(path), retentions, ledger))
+        sys.stdout.buffer.write(_document(report, str(path), retentions, events))
     else:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
     return 3 if report.problems else 0
 
 
-def _document(report: SyncReport, path: str, retentions: list[Retention], ledger: EventLog) -> bytes:
+def _document(report: SyncReport, path: str, retentions: list[Retention], events: EventLog) -> bytes:
     from backscroll.render.events import events_document
     from backscroll.render.json import encode_json
 
-    expiring = [one._asdict() for one in retentions]
-    more = {"archive": path, "retention": expiring, "ledger": events_document(ledger)}
-    return encode_json(vars(report) | more)
+    return encode_json(
+        vars(report)
+        | {
+            "archive": path,
+            "retention": [retention._asdict() for retention in retentions],
+            "ledger": events_document(events),
+        }
+    )
 
 
-def _lines(report: SyncReport, retentions: list[Retention], ledger: EventLog, now: datetime) -> Iterator[str]:
-    told = [
-        f"{number:,} {what}"
-        for number, what in (
+def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime) -> Iterator[str]:
+    changes = [
+        f"{count:,} {change}"
+        for count, change in (
             (report.new, "new"),
-            (report.grew, "grew"),
+            (report.grew, "appended"),
             (report.rewritten, "rewritten"),
-            (report.came_back, "came back"),
-            (report.vanished, "vanished, and kept"),
+            (report.came_back, "restored"),
+            (report.vanished, "deleted by the tool, kept in the archive"),
         )
-        if number
+        if count
     ]
-    yield f"{report.units:,} units: {', '.join(told) or 'nothing new'}."
-    if ledger.fates:
+    yield f"Synced: {', '.join(changes)}." if changes else "Up to date."
+    if events.fates:
         from backscroll.render.events import events_line
 
-        yield f"{events_line(ledger, now)}."
+        yield f"{events_line(events, now)}."
     if report.problems:
+        from backscroll.cli.hints import command_hint
         from backscroll.render.terminal.humanize import pluralize
 
-        them = "it" if report.problems == 1 else "them"
-        yield f"{pluralize(report.problems, 'problem')}; backscroll doctor names {them}."
+        problems = pluralize(report.problems, "problem")
+        yield f"{problems} while reading. Run '{command_hint('doctor')}' for details."
     if retentions:
         from backscroll.render.retention import retention_lines
 
-        for one in retentions:
-            yield from retention_lines(one)
+        for retention in retentions:
+            yield from retention_lines(retention)

@@ -1,4 +1,4 @@
-"""``backscroll archive``: the file that everything is kept in."""
+"""``backscroll archive``: manage the archive."""
 
 import sys
 from datetime import UTC, datetime
@@ -9,71 +9,85 @@ import click
 import msgspec
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.hints import command_hint
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
 from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.json import encode_json
+from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
     from backscroll.archive.maintenance.legacy_upgrade import Upgraded
 
 __all__ = ["command"]
 
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
 
 @click.group("archive")
 def command() -> None:
-    """Look after the file that everything is kept in."""
+    """Manage the archive.
+
+    \b
+    Examples:
+      backscroll archive status
+      backscroll archive extract 1 -o restored
+    """
 
 
 @command.command("path")
 @click.pass_obj
 def path(setup: Setup) -> None:
-    """Print the archive file's path."""
+    """Print the path of the archive file."""
     click.echo(setup.history().archive_path)
 
 
 @command.command("status")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_json_option
 @click.pass_obj
 def status(setup: Setup, as_json: bool) -> None:
-    """Say what the archive holds."""
+    """Show the size and contents of the archive."""
     with setup.history() as history:
         found = history.archive_status()
-        ledger = history.ledger()
+        events = history.ledger()
     if as_json:
-        document = msgspec.structs.asdict(found) | {"ledger": events_document(ledger)}
+        document = msgspec.structs.asdict(found) | {"ledger": events_document(events)}
         sys.stdout.buffer.write(encode_json(document))
         return
+    sessions, subagents = pluralize(found.sessions, "session"), pluralize(found.subagents, "subagent")
     click.echo(found.path)
-    click.echo(f"  {found.sessions:,} sessions, {found.subagents:,} subagents, {found.messages:,} messages")
-    click.echo(f"  {found.units:,} units read, {found.gone:,} of them gone from the tools' own stores")
-    if told := events_line(ledger, datetime.now(UTC)):
-        click.echo(f"  {told}")
+    click.echo(f"  {sessions}, {subagents}, {pluralize(found.messages, 'message')}")
+    click.echo(f"  {pluralize(found.units, 'unit')} read, {found.gone:,} since deleted by the tools")
+    if line := events_line(events, datetime.now(UTC)):
+        click.echo(f"  {line}")
+    click.echo(f"  {_megabytes(found.size)} in total")
+    click.echo(f"  original files: {_megabytes(found.kept_bytes)}, stored in {_megabytes(found.kept_size)}")
     click.echo(
-        f"  {found.size / 1e6:,.1f} MB, of which {found.kept_size / 1e6:,.1f} MB hold"
-        f" {found.kept_bytes / 1e6:,.1f} MB of original files"
+        f"  original database rows: {found.rows:,}, {_megabytes(found.rows_bytes)},"
+        f" stored in {_megabytes(found.rows_size)}"
     )
-    click.echo(
-        f"  {found.rows:,} rows of databases: {found.rows_bytes / 1e6:,.1f} MB"
-        f" in {found.rows_size / 1e6:,.1f} MB"
-    )
-    click.echo(f"  {found.problems:,} problems met while reading; backscroll doctor names them")
+    problems = pluralize(found.problems, "problem")
+    details = f". Run '{command_hint('doctor')}' for details." if found.problems else ""
+    click.echo(f"  {problems} while reading{details}")
 
 
 @command.command("verify")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_json_option
 @click.pass_obj
 def verify(setup: Setup, as_json: bool) -> None:
-    """Derive hashes and counts anew and compare. Exit code 3 means that something does not agree."""
+    """Check the archive for damage.
+
+    Recomputes all hashes and counts and compares them with the stored ones. Exit code 3: they differ.
+    """
     with setup.history() as history:
-        found = history.verify_archive()
+        problems = history.verify_archive()
     if as_json:
-        sys.stdout.buffer.write(encode_json({"is_whole": not found, "problems": found}))
+        sys.stdout.buffer.write(encode_json({"is_whole": not problems, "problems": problems}))
     else:
-        click.echo("\n".join(found) if found else "The archive is whole.")
-    sys.exit(3 if found else 0)
+        click.echo("\n".join(problems) if problems else "The archive is intact.")
+    sys.exit(3 if problems else 0)
 
 
 @command.command("extract")
@@ -83,49 +97,59 @@ def verify(setup: Setup, as_json: bool) -> None:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="The folder to write to; this one by default.",
+    help="Destination folder. Default: the current folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_json_option
 @click.pass_obj
 def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
-    """Write a session's originals back, also when the tool has deleted them.
+    """Write the original files of a session, even if the tool has deleted them.
 
-    Files come byte for byte. Of a database the session's rows come in a new one, laid out so that --root can
-    read the folder. Nothing is overwritten.
+    Files are restored byte for byte. A session from a database is written as a new database that contains its
+    rows; use the folder with --root to read it. Existing files are never overwritten.
+
+    \b
+    Examples:
+      backscroll archive extract 1 -o restored
     """
     with setup.history() as history:
-        done = history.extract(ref, output)
+        extracted = history.extract(ref, output)
     if as_json:
-        told = {"files": [str(file) for file in done.files], "rows": done.rows, "blanked": done.blanked}
-        sys.stdout.buffer.write(encode_json(told))
+        files = [str(file) for file in extracted.files]
+        document = {"files": files, "rows": extracted.rows, "blanked": extracted.blanked}
+        sys.stdout.buffer.write(encode_json(document))
     else:
-        for file in done.files:
+        for file in extracted.files:
             click.echo(file)
-    if done.blanked:
+    if extracted.blanked:
         click.echo(
-            f"Left empty in what was written, because keys are never kept: {', '.join(done.blanked)}",
+            f"These fields are empty because keys are never archived: {', '.join(extracted.blanked)}",
             err=True,
         )
 
 
 @command.command("forget")
 @click.argument("ref", shell_complete=complete_refs)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@_json_option
 @click.pass_obj
 def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
-    """Erase a session from the archive and the search index for good, and keep it from coming back.
+    """Permanently erase a session from the archive and the search index.
 
-    Its subagents and original files go with it. The tool's own files are not touched.
+    Also erases its subagents and original files. Later syncs do not read it again. The tool's own files are
+    not changed.
+
+    \b
+    Examples:
+      backscroll archive forget 1
     """
     with setup.history() as history:
         summary = history.find(ref)
         name = f"{summary.ref} ({summary.title})" if summary.title else summary.ref
         if not yes:
             if not sys.stdin.isatty():
-                raise UsageError("nobody is there to be asked; say --yes to forget without a question")
-            click.echo(f"{sanitize(name)}\n  {summary.message_count:,} messages", err=True)
-            if not click.confirm("Forget this session for good?", err=True):
+                raise UsageError("Not a terminal: pass --yes to confirm.")
+            click.echo(f"{sanitize(name)}\n  {pluralize(summary.message_count, 'message')}", err=True)
+            if not click.confirm("Permanently erase this session from the archive?", err=True):
                 click.echo("Nothing was changed.", err=True)
                 sys.exit(1)
         forgotten = history.forget_session(summary.ref)
@@ -133,91 +157,101 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
         sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref}))
     else:
         click.echo(
-            f"Forgotten: {summary.ref}, {forgotten.messages:,} messages, {forgotten.subagents:,} subagents,"
-            f" {forgotten.originals / 1e6:,.1f} MB of original files."
+            f"Erased {summary.ref}: {pluralize(forgotten.messages, 'message')},"
+            f" {pluralize(forgotten.subagents, 'subagent')},"
+            f" {_megabytes(forgotten.originals)} of original files."
         )
-        for path in forgotten.shared:
-            click.echo(f"  {sanitize(path)} tells of other sessions too; its original is no longer kept")
-        click.echo("The tool's own files were not touched; delete the session there as well if it should go.")
+        for shared in forgotten.shared:
+            click.echo(
+                f"  {sanitize(shared)} also contains other sessions. Its original is no longer stored."
+            )
+        click.echo(
+            "The tool's own files were not changed. To erase the session there, delete it in the tool."
+        )
     if not forgotten.is_erased:
         click.echo(
-            "Its bytes may still lie in free space of the archive's file, which others are using or which has"
-            " no room to be written anew. The next backscroll sync erases them.",
+            "Some of its data may remain in unused parts of the archive file: another process is using the"
+            " file, or the disk is full. The next sync erases it.",
             err=True,
         )
 
 
 @command.command("rebuild")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_json_option
 @click.pass_obj
 def rebuild(setup: Setup, as_json: bool) -> None:
-    """Make sessions and search index anew from the original files and rows that are kept.
+    """Parse all stored originals again and rebuild the sessions and the search index.
 
-    It can be stopped at any time.
+    Can be interrupted and run again at any time.
     """
-    with setup.history() as history, ProgressBar("Reading originals") as bar:
+    with setup.history() as history, ProgressBar("Rebuilding") as bar:
         try:
             done = history.rebuild_archive(bar.step)
         except KeyboardInterrupt:
-            click.echo("Stopped. What was made anew so far stands; run it again for the rest.", err=True)
+            click.echo("Interrupted. Progress is saved. Run the command again to finish.", err=True)
             sys.exit(130)
     if as_json:
         sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done)))
         return
-    click.echo(f"{done.units:,} originals read again, {done.sessions:,} sessions made anew.")
+    originals = pluralize(done.units, "original")
+    click.echo(f"Parsed {originals} again and rebuilt {pluralize(done.sessions, 'session')}.")
     if done.kept:
-        click.echo(f"  {done.kept:,} left as they were: what lay beside their files is no longer there")
+        click.echo(f"  {pluralize(done.kept, 'original')} skipped: files they depend on no longer exist")
 
 
 @command.command("compact")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_json_option
 @click.pass_obj
 def compact(setup: Setup, as_json: bool) -> None:
-    """Make the archive's file as small as it can be."""
+    """Reduce the size of the archive file."""
     with setup.history() as history:
         done = history.compact_archive()
     if as_json:
         sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done) | {"saved": done.saved}))
         return
-    click.echo(
-        f"{done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now: {done.saved:,} bytes saved."
-    )
+    click.echo(f"{_megabytes(done.before)} → {_megabytes(done.after)}: {done.saved:,} bytes saved.")
 
 
 @command.command("upgrade")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--merge", is_flag=True, help="Also take its conversations into the archive.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--merge", is_flag=True, help="Also import its conversations into the archive.")
+@_json_option
 @click.pass_obj
 def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
-    """Bring another program's database from the old schema of conversations to today's.
+    """Upgrade another program's database to the current conversation schema.
 
-    A checked backup is written beside it first. When something is in the way, the database stays as it is.
+    First writes a verified backup next to the database. If the upgrade fails, the database is not changed.
+
+    \b
+    Examples:
+      backscroll archive upgrade telemetry.db --merge
     """
     with setup.history() as history:
-        done = history.upgrade_database(path)
+        upgraded = history.upgrade_database(path)
         if not as_json:
-            _tell_upgrade(done)
-        adopted = history.adopt_database(path) if merge else None
+            _print_upgrade(upgraded)
+        merged = history.adopt_database(path) if merge else None
     if as_json:
-        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done) | {"merged": adopted}))
-    elif adopted is not None:
-        click.echo(
-            f"Taken into the archive: {adopted.sessions:,} conversations, {adopted.windows:,} windows;"
-            f" it had {adopted.known:,} of the conversations already."
-        )
-        if adopted.kept_out:
-            click.echo(f"  {adopted.kept_out:,} kept out: forgotten before, or of an excluded workspace")
+        sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(upgraded) | {"merged": merged}))
+    elif merged is not None:
+        imported = f"{pluralize(merged.sessions, 'conversation')} and {pluralize(merged.windows, 'window')}"
+        click.echo(f"Imported {imported}. {merged.known:,} were already in the archive.")
+        if merged.kept_out:
+            click.echo(f"  {merged.kept_out:,} skipped: forgotten earlier, or in an excluded workspace")
 
 
-def _tell_upgrade(done: "Upgraded") -> None:
-    if not done.is_changed:
-        click.echo(f"{done.path} was upgraded before; nothing was changed in it.")
+def _print_upgrade(upgraded: "Upgraded") -> None:
+    if not upgraded.is_changed:
+        click.echo(f"{upgraded.path} is already upgraded.")
         return
-    click.echo(f"Upgraded {done.path}")
-    for platform, count in done.rows.items():
-        click.echo(f"  {count:,} conversations of {platform}")
-    click.echo(f"  {done.windows:,} windows made")
-    click.echo(f"  the database as it was: {done.backup}")
-    for problem in done.problems:
+    click.echo(f"Upgraded {upgraded.path}")
+    for platform, count in upgraded.rows.items():
+        click.echo(f"  {pluralize(count, 'conversation')} from {platform}")
+    click.echo(f"  {pluralize(upgraded.windows, 'window')} created")
+    click.echo(f"  backup: {upgraded.backup}")
+    for problem in upgraded.problems:
         click.echo(sanitize(f"  {problem.kind}: {problem.told}"), err=True)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"

@@ -1,4 +1,4 @@
-"""``backscroll completion``: what makes a shell complete commands, options, sessions and workspaces."""
+"""``backscroll completion``: print a shell completion script."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -7,29 +7,30 @@ from backscroll.cli.app import app
 
 __all__ = ["command"]
 
-_PLACES = {
-    "bash": "Put it where bash looks:\n"
+_INSTALL = {
+    "bash": "To install:\n"
     "  backscroll completion bash > ~/.local/share/bash-completion/completions/backscroll",
-    "zsh": "Put it into a folder of your fpath, and start the shell anew:\n"
+    "zsh": "To install:\n"
     "  backscroll completion zsh > ~/.zfunc/_backscroll\n"
-    "with these lines in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit; compinit",
-    "fish": "Put it where fish looks:\n"
-    "  backscroll completion fish > ~/.config/fish/completions/backscroll.fish",
+    "Add this line to ~/.zshrc and restart the shell:\n"
+    "  fpath+=~/.zfunc; autoload -Uz compinit; compinit",
+    "fish": "To install:\n  backscroll completion fish > ~/.config/fish/completions/backscroll.fish",
 }
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(list(_PLACES)))
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
 def command(shell: str) -> None:
-    """Print what makes a shell complete commands, options, sessions and workspaces.
+    """Print a shell completion script.
 
-    It goes to standard output; where to put it is said beside it.
+    Completes commands, options, sessions, workspaces, branches, models and tags. The script goes to standard
+    output; instructions to install it go to standard error.
 
-    Example:
-
-        source <(backscroll completion bash)
+    \b
+    Examples:
+      source <(backscroll completion bash)
     """
-    made = get_completion_class(shell)
-    assert made is not None  # click knows all three
-    click.echo(made(app, {}, "backscroll", "_BACKSCROLL_COMPLETE").source())
-    click.echo(_PLACES[shell], err=True)
+    completion = get_completion_class(shell)
+    assert completion is not None  # click supports all three
+    click.echo(completion(app, {}, "backscroll", "_BACKSCROLL_COMPLETE").source())
+    click.echo(_INSTALL[shell], err=True)

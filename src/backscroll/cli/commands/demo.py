@@ -1,5 +1,6 @@
-"""``backscroll demo``: a made-up history to try things on."""
+"""``backscroll demo``: write a sample history."""
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from backscroll.cli.hints import command_hint
 from backscroll.history import History
 from backscroll.testing.demo import Demo
 
@@ -18,41 +20,53 @@ __all__ = ["command"]
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(folder: Path, as_json: bool) -> None:
-    """Write a made-up history of four months into DIR, to try things on.
+    """Write a sample history to try Backscroll on.
 
-    DIR becomes a home folder as the tools would have left it: sessions of Claude Code, of Cursor and of its
-    command line, and the git repositories they worked on. It must not exist yet, or be empty.
+    DIR becomes a home folder with four months of sessions from Claude Code, Cursor and the Cursor CLI, and
+    the git repositories they worked on. DIR must be empty or not exist.
 
-    Example:
-
-        backscroll demo /tmp/demo
+    \b
+    Examples:
+      backscroll demo /tmp/demo
     """
     written = History().write_demo(folder)
     if as_json:
-        document = {**msgspec.to_builtins(written), "command": _look(written)}
+        document = {**msgspec.to_builtins(written), "command": _list_command(written)}
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
         return
-    click.echo("\n".join(_report(written)))
+    click.echo("\n".join(_report_lines(written)))
 
 
-def _report(written: Demo) -> Iterator[str]:
-    sessions = ", ".join(f"{number} {source}" for source, number in written.sessions.items())
+def _report_lines(written: Demo) -> Iterator[str]:
+    sessions = ", ".join(f"{count} {source}" for source, count in written.sessions.items())
+    start, end = written.began_at, written.ended_at
     yield f"Wrote {written.folder}"
-    began, ended = written.began_at, written.ended_at
-    yield f"  {began.day} {began:%B} to {ended.day} {ended:%B %Y}"
+    yield f"  {start.day} {start:%B} to {end.day} {end:%B %Y}"
     yield f"  {sum(written.sessions.values())} sessions ({sessions}), {written.subagents} subagents"
     if written.has_git:
         yield f"  {written.repositories} repositories with {written.commits} commits"
     else:
-        yield f"  {written.repositories} projects without their commits, because git was not found"
+        yield f"  {written.repositories} projects without commits (git is not installed)"
     yield ""
-    yield "To look at it, in an archive of its own:"
-    yield f"  {_look(written)}"
-    yield "and in place of list for example: search remind me clocks, show 1, doctor"
+    yield "To use it, set these variables:"
+    roots = os.pathsep.join(f"{source}={path}" for source, path in written.roots.items())
+    yield _set_variable("BACKSCROLL_HOME", str(_archive_folder(written)))
+    yield _set_variable("BACKSCROLL_ROOTS", roots)
+    yield ""
+    yield "Then try:"
+    for arguments in ("list", "search remind me clocks", "show 1", "stats"):
+        yield f"  {command_hint(arguments)}"
 
 
-def _look(written: Demo) -> str:
-    """The command that reads what was written, and nothing else, into an archive that holds nothing else."""
-    named = [part for source, path in written.roots.items() for part in ("--root", f"{source}={path}")]
-    home = Path(written.folder) / "archive"
-    return shlex.join(["backscroll", "--home", str(home), *named, "list"])
+def _set_variable(name: str, value: str) -> str:
+    return f'  $env:{name} = "{value}"' if os.name == "nt" else f"  export {name}={shlex.quote(value)}"
+
+
+def _list_command(written: Demo) -> str:
+    """Return a command that lists the sample history, with an archive of its own."""
+    roots = [part for source, path in written.roots.items() for part in ("--root", f"{source}={path}")]
+    return shlex.join(["backscroll", "--home", str(_archive_folder(written)), *roots, "list"])
+
+
+def _archive_folder(written: Demo) -> Path:
+    return Path(written.folder) / "archive"

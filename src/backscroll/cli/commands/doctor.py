@@ -1,4 +1,4 @@
-"""``backscroll doctor``: what there is, and whether all of it was understood."""
+"""``backscroll doctor``: check that the whole history can be read."""
 
 import sys
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from backscroll.cli.error_output import as_sentence
+from backscroll.cli.hints import command_hint
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.setup import Setup
 from backscroll.cli.sync_output import RECENT_EVENTS
@@ -21,35 +23,39 @@ from backscroll.model.sanitize import sanitize
 from backscroll.render.events import events_document, events_line
 from backscroll.render.json import encode_json
 from backscroll.render.retention import retention_lines
+from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
 
-class _Kept(msgspec.Struct):
-    """What the archive says of itself: nothing when there is none yet, or what is wrong with it."""
+class _ArchiveState(msgspec.Struct):
+    """Recent events in the archive, or the error that opening it raised. Both are None without an archive."""
 
     path: str
-    ledger: EventLog | None = None
-    trouble: str | None = None
+    events: EventLog | None = None
+    error: str | None = None
 
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option(
-    "--shape", is_flag=True, help="Print keys and types of the records, no values: safe for a bug report."
+    "--shape",
+    is_flag=True,
+    help="Print the keys and types of all records, without values. Safe for bug reports.",
 )
-@click.option("--problems", "most", default=20, show_default=True, help="How many problems to print.")
+@click.option("--problems", "max_problems", default=20, show_default=True, help="Maximum problems to print.")
 @click.pass_obj
-def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
-    """Say what history there is, and whether all of it was understood.
+def command(setup: Setup, as_json: bool, shape: bool, max_problems: int) -> None:
+    """Check that the whole history can be read.
 
-    Every record below every root is read and counted once: as understood, as known to carry no message, or as
-    a problem. What became of sessions within the last week is said as well, and whether the archive can be
-    read. Exit code 3 means that something was not understood, or that the archive is damaged.
+    Reads every record of every source and counts it as parsed, ignored (known to contain no message) or a
+    problem. Also checks that the archive opens, and lists sessions that a tool deleted or overwrote in the
+    last 7 days. Exit code 3: there are problems, or the archive is damaged.
 
-    Example:
-
-        backscroll doctor
+    \b
+    Examples:
+      backscroll doctor
+      backscroll doctor --shape > shape.txt
     """
     history = setup.history()
     if shape:
@@ -57,36 +63,35 @@ def command(setup: Setup, as_json: bool, shape: bool, most: int) -> None:
         return
     now = datetime.now(UTC)
     with ProgressBar("Reading") as bar:
-        found = history.audit(bar.step)
-    kept = _kept(history, now)
+        audit = history.audit(bar.step)
+    archive = _check_archive(history, now)
     retentions = history.retentions(now)
     if as_json:
-        document = _document(found, kept, retentions)
-        sys.stdout.buffer.write(encode_json(document))
+        sys.stdout.buffer.write(encode_json(_document(audit, archive, retentions)))
     else:
-        lines = [*_report(found, this_machine().home, most), *_kept_lines(kept, now)]
-        lines += [line for one in retentions for line in retention_lines(one)]
+        lines = [*_audit_lines(audit, this_machine().home, max_problems), *_archive_lines(archive, now)]
+        lines += [line for retention in retentions for line in retention_lines(retention)]
         click.echo(sanitize("\n".join(lines)))
-    if not found.is_understood or kept.trouble is not None:
+    if not audit.is_understood or archive.error is not None:
         sys.exit(3)
 
 
-def _kept(history: History, now: datetime) -> _Kept:
+def _check_archive(history: History, now: datetime) -> _ArchiveState:
     path = history.archive_path
     try:
         if not path.exists():
-            return _Kept(str(path))
+            return _ArchiveState(str(path))
         with history:
-            return _Kept(str(path), history.ledger(now - RECENT_EVENTS))
+            return _ArchiveState(str(path), history.ledger(now - RECENT_EVENTS))
     except (ArchiveError, OSError) as error:
-        return _Kept(str(path), trouble=str(error))
+        return _ArchiveState(str(path), error=str(error))
 
 
-def _kept_lines(kept: _Kept, now: datetime) -> Iterator[str]:
-    if kept.trouble is not None:
-        yield f"{kept.trouble}."
-    elif kept.ledger is not None and (told := events_line(kept.ledger, now)):
-        yield f"{told}."
+def _archive_lines(archive: _ArchiveState, now: datetime) -> Iterator[str]:
+    if archive.error is not None:
+        yield as_sentence(archive.error)
+    elif archive.events is not None and (line := events_line(archive.events, now)):
+        yield f"{line}."
 
 
 def _print_shape(history: History, *, as_json: bool) -> None:
@@ -94,7 +99,8 @@ def _print_shape(history: History, *, as_json: bool) -> None:
     if as_json:
         document = {
             source: {
-                kind: {"documents": found.documents, "keys": found.types} for kind, found in kinds.items()
+                kind: {"documents": outline.documents, "keys": outline.types}
+                for kind, outline in kinds.items()
             }
             for source, kinds in outlines.items()
         }
@@ -107,73 +113,71 @@ def _print_shape(history: History, *, as_json: bool) -> None:
                 click.echo(f"  {sanitize(line)}")
 
 
-def _document(found: Audit, kept: _Kept, retentions: list[Retention]) -> dict[str, object]:
+def _document(audit: Audit, archive: _ArchiveState, retentions: list[Retention]) -> dict[str, object]:
     return {
-        "is_understood": found.is_understood,
-        "archive": kept.path,
-        "archive_trouble": kept.trouble,
-        "ledger": events_document(kept.ledger) if kept.ledger is not None else None,
-        "retention": [one._asdict() for one in retentions],
-        "places": found.places,
+        "is_understood": audit.is_understood,
+        "archive": archive.path,
+        "archive_trouble": archive.error,
+        "ledger": events_document(archive.events) if archive.events is not None else None,
+        "retention": [retention._asdict() for retention in retentions],
+        "places": audit.places,
         "problems": [
-            {"path": p.origin.path, "place": p.origin.place, "reason": p.reason} for p in found.problems
+            {"path": problem.origin.path, "place": problem.origin.place, "reason": problem.reason}
+            for problem in audit.problems
         ],
     }
 
 
-def _report(found: Audit, home: Path, most: int) -> Iterator[str]:
-    there = [place for place in found.places if place.exists]
-    missing = [place for place in found.places if not place.exists]
-    for place in there:
-        yield from _told(place, home)
+def _audit_lines(audit: Audit, home: Path, max_problems: int) -> Iterator[str]:
+    existing = [root for root in audit.places if root.exists]
+    missing = [root for root in audit.places if not root.exists]
+    for root in existing:
+        yield from _root_lines(root, home)
         yield ""
     if missing:
-        yield "Not there:"
-        yield from (f"  {place.source:<12} {_short(place.path, home)}" for place in missing)
+        yield "Not found:"
+        yield from (f"  {root.source:<12} {_abbreviate(root.path, home)}" for root in missing)
         yield ""
-    if not any(place.records for place in there):
-        yield "No history was found in any of these places."
-        yield "To look around with a made-up one: backscroll demo DIR"
+    if not any(root.records for root in existing):
+        yield "No history found."
+        yield f"To try Backscroll on sample data, run '{command_hint('demo DIR')}'."
         return
-    if found.problems:
-        yield f"{len(found.problems):,} problems{_cut(found, most)}:"
-        for problem in found.problems[:most]:
-            yield f"  {_short(problem.origin.path, home)}, {problem.origin.place}: {problem.reason}"
+    if audit.problems:
+        count = len(audit.problems)
+        yield f"{pluralize(count, 'problem')}{f' (first {max_problems})' if count > max_problems else ''}:"
+        for problem in audit.problems[:max_problems]:
+            yield f"  {_abbreviate(problem.origin.path, home)}, {problem.origin.place}: {problem.reason}"
         yield ""
-    if found.is_understood:
-        yield "Everything was understood."
+    if audit.is_understood:
+        yield "No problems found."
     else:
-        yield "Not everything was understood. What doctor --shape prints holds no content and says what the"
-        yield "records look like: attach it to a bug report, and the next version will know them."
+        yield "Some records could not be parsed. To report this, attach the output of"
+        yield f"'{command_hint('doctor --shape')}'. It describes the records but contains no values."
 
 
-def _cut(found: Audit, most: int) -> str:
-    return f", the first {most}" if len(found.problems) > most else ""
-
-
-def _told(place: AuditedRoot, home: Path) -> Iterator[str]:
-    yield f"{place.source}  {_short(place.path, home)}"
-    units = ", ".join(f"{number:,} {kind}" for kind, number in sorted(place.units.items()))
-    yield f"  units      {sum(place.units.values()):,}" + (f" ({units})" if units else "")
-    poor = [f"{n:,} {kind}" for kind, n in sorted(place.completeness.items()) if kind != "complete"]
-    yield f"  sessions   {place.sessions:,}" + (f" ({', '.join(poor)})" if poor else "")
-    if place.unlisted:
-        unlisted = ", ".join(f"{number:,} {kind}" for kind, number in sorted(place.unlisted.items()))
+def _root_lines(root: AuditedRoot, home: Path) -> Iterator[str]:
+    yield f"{root.source}  {_abbreviate(root.path, home)}"
+    units = ", ".join(f"{count:,} {kind}" for kind, count in sorted(root.units.items()))
+    yield f"  units      {sum(root.units.values()):,}" + (f" ({units})" if units else "")
+    incomplete = [f"{n:,} {kind}" for kind, n in sorted(root.completeness.items()) if kind != "complete"]
+    yield f"  sessions   {root.sessions:,}" + (f" ({', '.join(incomplete)})" if incomplete else "")
+    if root.unlisted:
+        unlisted = ", ".join(f"{count:,} {reason}" for reason, count in sorted(root.unlisted.items()))
         yield f"  unlisted   {unlisted}"
-    yield f"  subagents  {place.subagents:,}"
-    yield f"  messages   {place.messages:,}"
+    yield f"  subagents  {root.subagents:,}"
+    yield f"  messages   {root.messages:,}"
     yield (
-        f"  records    {place.records:,} = {place.parsed:,} understood"
-        f" + {place.ignored:,} carrying no message + {place.problems:,} problems"
+        f"  records    {root.records:,} = {root.parsed:,} parsed"
+        f" + {root.ignored:,} ignored + {root.problems:,} problems"
     )
-    for kind, number in sorted(place.kinds.items(), key=lambda item: (-item[1], item[0])):
-        yield f"    {number:>9,} {kind}"
-    if place.unknown:
+    for kind, count in sorted(root.kinds.items(), key=lambda item: (-item[1], item[0])):
+        yield f"    {count:>9,} {kind}"
+    if root.unknown:
         yield "  unknown"
-        for name, number in sorted(place.unknown.items()):
-            yield f"    {number:>9,} {name}"
+        for name, count in sorted(root.unknown.items()):
+            yield f"    {count:>9,} {name}"
 
 
-def _short(path: str, home: Path) -> str:
-    own = str(home)
-    return f"~{path[len(own) :]}" if path.startswith(own + "/") else path
+def _abbreviate(path: str, home: Path) -> str:
+    prefix = str(home)
+    return f"~{path[len(prefix) :]}" if path.startswith(prefix + "/") else path

@@ -1,4 +1,4 @@
-"""``backscroll sync``: read what changed into the archive."""
+"""``backscroll sync``: read new and changed history into the archive."""
 
 import sys
 
@@ -14,13 +14,13 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def command(setup: Setup, as_json: bool) -> None:
-    """Read what changed into the archive.
+    """Read new and changed history into the archive.
 
-    What a tool has deleted or rewritten is kept, and what became of sessions within the last week is said.
-    Exit code 3 means that something could not be read.
+    Sessions that a tool deletes or overwrites stay in the archive. The output lists such sessions of the last
+    7 days. Exit code 3: some records could not be read.
 
-    Example:
-
-        backscroll sync
+    \b
+    Examples:
+      backscroll sync
     """
     sys.exit(run_sync(setup, as_json=as_json))

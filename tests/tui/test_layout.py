@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from backscroll.model import SearchMatch
+from backscroll.render.terminal.width import truncate, wrap_spans
 from backscroll.tui.footer import LINES
 from backscroll.tui.session_list.entry import of_match
 from backscroll.tui.session_list.panel import as_typed
 from backscroll.tui.transcript.blocks import Block
 from backscroll.tui.transcript.layout import Layout
-from backscroll.tui.transcript.wrap import fitted, wrap
 
 BLOCKS = st.lists(
     st.builds(
@@ -38,7 +38,7 @@ def laid_out(made: list[tuple[str, int, list[str]]], width: int) -> Layout:
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"])), st.integers(2, 60))
 def test_a_line_is_cut_into_pieces_that_fit_and_lose_only_spaces(line: str, width: int) -> None:
-    pieces = wrap(line, width)
+    pieces = wrap_spans(line, width)
     assert all(cell_len(line[start:end]) <= width for start, end in pieces)
     assert pieces[0][0] == 0
     assert pieces[-1][1] == len(line)
@@ -47,7 +47,7 @@ def test_a_line_is_cut_into_pieces_that_fit_and_lose_only_spaces(line: str, widt
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"])), st.integers(1, 40))
 def test_a_fitted_text_is_never_wider_than_its_room(text: str, width: int) -> None:
-    assert cell_len(fitted(text, width)) <= width
+    assert cell_len(truncate(text, width)) <= width
 
 
 @given(BLOCKS, st.integers(1, 100), st.lists(st.integers(0, 11), max_size=6))

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -12,13 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.actions import Keeping
 from backscroll.tui.footer import Keys
 from backscroll.tui.session_list.model import Narrowing
 from backscroll.tui.session_list.panel import Welcome
 from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
-from backscroll.tui.transcript.wrap import fitted
 from backscroll.tui.worker import Open
 
 __all__ = ["Backscroll"]
@@ -160,8 +159,8 @@ class Backscroll(Keeping):
             return
         right = " · ".join(part for part in (self._how_far(), self.sync_state) if part)
         room = max(self.size.width - 2, 1)
-        left = fitted(self._what(), max(room - cell_len(right) - 2, 1))
-        gap = " " * max(room - cell_len(left) - cell_len(right), 1)
+        left = truncate(self._what(), max(room - cell_width(right) - 2, 1))
+        gap = " " * max(room - cell_width(left) - cell_width(right), 1)
         told = Text(left, no_wrap=True)
         told.append(gap + right)
         self.query_one("#status", Static).update(told)

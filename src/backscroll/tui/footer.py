@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.widgets import Static
+
+from backscroll.render.terminal.width import cell_width
 
 __all__ = ["LINES", "Keys"]
 
@@ -69,4 +70,4 @@ class Keys(Static):
 
 
 def _width(key: tuple[str, str, str]) -> int:
-    return cell_len(key[0]) + len(key[1]) + 2
+    return cell_width(key[0]) + len(key[1]) + 2

@@ -1,58 +1,181 @@
-"""Text measured in the columns it takes in a terminal, where some characters take two and some none."""
+"""Measure, truncate and wrap text in terminal cells.
+
+A CJK character or an emoji takes two cells, a combining character takes none. The widths agree with
+`rich.cells`, which the TUI framework uses for its layout. This module does not import rich, because that
+would slow down the start of commands with piped output.
+"""
 
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["cell_width", "pad", "prefix_length", "truncate", "wrap"]
+__all__ = [
+    "GraphemeSpan",
+    "cell_width",
+    "pad",
+    "prefix_length",
+    "split_graphemes",
+    "suffix_length",
+    "truncate",
+    "wrap",
+    "wrap_spans",
+]
 
-_INVISIBLE = ("Mn", "Me", "Cf")
-_CLOSING = "、。，．！？：；）」』】》〉ー々…"  # what no line begins with
+GraphemeSpan = tuple[int, int, int]  # first character, character after the last one, cells
+
+_ZERO_WIDTH_JOINER = "\u200d"
+_EMOJI_SELECTOR = "\ufe0f"  # variation selector 16: show the preceding character as an emoji
+_WIDENED_BY_SELECTOR = frozenset(
+    "#*0123456789©®‼⁉™ℹ↔↕↖↗↘↙↩↪⌨⏏⏭⏮⏯⏱⏲⏸⏹⏺Ⓜ▪▫▶◀◻◼☀☁"
+    "☂☃☄☎☑☘☝☠☢☣☦☪☮☯☸☹☺♀♂♟♠♣♥♦♨♻♾⚒⚔⚕⚖⚗⚙⚛⚜⚠⚧⚰⚱⛈⛏⛑⛓⛩⛰"
+    "⛱⛴⛷⛸⛹✂✈✉✌✍✏✒✔✖✝✡✳✴❄❇❣❤➡⤴⤵⬅⬆⬇🅰🅱🅾🅿🌡🌤🌥🌦🌧🌨🌩🌪🌫🌬🌶🍽🎖"
+    "🎗🎙🎚🎛🎞🎟🏋🏌🏍🏎🏔🏕🏖🏗🏘🏙🏚🏛🏜🏝🏞🏟🏳🏵🏷🐿👁📽🕉🕊🕯🕰🕳🕴🕵🕶🕷🕸🕹🖇🖊🖋🖌🖍🖐"
+    "🖥🖨🖱🖲🖼🗂🗃🗄🗑🗒🗓🗜🗝🗞🗡🗣🗨🗯🗳🗺🛋🛍🛎🛏🛠🛡🛢🛣🛤🛥🛩🛰🛳"
+)
+_ZERO_WIDTH_CATEGORIES = ("Mn", "Me", "Mc", "Cf", "Cc", "Zl", "Zp")
+_VISIBLE_FORMAT_CHARACTERS = (
+    "\xad\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+_SYMBOL_CATEGORIES = ("So", "Sm", "Sk")
+_NO_LINE_START = "、。，．！？：；）」』】》〉ー々…"
+
+
+_WIDE_SINCE_UNICODE_16 = (  # Python 3.11 has the tables of Unicode 14
+    ("\u2630", "\u2637"),
+    ("\u268a", "\u268f"),
+    ("\u4dc0", "\u4dff"),
+    ("\U0001d300", "\U0001d376"),
+)
+_WIDE_BLOCKS = (  # where unassigned code points may become wide characters
+    ("\u2ffc", "\u2fff"),
+    ("\u31e4", "\u31ef"),
+    ("\uf900", "\ufaff"),
+    ("\U00016ff2", "\U00016ff6"),
+    ("\U00017000", "\U00018dff"),
+    ("\U0001aff0", "\U0001b2ff"),
+    ("\U0001f300", "\U0001faff"),
+    ("\U00020000", "\U0003fffd"),
+)
+_ZERO_WIDTH_RANGES = (  # Hangul vowels, final consonants and fillers, skin tones
+    ("\u1160", "\u11ff"),
+    ("\u3164", "\u3164"),
+    ("\ud7b0", "\ud7fb"),
+    ("\uffa0", "\uffa0"),
+    ("\U0001f3fb", "\U0001f3ff"),
+)
 
 
 @lru_cache(maxsize=4096)
-def _cells_of(character: str) -> int:
-    if unicodedata.category(character) in _INVISIBLE:
+def _character_width(character: str) -> int:
+    category = unicodedata.category(character)
+    if category in _ZERO_WIDTH_CATEGORIES:
+        return 1 if character in _VISIBLE_FORMAT_CHARACTERS else 0
+    if _is_in(character, _ZERO_WIDTH_RANGES):
         return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    if category == "Cn":  # Python 3.11 reports every unassigned code point as wide
+        return 2 if _is_in(character, _WIDE_BLOCKS) else 1
+    is_wide = unicodedata.east_asian_width(character) in "WF" or _is_in(character, _WIDE_SINCE_UNICODE_16)
+    return 2 if is_wide else 1
+
+
+def _is_in(character: str, ranges: tuple[tuple[str, str], ...]) -> bool:
+    return any(first <= character <= last for first, last in ranges)
+
+
+def split_graphemes(text: str) -> list[GraphemeSpan]:
+    """Split a text into characters as displayed: a base character with its combining characters."""
+    spans: list[GraphemeSpan] = []
+    base = ""  # of the last span, until a selector has widened it
+    is_emoji = False  # a joiner combines emoji; between letters it joins nothing
+    is_joined = False
+    for index, character in enumerate(text):
+        is_joined = is_joined and _is_symbol(character)
+        width = 0 if is_joined else _character_width(character)
+        if width or not spans:
+            spans.append((index, index + 1, width))
+            base = character if width else ""
+            is_emoji = _is_symbol(character)
+            continue
+        start, _, cells = spans[-1]
+        if character == _EMOJI_SELECTOR:
+            cells += base in _WIDENED_BY_SELECTOR
+            base = ""
+        spans[-1] = (start, index + 1, cells)
+        is_joined = character == _ZERO_WIDTH_JOINER and is_emoji
+    return spans
+
+
+def _is_symbol(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character) in _SYMBOL_CATEGORIES
 
 
 def cell_width(text: str) -> int:
-    """How many columns a line takes."""
-    return len(text) if text.isascii() else sum(map(_cells_of, text))
+    """Return the number of cells a line takes."""
+    if text.isascii():
+        return len(text)
+    if _ZERO_WIDTH_JOINER not in text and _EMOJI_SELECTOR not in text:
+        return sum(map(_character_width, text))
+    return sum(cells for _, _, cells in split_graphemes(text))
+
+
+def prefix_length(text: str, width: int) -> int:
+    """Return how many characters at the start of a line fit into `width` cells."""
+    if text.isascii():
+        return min(width, len(text))
+    used = 0
+    for start, _, cells in split_graphemes(text):
+        used += cells
+        if used > width:
+            return start
+    return len(text)
+
+
+def suffix_length(text: str, width: int) -> int:
+    """Return how many characters at the end of a line fit into `width` cells."""
+    if text.isascii():
+        return min(width, len(text))
+    used = 0
+    for _, end, cells in reversed(split_graphemes(text)):
+        used += cells
+        if used > width:
+            return len(text) - end
+    return len(text)
 
 
 def truncate(text: str, width: int) -> str:
-    """A line in at most so many columns; ``…`` stands for what was cut."""
+    """Return a line in at most `width` cells, with ``…`` in place of the removed end."""
     if cell_width(text) <= width:
         return text
     return f"{text[: prefix_length(text, max(width - 1, 0))].rstrip()}…" if width > 0 else ""
 
 
 def pad(text: str, width: int, *, is_right: bool = False) -> str:
-    """A line in exactly so many columns."""
+    """Return a line in exactly `width` cells: truncated, or filled with spaces."""
     text = truncate(text, width)
-    room = " " * (width - cell_width(text))
-    return room + text if is_right else text + room
+    spaces = " " * (width - cell_width(text))
+    return spaces + text if is_right else text + spaces
 
 
 def wrap(line: str, width: int) -> Iterator[str]:
-    """A line as lines of at most so many columns, broken between words where that can be.
+    """Break a line into lines of at most `width` cells, between words where possible.
 
-    What is indented stays indented. Nothing but the spaces at the breaks is left out.
+    Continuation lines keep the indentation. Only the spaces at the breaks are removed.
     """
     line = line.expandtabs(8)
     if cell_width(line) <= width:
         yield line
         return
     indent = line[: len(line) - len(line.lstrip())]
-    indent = indent if len(indent) <= min(width // 2, width - 2) else ""  # a wide character fits after it
+    indent = indent if len(indent) <= min(width // 2, width - 2) else ""  # leaves space for a wide character
     rest = line
     while cell_width(rest) > width:
+        shortest = len(indent) + 1
+        while not _is_grapheme_start(rest, shortest):
+            shortest += 1
         end = max(
-            prefix_length(rest, width), len(indent) + 1
-        )  # a character wider than the terminal goes by itself
-        at = _break(rest, len(indent) + 1, end)
+            prefix_length(rest, width), shortest
+        )  # a character wider than the terminal gets its own line
+        at = _find_break(rest, shortest, end)
         yield rest[:at].rstrip(" ")
         tail = rest[at:].lstrip(" ")
         if not tail:
@@ -61,29 +184,70 @@ def wrap(line: str, width: int) -> Iterator[str]:
     yield rest
 
 
-def _break(text: str, least: int, most: int) -> int:
-    """Where a line is best broken: at a space or beside a character of two columns, else where it must be."""
-    if most < len(text) and text[most] == " ":
-        return most
-    for place in range(most, least, -1):
-        if text[place - 1] == " ":
-            return place
+def _is_grapheme_start(text: str, index: int) -> bool:
+    if index >= len(text) or text.isascii():
+        return True
+    return _character_width(text[index]) > 0 and text[index - 1] != _ZERO_WIDTH_JOINER
+
+
+def _find_break(text: str, shortest: int, longest: int) -> int:
+    """Return where to break a line: after a space or next to a wide character, else at `longest`."""
+    if longest < len(text) and text[longest] == " ":
+        return longest
+    for index in range(longest, shortest, -1):
+        if text[index - 1] == " ":
+            return index
         if (
-            place < len(text)
-            and text[place] not in _CLOSING
-            and 2 in (_cells_of(text[place - 1]), _cells_of(text[place]))
+            index < len(text)
+            and text[index] not in _NO_LINE_START
+            and _is_grapheme_start(text, index)
+            and 2 in (_character_width(text[index - 1]), _character_width(text[index]))
         ):
-            return place
-    return most
+            return index
+    return longest
 
 
-def prefix_length(text: str, width: int) -> int:
-    """How many characters of a line fit into so many columns."""
-    if text.isascii():
-        return min(width, len(text))
-    taken = 0
-    for place, character in enumerate(text):
-        taken += _cells_of(character)
-        if taken > width:
-            return place
-    return len(text)
+def wrap_spans(line: str, width: int) -> list[tuple[int, int]]:
+    """Return the start and end of each piece of a line wrapped to `width` cells, at spaces where possible.
+
+    Unlike `wrap`, this keeps character positions: the pieces cover the line except the spaces at the breaks.
+    """
+    if not line.isascii():
+        return _wrap_graphemes(line, width)
+    pieces: list[tuple[int, int]] = []
+    start, length = 0, len(line)
+    while length - start > width:
+        space = line.rfind(" ", start + 1, start + width + 1)
+        if space == -1 or not line[start:space].strip():
+            pieces.append((start, start + width))
+            start += width
+            continue
+        pieces.append((start, space))
+        start = space + 1
+    pieces.append((start, length))
+    return pieces
+
+
+def _wrap_graphemes(line: str, width: int) -> list[tuple[int, int]]:
+    pieces: list[tuple[int, int]] = []
+    start = used = 0
+    space = -1  # the last space of the piece
+    used_at_space = 0
+    for begin, _, cells in split_graphemes(line):
+        if used + cells > width and begin > start:
+            if line[begin] == " ":
+                pieces.append((start, begin))
+                start, used, space = begin + 1, 0, -1
+                continue
+            if space > start:
+                pieces.append((start, space))
+                start, used = space + 1, used - used_at_space
+            else:
+                pieces.append((start, begin))
+                start, used = begin, 0
+            space = -1
+        used += cells
+        if line[begin] == " ":
+            space, used_at_space = begin, used
+    pieces.append((start, len(line)))
+    return pieces

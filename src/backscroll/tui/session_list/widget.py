@@ -13,9 +13,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from backscroll.render.terminal.width import truncate, wrap_spans
 from backscroll.tui.colors import tones_of
 from backscroll.tui.session_list.entry import Entry
-from backscroll.tui.transcript.wrap import fitted, wrap
 
 __all__ = ["SessionList"]
 
@@ -183,14 +183,14 @@ class SessionList(ScrollView, can_focus=True):
         self.post_message(self.Ending())
 
     def _notice_lines(self, width: int) -> list[str]:
-        return [line[start:end] for line in self._notice for start, end in wrap(line, max(width, 1))]
+        return [line[start:end] for line in self._notice for start, end in wrap_spans(line, max(width, 1))]
 
     def _line(self, entry: Entry, part: int, width: int) -> list[Segment]:
         if part == 0:
-            return [Segment(fitted(entry.title, width), self._style("title"))]
+            return [Segment(truncate(entry.title, width), self._style("title"))]
         if part == 1:
-            return [Segment(fitted(entry.facts, width), self._style("facts"))]
-        text, found = fitted(entry.found, width), self._style("found")
+            return [Segment(truncate(entry.facts, width), self._style("facts"))]
+        text, found = truncate(entry.found, width), self._style("found")
         segments, at = [], 0
         for start, end in entry.marks:
             if start >= len(text):

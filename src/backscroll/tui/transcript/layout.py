@@ -11,8 +11,8 @@ from itertools import accumulate
 
 from msgspec import Struct
 
+from backscroll.render.terminal.width import wrap_spans
 from backscroll.tui.transcript.blocks import Block, Place, Tone
-from backscroll.tui.transcript.wrap import wrap
 
 __all__ = ["INDENT", "Layout", "Row", "columns"]
 
@@ -190,7 +190,7 @@ class Layout:
         short = sum(len(line) <= width and line.isascii() for line, _ in block.body)
         if short == len(block.body):
             return height + short
-        return height + sum(len(wrap(line, width)) for line, _ in block.body)
+        return height + sum(len(wrap_spans(line, width)) for line, _ in block.body)
 
     def _rows_of(self, number: int) -> list[Row]:
         if self.is_hidden(number):
@@ -206,6 +206,7 @@ class Layout:
         width = columns(block, self.width)
         for place, (line, tone) in enumerate(block.body):
             rows += [
-                Row(number, "body", line[start:end], tone, place, start) for start, end in wrap(line, width)
+                Row(number, "body", line[start:end], tone, place, start)
+                for start, end in wrap_spans(line, width)
             ]
         return rows

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
+from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.transcript.blocks import Block
 from backscroll.tui.transcript.finder import Find
 from backscroll.tui.transcript.layout import INDENT, Layout, Row, columns
-from backscroll.tui.transcript.wrap import fitted
 
 __all__ = ["Painter"]
 
@@ -60,12 +59,12 @@ class Painter:
         else:
             yield Segment(_MARKS.get(block.kind, "  "), self.style(_PAINTED.get(block.kind, block.kind)))
         room = columns(block, layout.width) + (INDENT if block.is_foldable else 0)
-        aside = fitted(block.aside, room // 2)
-        text = fitted(row.text, max(room - cell_len(aside) - 2, 1))
+        aside = truncate(block.aside, room // 2)
+        text = truncate(row.text, max(room - cell_width(aside) - 2, 1))
         name = "call" if block.is_foldable else "head"
         yield from self._painted(text, self._head_stretches(text, name, block))
         if aside:
-            yield Segment(" " * max(room - cell_len(text) - cell_len(aside), 1))
+            yield Segment(" " * max(room - cell_width(text) - cell_width(aside), 1))
             yield Segment(aside, self.style("trouble" if block.is_failed else "dim"))
 
     def _head_stretches(self, text: str, name: str, block: Block) -> list[Stretch]:

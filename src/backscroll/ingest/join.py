@@ -256,8 +256,8 @@ def _concluded(session: Session, parent: Session, taken: set[str]) -> SubagentLi
 def _linked(session: Session, link: SubagentLink) -> Session:
     """A linked agent is work somebody asked for, unless it only warmed up or replayed its parent."""
     closing = session.closing
-    if closing.visibility == "hidden" and any("linked to no call" in reason for reason in closing.reasons):
-        closing = replace(closing, visibility="listed", reasons=())
+    if closing.is_unlinked:
+        closing = replace(closing, visibility="listed", is_unlinked=False, reasons=())
     return replace(session, closing=closing, link=link)
 
 

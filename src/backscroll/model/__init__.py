@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         is_universal,
         record_of,
     )
+    from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
     from backscroll.model.retention import Retention
     from backscroll.model.search import SearchMatch, SearchResult
     from backscroll.model.session import Note, PaginatedResult, Pagination, Session, SessionSummary
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         Completeness,
         Item,
         Opening,
-        Problem,
         RawRow,
         RecordCounts,
         Replacement,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 
 __all__ = [
+    "PROBLEM_CODES",
     "STORES",
     "UNKNOWN_WORKSPACE",
     "WITHOUT_CALL",
@@ -71,6 +72,7 @@ __all__ = [
     "Completeness",
     "Decision",
     "Edit",
+    "Fault",
     "Filter",
     "Hunk",
     "Item",
@@ -121,9 +123,10 @@ _PLACES = {
     "filters": "Filter",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_universal record_of",
+    "problem": "PROBLEM_CODES Fault Problem",
     "retention": "Retention",
     "search": "SearchMatch SearchResult",
-    "stream": "STORES Agent Checkpoint Closing ClosingUpdate Completeness Item Opening Problem RawRow"
+    "stream": "STORES Agent Checkpoint Closing ClosingUpdate Completeness Item Opening RawRow"
     " RecordCounts Replacement SubagentLink TitleHint ToolResult TrackedFile UsageReport Visibility",
     "session": "Note PaginatedResult Pagination Session SessionSummary",
     "unit": "Unit",

@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from backscroll.model.stream import Problem
+from backscroll.model.problem import Problem
 
 __all__ = ["Audit", "AuditedRoot"]
 

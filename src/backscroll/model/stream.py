@@ -26,6 +26,7 @@ from backscroll.model.message import (
     TimeSource,
     TokenUsage,
 )
+from backscroll.model.problem import Problem
 from backscroll.model.workspace import Workspace
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "Completeness",
     "Item",
     "Opening",
-    "Problem",
     "RawRow",
     "RecordCounts",
     "Replacement",
@@ -189,6 +189,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     completeness: Completeness = "complete"
     reasons: tuple[str, ...] = ()  # why it is not complete
     visibility: Visibility = "listed"
+    is_unlinked: bool = False  # a subagent that is hidden unless a tool call turns out to have started it
     agents: tuple[Agent, ...] = ()  # subagents told of in this unit
     child_ids: tuple[str, ...] = ()  # subagents that have a unit of their own
     abandoned: tuple[str, ...] = ()  # ids of messages off the branch that the tool shows
@@ -212,13 +213,6 @@ class ClosingUpdate(Closing, frozen=True, kw_only=True):
 
 def _known(*moments: datetime | None) -> list[datetime]:
     return [moment for moment in moments if moment is not None]
-
-
-class Problem(Struct, frozen=True):
-    """Something that could not be read. A result, not an exception."""
-
-    origin: Origin
-    reason: str
 
 
 class RecordCounts(Struct, kw_only=True):

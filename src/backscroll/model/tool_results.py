@@ -6,11 +6,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model.message import Message, TokenUsage, ToolCall
+from backscroll.model.problem import Problem
 from backscroll.model.stream import (
     Closing,
     Item,
     Opening,
-    Problem,
     RecordCounts,
     Replacement,
     SubagentLink,

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
+from backscroll.model.problem import Fault
 from backscroll.readers import lenient_json
 
 __all__ = ["LARGEST_LINE", "Line", "lines", "salvage"]
@@ -37,7 +38,7 @@ class Line(msgspec.Struct, Generic[T], gc=False):
     size: int  # with its newline
     raw: bytes  # b"" for a line that was only skimmed
     values: tuple[T, ...] = ()
-    fault: str | None = None  # why something on it could not be read
+    fault: Fault | None = None  # why something on it could not be read
     is_complete: bool = True  # False while no newline ends it
     parts: tuple[bytes, ...] = ()  # where a line holds several objects: the text of each
 
@@ -99,7 +100,8 @@ def lines(
                 found = salvage(raw, decoder, starts, is_record)
                 found.number, found.offset, found.is_complete = line, offset, complete
                 if not complete and (found.fault is not None or len(found.values) > 1):
-                    found.values, found.parts, found.fault = (), (), "cut off at the end of the file"
+                    found.values, found.parts = (), ()
+                    found.fault = Fault("truncated-line", "cut off at the end of the file")
             yield found
             offset += size
 
@@ -116,7 +118,7 @@ def salvage(
     parts: list[bytes] = []
     lost = 0
     at = 0
-    fault = None
+    fault: Fault | None = None
     try:
         for start, end, value in lenient_json.scan(text, starts):
             gap = start - at
@@ -131,10 +133,14 @@ def salvage(
                 lost += gap
             at = end
     except lenient_json.FAILURES as error:
-        fault = f"cannot be decoded: {_said(error)}"
+        fault = Fault("damaged-record", f"cannot be decoded: {_said(error)}")
     lost += len(text[at:].strip())
     if fault is None and lost:
-        fault = f"{lost} characters beside the record cannot be decoded" if values else "is not JSON"
+        fault = (
+            Fault("damaged-record", f"{lost} characters beside the record cannot be decoded")
+            if values
+            else Fault("not-json", "is not JSON")
+        )
     return Line(0, 0, len(raw), raw, tuple(values), fault, True, tuple(parts))
 
 
@@ -152,7 +158,8 @@ def _skim(file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T], most: i
         if chunk.endswith(b"\n"):
             complete = True
             break
-    fault = f"{size} bytes in one line are too large to decode; only its first fields were read"
+    reason = f"{size} bytes in one line are too large to decode; only its first fields were read"
+    fault = Fault("line-too-large", reason)
     fields: dict[str, Any] = {}
     at = head.find(b"{") + 1
     values: tuple[T, ...] = ()

@@ -19,12 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, TypeVar
 
-from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseUnreadableError
+from backscroll.errors import (
+    BackscrollError,
+    DatabaseLockedError,
+    DatabaseNotFoundError,
+    DatabaseUnreadableError,
+)
 from backscroll.readers.sqlite_change import change_token
 from backscroll.readers.sqlite_files import Copy, Files, beside, is_in_wal_mode, look, settle
 from backscroll.readers.sqlite_wal import holds_commits
 
-__all__ = ["Database", "as_bytes", "change_token"]
+__all__ = ["Database", "as_bytes", "change_token", "problem_code"]
 
 T = TypeVar("T")
 _Way = Literal["shared", "private", "plain", "copy"]
@@ -256,6 +261,16 @@ def _told(
     if code in _REASONS:
         return DatabaseUnreadableError(f"{path} {_REASONS[code]} ({error}).", path)
     return error
+
+
+def problem_code(error: Exception) -> str:
+    """Return the code of the problem that an error of a database amounts to."""
+    match error:
+        case DatabaseLockedError():
+            return "locked-database"
+        case DatabaseNotFoundError():
+            return "missing-database"
+    return "unreadable-database"
 
 
 def as_bytes(value: object) -> bytes | None:

@@ -275,7 +275,7 @@ def _write_agents(
         }
         if link is not None:
             values |= {"tool_call_id": link[0], "evidence": link[1]}
-            if closing.visibility == "hidden" and any("no call" in reason for reason in closing.reasons):
+            if closing.is_unlinked:
                 values["visibility"] = "listed"
         _insert_agent(db, session, agent_id, group[0].source, values)
 

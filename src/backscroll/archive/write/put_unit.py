@@ -18,7 +18,7 @@ from backscroll.archive.write.file_snapshot import Stillness
 from backscroll.archive.write.observer import Listener
 from backscroll.archive.write.superseded import settle_former
 from backscroll.archive.write.unit_writer import UnitWriter
-from backscroll.model import Item, Origin, Problem, RawRow, Unit
+from backscroll.model import Fault, Item, Origin, Problem, RawRow, Unit
 
 __all__ = ["put"]
 
@@ -104,10 +104,12 @@ def put(
     except (_UnreadError, OSError) as error:
         # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
         words.start_again()
-        reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else _MOVED
+        fault = Fault("changed-while-reading", _MOVED)
+        if isinstance(error, OSError):
+            fault = Fault("unreadable-file", f"cannot be read: {error.strerror or error}")
         with transaction(db):
             number, _ = units.register(db, unit, platform)
             problems = [] if writer.was_read else writer.problems
-            units.retry(db, number, problems or [Problem(Origin(unit.path, "file"), reason)])
+            units.retry(db, number, problems or [Problem(Origin(unit.path, "file"), *fault)])
         return False
     return True

@@ -96,7 +96,7 @@ class UnitWriter:
                     call = number_of(item.tool_call_id)
                     row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength, call]
                     db.execute("insert into link values (?, ?, ?, ?, ?, ?)", row)
-                case Problem(origin, reason) if not self.exclusions.names(f"{origin.path} {origin.place}"):
+                case Problem(origin, _, reason) if not self.exclusions.names(f"{origin.path} {origin.place}"):
                     if len(self.problems) < _MOST_PROBLEMS:
                         self.problems.append(item)
                     row = [self.unit, origin.path, origin.place, reason]

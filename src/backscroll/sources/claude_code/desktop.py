@@ -47,7 +47,7 @@ def read(unit: Unit) -> Iterator[Item]:
     tally = RecordCounts()
     note = _loaded(Path(unit.path))
     if note is None:
-        yield Problem(Origin(unit.path, "file"), "is not a note of a session: no JSON object")
+        yield Problem(Origin(unit.path, "file"), "not-json", "is not a note of a session: no JSON object")
         tally.count(_KIND, "problems")
     else:
         id_ = text(note.cli_session_id)

@@ -21,6 +21,7 @@ from backscroll.model import (
     UsageReport,
 )
 from backscroll.readers import jsonl, lenient_json
+from backscroll.readers.sqlite import problem_code
 from backscroll.sources.claude_code import legacy_db
 from backscroll.sources.claude_code.transcript.line_types import STARTS, Line, decoder, is_record
 from backscroll.sources.claude_code.transcript.reader import Transcript
@@ -35,7 +36,7 @@ def read(unit: Unit) -> Iterator[Item]:
     except (BackscrollError, sqlite3.Error) as error:
         tally = RecordCounts()
         tally.count("database", "problems")
-        yield Problem(Origin(unit.path, unit.key or "database"), str(error))
+        yield Problem(Origin(unit.path, unit.key or "database"), problem_code(error), str(error))
         yield tally
 
 
@@ -95,14 +96,15 @@ def _rest(unit: Unit) -> Iterator[Item]:
     found = legacy_db.rest(Path(unit.path))
     if found.tables and not found.is_known:
         tables = ", ".join(found.tables)
-        yield Problem(Origin(unit.path, "database"), f"is not a store of Claude Code 0.2: it has {tables}")
+        reason = f"is not a store of Claude Code 0.2: it has {tables}"
+        yield Problem(Origin(unit.path, "database"), "unknown-type", reason)
         tally.count("database of unknown tables", "problems")
         tally.meet("tables of __store.db")
     for table, number in sorted(found.lost.items()):
         if table in (legacy_db.MESSAGES, *legacy_db.WORDS):
-            yield Problem(Origin(unit.path, table), f"{number} rows belong to no session")
+            yield Problem(Origin(unit.path, table), "orphaned-record", f"{number} rows belong to no session")
         else:
-            yield Problem(Origin(unit.path, table), f"unknown table, with {number} rows")
+            yield Problem(Origin(unit.path, table), "unknown-type", f"unknown table, with {number} rows")
             tally.meet(f"table {table}")
         tally.count(table, "problems", max(1, number))
     if found.summaries:

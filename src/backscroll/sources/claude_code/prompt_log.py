@@ -141,7 +141,7 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
             group, id_ = _group_of(prompt, groups, kept)
             group.places.append(_Place(id_, line.number, line.offset, line.size, at))
         if line.fault is not None:
-            yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
+            yield Problem(Origin(unit.path, f"line {line.number}"), *line.fault)
             tally.count("prompt", "problems")
         else:
             tally.count("prompt", "parsed" if prompts else "ignored")

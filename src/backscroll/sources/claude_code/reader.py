@@ -40,7 +40,9 @@ def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
             case _:
                 yield from _count(unit)
     except OSError as error:
-        yield Problem(Origin(unit.path, "file"), f"cannot be read: {error.strerror or error}")
+        yield Problem(
+            Origin(unit.path, "file"), "unreadable-file", f"cannot be read: {error.strerror or error}"
+        )
         yield RecordCounts()
 
 
@@ -71,7 +73,9 @@ def _kind(record: dict[str, Any], unit_kind: str) -> str:
 
 def _refuse(unit: Unit) -> Iterator[Item]:
     """A file that cannot be kept track of."""
-    yield Problem(Origin(unit.path, "file"), "its name is not UTF-8: rename it, and it is read")
+    yield Problem(
+        Origin(unit.path, "file"), "invalid-file-name", "its name is not UTF-8: rename it, and it is read"
+    )
     tally = RecordCounts()
     tally.count("file without a name", "problems")
     yield tally
@@ -83,7 +87,7 @@ def _count(unit: Unit) -> Iterator[Item]:
     kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
     for line in jsonl.lines(Path(unit.path), _anything, starts=STARTS):
         if line.fault is not None:
-            yield Problem(Origin(unit.path, f"line {line.number}"), line.fault)
+            yield Problem(Origin(unit.path, f"line {line.number}"), *line.fault)
             tally.count(kind, "problems")
         elif not line.is_blank:
             tally.count(kind, "ignored")

@@ -70,18 +70,16 @@ class Cursor:
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
-        from backscroll.model import (  # loaded by nobody who only looks what is there
-            Origin,
-            Problem,
-            RecordCounts,
-        )
+        # Loaded on first use: listing units does not need them.
+        from backscroll.model import Origin, Problem, RecordCounts
+        from backscroll.readers.sqlite import problem_code
 
         try:
             yield from self._items(unit)
         except (BackscrollError, sqlite3.Error) as error:
             tally = RecordCounts()
             tally.count("database", "problems")
-            yield Problem(Origin(unit.path, unit.key or "database"), str(error))
+            yield Problem(Origin(unit.path, unit.key or "database"), problem_code(error), str(error))
             yield tally
 
     def rows(self, unit: Unit) -> Iterator[RawRow]:

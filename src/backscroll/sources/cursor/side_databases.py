@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Item, Origin, Problem, RecordCounts
-from backscroll.readers.sqlite import Database, as_bytes, change_token
+from backscroll.readers.sqlite import Database, as_bytes, change_token, problem_code
 from backscroll.sources.cursor import locations
 
 __all__ = ["Side"]
@@ -93,7 +93,7 @@ class Side:
         except DatabaseUnreadableError as error:
             if isinstance(error, DatabaseLockedError):
                 self._locked.add(path)
-            self._problems.append(Problem(Origin(str(path), "database"), str(error)))
+            self._problems.append(Problem(Origin(str(path), "database"), problem_code(error), str(error)))
             return None
         except sqlite3.OperationalError:
             return None  # an older build without this table or column

@@ -28,7 +28,7 @@ def read_draft(path: Path) -> Iterator[Item]:
     folder = path.parent
     yield Opening(source=SOURCE, id=folder.name, store=store_name(folder))
     if sidecar.fault is not None:
-        yield Problem(Origin(str(path), "file"), sidecar.fault)
+        yield Problem(Origin(str(path), "file"), *sidecar.fault)
         tally.count("meta.json", "problems")
     else:
         tally.count("meta.json", "ignored")
@@ -70,15 +70,15 @@ def read_prompts(path: Path) -> Iterator[Item]:
     try:
         prompts = lenient_json.load(path.read_bytes())
     except OSError as error:
-        yield Problem(origin, f"cannot be opened: {error.strerror}")
+        yield Problem(origin, "unreadable-file", f"cannot be opened: {error.strerror}")
         prompts = []
     except lenient_json.FAILURES:
-        yield Problem(origin, "is not JSON")
+        yield Problem(origin, "not-json", "is not JSON")
         tally.count("prompt list", "problems")
         prompts = []
     if isinstance(prompts, list):
         tally.count("prompt without a session", "ignored", len(prompts))
     else:
-        yield Problem(origin, "is not a list")
+        yield Problem(origin, "unexpected-shape", "is not a list")
         tally.count("prompt list", "problems")
     yield tally

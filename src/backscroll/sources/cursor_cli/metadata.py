@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from backscroll.model import Fault
 from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.secret_fields import is_secret
@@ -36,7 +37,7 @@ class Meta(Struct, frozen=True):
 
     fields: dict[str, Any]
     unknown: tuple[str, ...] = ()
-    fault: str | None = None
+    fault: Fault | None = None
 
     def text(self, key: str) -> str | None:
         value = self.fields.get(key)
@@ -57,7 +58,7 @@ class Sidecar(Struct, frozen=True):
     """``meta.json``, as far as it is there."""
 
     fields: dict[str, Any] = {}
-    fault: str | None = None
+    fault: Fault | None = None
     is_there: bool = False
 
     def text(self, key: str) -> str | None:
@@ -68,7 +69,7 @@ class Sidecar(Struct, frozen=True):
 def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
     """The metadata in the rows of ``meta``: JSON in hex, plain JSON, or a row for each field."""
     fields: dict[str, Any] = {}
-    fault: str | None = None
+    fault: Fault | None = None
     for raw_key, raw_value in rows:
         key, value = (as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value)
         if key in KNOWN:
@@ -84,15 +85,17 @@ def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
     return Meta(known, tuple(unknown), fault)
 
 
-def _document(value: bytes) -> tuple[dict[str, Any], str | None]:
+def _document(value: bytes) -> tuple[dict[str, Any], Fault | None]:
     """A whole object, or the plain fields of one that is cut or torn."""
     text = text_of_hex(value)
     try:
         loaded = lenient_json.load(text)
     except lenient_json.FAILURES:
         spelled = lenient_json.clean_text(text)
-        return {key: _scalar(found) for key, found in _SCALAR.findall(spelled)}, "is not whole JSON"
-    return (loaded, None) if isinstance(loaded, dict) else ({}, "is not an object")
+        return {key: _scalar(found) for key, found in _SCALAR.findall(spelled)}, Fault(
+            "not-json", "is not whole JSON"
+        )
+    return (loaded, None) if isinstance(loaded, dict) else ({}, Fault("unexpected-shape", "is not an object"))
 
 
 def is_hex(value: bytes) -> bool:
@@ -136,11 +139,11 @@ def read_sidecar(path: Path) -> Sidecar:
     except FileNotFoundError:
         return Sidecar()
     except OSError as error:
-        return Sidecar(fault=f"cannot be opened: {error.strerror}", is_there=True)
+        return Sidecar(fault=Fault("unreadable-file", f"cannot be opened: {error.strerror}"), is_there=True)
     try:
         loaded = lenient_json.load(data)
     except lenient_json.FAILURES:
-        return Sidecar(fault="is not JSON", is_there=True)
+        return Sidecar(fault=Fault("not-json", "is not JSON"), is_there=True)
     if not isinstance(loaded, dict):
-        return Sidecar(fault="is not an object", is_there=True)
+        return Sidecar(fault=Fault("unexpected-shape", "is not an object"), is_there=True)
     return Sidecar({key: value for key, value in loaded.items() if not is_secret(key)}, is_there=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.model import Closing, Item, Message, Origin, Problem, RecordCounts
+from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, RecordCounts
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import name_of
-from backscroll.readers.sqlite import Database
+from backscroll.readers.sqlite import Database, problem_code
 from backscroll.sources.cursor_cli.blob_rows import Rows, count_blobs, fetch, survey
 from backscroll.sources.cursor_cli.drafts import meet_schema, store_name
 from backscroll.sources.cursor_cli.metadata import Meta, read_meta, read_sidecar
@@ -28,7 +28,7 @@ class _Root(Struct, frozen=True):
     state: State
     id: str | None = None
     entries: list[Entry] | None = None  # the messages, where the root cannot be trusted to name them
-    reason: str | None = None  # why it is not the one the metadata names, or not whole
+    fault: Fault | None = None  # why it is not the one the metadata names, or not whole
 
 
 def read_store(path: Path) -> Iterator[Item]:
@@ -38,14 +38,14 @@ def read_store(path: Path) -> Iterator[Item]:
         try:
             rows = database.read(survey)
         except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error) as error:
-            yield Problem(Origin(str(path), "database"), str(error))
+            yield Problem(Origin(str(path), "database"), problem_code(error), str(error))
         else:
             try:
                 yield from _read(path, database, rows, tally)
             except (DatabaseLockedError, DatabaseNotFoundError) as error:
                 # Nothing is counted, so that it is read again.
                 tally = RecordCounts()
-                yield Problem(Origin(str(path), "database"), str(error))
+                yield Problem(Origin(str(path), "database"), problem_code(error), str(error))
                 yield Closing(completeness="partial", reasons=("the store could not be read to its end",))
     yield tally
 
@@ -64,8 +64,9 @@ def _read(path: Path, database: Database, rows: Rows, tally: RecordCounts) -> It
     yield from _first_problems(rows, head, tally)
     blobs = Blobs(lambda ids: fetch(database, ids, rows), sizes=rows.sizes)
     root = _find_root(blobs, rows, meta)
-    reasons = [root.reason] if root.reason is not None else []
-    yield from (Problem(Origin(str(path), "root"), reason) for reason in reasons)
+    reasons = [root.fault.reason] if root.fault is not None else []
+    if root.fault is not None:
+        yield Problem(Origin(str(path), "root"), *root.fault)
     if rows.is_torn:
         reasons.append("part of the store is damaged")
     conversation = head.conversation(root.state, blobs, tally)
@@ -93,19 +94,22 @@ def _first_problems(rows: Rows, head: Head, tally: RecordCounts) -> Iterator[Pro
         tally.meet(f"meta key {name_of(name)}")
     for table in rows.strange:
         tally.meet(f"table {name_of(table)}")
-    wrong = [f"has no table {table}" for table in rows.absent]
-    wrong += [f"has a table {table} without the columns that are known" for table in rows.changed]
+    wrong = [Fault("missing-table", f"has no table {table}") for table in rows.absent]
+    wrong += [
+        Fault("unexpected-shape", f"has a table {table} without the columns that are known")
+        for table in rows.changed
+    ]
     if rows.nameless:
-        wrong.append(f"has {rows.nameless} blobs without a name of their own")
+        wrong.append(Fault("orphaned-record", f"has {rows.nameless} blobs without a name of their own"))
     if rows.is_torn:
-        wrong.append("is damaged: rows may be missing")
-    for reason in wrong:
-        yield Problem(Origin(str(head.path), "database"), reason)
+        wrong.append(Fault("damaged-database", "is damaged: rows may be missing"))
+    for fault in wrong:
+        yield Problem(Origin(str(head.path), "database"), *fault)
     if head.sidecar.fault is not None:
-        yield Problem(Origin(str(head.path.with_name("meta.json")), "file"), head.sidecar.fault)
+        yield Problem(Origin(str(head.path.with_name("meta.json")), "file"), *head.sidecar.fault)
     if head.meta.fault is not None:
         tally.count("meta", "problems", len(rows.meta))
-        yield Problem(Origin(str(head.path), "meta"), head.meta.fault)
+        yield Problem(Origin(str(head.path), "meta"), *head.meta.fault)
     elif rows.meta:
         tally.count("meta", "ignored", len(rows.meta))
 
@@ -118,24 +122,24 @@ def _find_root(blobs: Blobs, rows: Rows, meta: Meta) -> _Root:
     if data is not None and named not in blobs.altered:
         state = State(data)
         whole = _Root(state, named) if state.fault is None else None
-        reason = f"the conversation's root cannot be read to its end: {state.fault}"
+        fault = Fault("damaged-record", f"the conversation's root cannot be read to its end: {state.fault}")
         if whole is not None and not state.is_empty:
             return whole
     elif data is not None:
-        reason = "the conversation's root is damaged"
+        fault = Fault("altered-record", "the conversation's root is damaged")
     elif named:
-        reason = "the conversation's root is missing from the store"
+        fault = Fault("missing-record", "the conversation's root is missing from the store")
     else:
-        reason = "the store does not say where the conversation begins"
+        fault = Fault("missing-record", "the store does not say where the conversation begins")
     if whole is None and not rows.sizes:
-        return _Root(State(b""), reason=reason if named else None)
+        return _Root(State(b""), fault=fault if named else None)
     recovered = recover(rows.sizes, blobs, named=named, damaged=None if whole else data)
     if whole is not None and recovered.is_empty:
         return whole
     if whole is not None:
-        reason = "the conversation's root is empty, though messages are in the store"
+        fault = Fault("missing-record", "the conversation's root is empty, though messages are in the store")
     root_id = named if recovered.root_id is None and data is not None else recovered.root_id
-    return _Root(recovered.state, root_id, recovered.entries, reason)
+    return _Root(recovered.state, root_id, recovered.entries, fault)
 
 
 def _written_at(path: Path) -> datetime | None:

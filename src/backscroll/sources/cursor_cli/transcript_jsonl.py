@@ -51,9 +51,9 @@ def _items(path: Path, tally: RecordCounts) -> Iterator[Message | ToolResult | P
             verdicts.append(_verdict(record, told))
             yield from told
             if verdicts[-1][1] == "problems":
-                yield Problem(Origin(str(path), place), "says nothing that is understood")
+                yield Problem(Origin(str(path), place), "no-content", "says nothing that is understood")
         if line.fault is not None:
-            yield Problem(Origin(str(path), place), line.fault)
+            yield Problem(Origin(str(path), place), *line.fault)
         if not verdicts:
             tally.count("(unreadable)", "problems")
         else:

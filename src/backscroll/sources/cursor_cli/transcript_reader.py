@@ -106,7 +106,7 @@ def _tell(
             else:
                 yield item
     except OSError as error:
-        yield Problem(Origin(str(path), "file"), f"cannot be read: {error.strerror}")
+        yield Problem(Origin(str(path), "file"), "unreadable-file", f"cannot be read: {error.strerror}")
     written = _written_at(path)
     agent = Agent(
         agent_id=layout.id,
@@ -147,7 +147,7 @@ def _count_lines(path: Path, tally: RecordCounts) -> Iterator[Problem]:
         with path.open("rb") as file:
             number = sum(1 for _ in file)
     except OSError as error:
-        yield Problem(Origin(str(path), "file"), f"cannot be read: {error.strerror}")
+        yield Problem(Origin(str(path), "file"), "unreadable-file", f"cannot be read: {error.strerror}")
         return
     if number:
         tally.count("line of a copy", "ignored", number)

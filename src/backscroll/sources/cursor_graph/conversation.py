@@ -154,7 +154,9 @@ class Conversation:
         if isinstance(message, bytes):
             self._mark(entry.id, "blob (message)", "problems")
             self.reasons["a message could not be read"] = None
-            yield Problem(self._origin(entry.id), "is not a message: neither JSON nor anything known")
+            yield Problem(
+                self._origin(entry.id), "unknown-type", "is not a message: neither JSON nor anything known"
+            )
             return
         role = message.get("role")
         if role not in _ROLES:
@@ -181,7 +183,7 @@ class Conversation:
             known = role in _ROLES and not message.get("content")
             self._mark(entry.id, "blob (message)", "parsed" if said else "ignored" if known else "problems")
             if not said and not known:
-                yield Problem(place.origin, "says nothing that is understood")
+                yield Problem(place.origin, "no-content", "says nothing that is understood")
             yield from said
 
     def _tell_user(
@@ -241,7 +243,9 @@ class Conversation:
         for entry in self.state.pending:
             message = load_message(entry.data or self._blobs.get(entry.id) or b"")
             if message is None:
-                yield Problem(Origin(self._path, "root, field 4"), "the unfinished step is not JSON")
+                yield Problem(
+                    Origin(self._path, "root, field 4"), "not-json", "the unfinished step is not JSON"
+                )
                 continue
             if entry.id in told:
                 continue
@@ -269,10 +273,16 @@ class Conversation:
         for id in self._blobs.missing:
             if id in needed:
                 self.reasons["messages are missing from the store"] = None
-                yield Problem(self._origin(id), "is named by the conversation and missing from the store")
+                yield Problem(
+                    self._origin(id),
+                    "missing-record",
+                    "is named by the conversation and missing from the store",
+                )
         for id in self._blobs.altered:
             if id in self.verdicts:
-                yield Problem(self._origin(id), "is not what its id says: it was changed or damaged")
+                yield Problem(
+                    self._origin(id), "altered-record", "is not what its id says: it was changed or damaged"
+                )
 
     def facts(self) -> dict[str, Any]:
         """What the root says besides the conversation."""

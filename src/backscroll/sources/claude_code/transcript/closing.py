@@ -27,7 +27,7 @@ def closing(transcript: "Transcript", *, is_torn: bool = False) -> Closing:
     folder = project_folder(path)
     agents = _agents(transcript, own, folder)
     hidden = _hidden_because(transcript, agents[0] if is_agent else None, folder)
-    reasons = [hidden] if hidden is not None else []
+    reasons = [hidden.reason] if hidden is not None else []
     faults = kept.faults + is_torn
     if faults:
         reasons.append(f"{faults} lines cannot be read" if faults > 1 else "a line cannot be read")
@@ -45,6 +45,7 @@ def closing(transcript: "Transcript", *, is_torn: bool = False) -> Closing:
         completeness="partial" if faults else "complete",
         reasons=tuple(reasons),
         visibility="listed" if hidden is None else "hidden",
+        is_unlinked=hidden is not None and hidden.is_unlinked,
         agents=agents,
         abandoned=transcript.tree.retracted() if is_agent else transcript.tree.abandoned(),
         tracked_files=tuple(facts.files.values()),
@@ -63,12 +64,14 @@ def _agents(transcript: "Transcript", own: str | None, folder: Path | None) -> t
     return (first, *(replace(agent, parent_agent_id=transcript.agent_id) for agent in started))
 
 
-def _hidden_because(transcript: "Transcript", agent: Agent | None, folder: Path | None) -> str | None:
+def _hidden_because(
+    transcript: "Transcript", agent: Agent | None, folder: Path | None
+) -> subagent_sidecar.Hidden | None:
     """Why nobody would look for this conversation."""
     if agent is None:
         tree = transcript.tree
         spoken = any(told and not flags & SIDE for told, flags in zip(tree.told, tree.flags, strict=True))
-        return None if spoken else "nothing but subagents' lines"
+        return None if spoken else subagent_sidecar.Hidden("nothing but subagents' lines")
     is_flat = folder == transcript.path.parent
     is_bare = transcript.kept.first_role == "assistant" and is_flat and not transcript.sidecar
     return subagent_sidecar.hidden_because(agent, is_bare_answer=is_bare)

@@ -149,7 +149,7 @@ class Transcript:
         if line.fault is not None:
             self.kept.faults += line.is_complete
             self._is_torn = not line.is_complete
-            self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), line.fault))
+            self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), *line.fault))
             self._counts[verdicts[0][0] if verdicts else "(unreadable)", "problems"] += 1
         elif not verdicts:
             self._counts["(not an object)", "ignored"] += 1
@@ -173,7 +173,9 @@ class Transcript:
         """Something of no known kind. A line that is broken anyhow is a problem already."""
         if line.fault is None:
             self.tally.meet(name)
-            self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), f"unknown {name}"))
+            self._out.append(
+                Problem(Origin(self.unit.path, f"line {line.number}"), "unknown-type", f"unknown {name}")
+            )
         return "problems"
 
     def _state(self, kind: str, value: Line, line: jsonl.Line[Line], number: int) -> _Verdict:
@@ -218,7 +220,7 @@ class Transcript:
     def _without_message(self, said: Said, before: int) -> _Verdict:
         """How a line counts that gave no message and answered nothing; one that should have is a problem."""
         if said.value.type in ("user", "assistant") and (lack := said.lack()) is not None:
-            self.note(Problem(said.origin, lack))
+            self.note(Problem(said.origin, "no-content", lack))
         told = set(map(type, self._out[before:]))
         if UsageReport in told:
             return "parsed"

@@ -1,7 +1,7 @@
 """What lies beside a subagent's transcript, and what that makes of the subagent."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -9,7 +9,7 @@ from backscroll.model import Agent, SubagentLink
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript.line_types import text
 
-__all__ = ["hidden_because", "link_of", "loaded", "with_sidecar"]
+__all__ = ["Hidden", "hidden_because", "link_of", "loaded", "with_sidecar"]
 
 _REPLAYS = ("acompact-", "aside_question-")  # these repeat their parent's lines, ids and all
 
@@ -43,15 +43,23 @@ def with_sidecar(agent: Agent, sidecar: dict[str, Any], model: str | None) -> Ag
     )
 
 
-def hidden_because(agent: Agent, *, is_bare_answer: bool = False) -> str | None:
-    """Why an agent is the program's own business rather than work somebody asked for.
+class Hidden(NamedTuple):
+    """Why a conversation is hidden from lists."""
 
-    ``is_bare_answer``: its file lies flat, begins with an answer, and nothing beside it names a call.
+    reason: str
+    is_unlinked: bool = False  # hidden only because no tool call is known that started it
+
+
+def hidden_because(agent: Agent, *, is_bare_answer: bool = False) -> Hidden | None:
+    """Return why an agent is the tool's own background work, or None if the user asked for it.
+
+    ``is_bare_answer``: its file is not in a ``subagents`` folder, begins with an assistant message and has no
+    sidecar that names a tool call.
     """
     if agent.agent_id.startswith(_REPLAYS):
-        return "replays its parent"
+        return Hidden("replays its parent")
     if (agent.prompt or "").strip() == "Warmup":
-        return "warm-up"
+        return Hidden("warm-up")
     if is_bare_answer:
-        return "begins with an answer and is linked to no call"
+        return Hidden("begins with an answer and is linked to no call", is_unlinked=True)
     return None

@@ -27,7 +27,7 @@ def system(said: Said) -> None:
     if told.subtype is not None:
         transcript.tally.meet(f"system subtype {told.subtype}")
         if not told.said:
-            transcript.note(Problem(said.origin, f"unknown system subtype {told.subtype}"))
+            transcript.note(Problem(said.origin, "unknown-type", f"unknown system subtype {told.subtype}"))
     if told.retracted:
         transcript.tree.dead.update(told.retracted)
     if told.kind == "compact_boundary":
@@ -48,7 +48,7 @@ def attachment(said: Said) -> None:
     kind = text(shown.type) if isinstance(shown, Attached) else None
     if not notices.is_known(kind):
         transcript.tally.meet(f"attachment {kind}")
-        transcript.note(Problem(said.origin, f"unknown attachment {kind}"))
+        transcript.note(Problem(said.origin, "unknown-type", f"unknown attachment {kind}"))
         return
     if kind != "queued_command":
         return

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
+from backscroll.model import Fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys
 from backscroll.sources.cursor.database.decode import Undecodable, as_map, decode
@@ -40,7 +41,7 @@ class Count(NamedTuple):
     family: str
     number: int
     is_known: bool = True
-    reason: str = ""
+    fault: Fault | None = None
 
 
 def count(connection: Connection, sessions: frozenset[str], copied: frozenset[str]) -> list[Count]:
@@ -105,7 +106,12 @@ def _left_over(connection: Connection, family: str, owned: set[bytes], copied: s
     if left:
         yield Count(family, left)
     if odd:
-        yield Count(family, odd, False, f"{odd} keys of the family '{family}' name no session")
+        yield Count(
+            family,
+            odd,
+            False,
+            Fault("orphaned-record", f"{odd} keys of the family '{family}' name no session"),
+        )
 
 
 def _number(connection: Connection, start: bytes, end: bytes) -> int:
@@ -130,7 +136,12 @@ def _keyless(connection: Connection) -> Iterator[Count]:
     if empty:
         yield Count("row without key", empty)
     if spoken:
-        yield Count("row without key", spoken, False, f"{spoken} rows hold a message and no key")
+        yield Count(
+            "row without key",
+            spoken,
+            False,
+            Fault("orphaned-record", f"{spoken} rows hold a message and no key"),
+        )
     binary = connection.execute("select count(*) from cursorDiskKV where key >= x''").fetchone()[0]
     if binary:
         yield Count("binary key", binary, False)

@@ -12,6 +12,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Raw, Struct
 
+from backscroll.model import Fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database.decode import Undecodable, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.keys import has_table, is_damage, readable, row_count
@@ -68,7 +69,7 @@ class Entry(Struct):
     workspace_id: str = ""
     is_subagent: bool = False
     agent_kind: str | None = None
-    fault: str | None = None
+    fault: Fault | None = None
     is_row: bool = False  # a row of the table, to be accounted for
     raw: bytes = b""  # the entry of a JSON list as it lies there
 
@@ -151,15 +152,15 @@ def _from_table(connection: Connection) -> Heads:
 
 def _from_row(composer_id: str, columns: dict[str, Any]) -> Entry:
     value = as_bytes(columns["value"])
-    fault = None
+    fault: Fault | None = None
     head = Head()
     if value is not None:
         try:
             head = decode(value, Head)
         except Undecodable as error:
-            fault = str(error)
+            fault = Fault("not-json", str(error))
         if as_text(head.composer_id) not in ("", composer_id):
-            head, fault = Head(), "the row is of another session than its value"
+            head, fault = Head(), Fault("unexpected-shape", "the row is of another session than its value")
     if head.created_at is None:
         head.created_at = columns.get("createdAt")
     if head.last_updated_at is None:
@@ -215,7 +216,7 @@ def _listed(value: bytes) -> list[Raw]:
         return []
 
 
-def entry_faults(key: str, value: bytes) -> list[str]:
+def entry_faults(key: str, value: bytes) -> list[Fault]:
     """Why entries of a list of sessions cannot be read; other values have none. May raise `Undecodable`."""
     if key not in (COMPOSERS_KEY, HEADS_KEY, CHAT_KEY):
         return []
@@ -224,9 +225,9 @@ def entry_faults(key: str, value: bytes) -> list[str]:
         try:
             name = "?" if key == CHAT_KEY and decode(each, Tab) else as_text(decode(each, Head).composer_id)
         except Undecodable as error:
-            faults.append(f"entry {number} could not be read: {error}")
+            faults.append(Fault("not-json", f"entry {number} could not be read: {error}"))
         else:
-            faults += [] if name else [f"entry {number} names no session"]
+            faults += [] if name else [Fault("orphaned-record", f"entry {number} names no session")]
     return faults
 
 

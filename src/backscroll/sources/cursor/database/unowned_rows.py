@@ -7,8 +7,8 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
-from backscroll.model import Item, Origin, Problem, RecordCounts
-from backscroll.readers.sqlite import as_bytes
+from backscroll.model import Fault, Item, Origin, Problem, RecordCounts
+from backscroll.readers.sqlite import as_bytes, problem_code
 from backscroll.sources.cursor.database import key_families, keys, session_lists
 from backscroll.sources.cursor.database.decode import Undecodable, decode
 from backscroll.sources.cursor.database.key_families import Count
@@ -23,7 +23,7 @@ class _Item(NamedTuple):
     """A value of ``ItemTable`` that is ours to read, and what is wrong with it."""
 
     key: str
-    faults: list[str]
+    faults: list[Fault]
     is_lost: bool = False
 
 
@@ -39,25 +39,24 @@ def read(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> Iterato
         "ItemTable": lambda: library.database(mark.path).read(lambda db: _items(db, mark)),
         "composerHeaders": lambda: library.database(mark.path).read(lambda db: _headers(db, sessions)),
     }
-    faults: dict[str, str] = {}
+    faults: dict[str, Fault] = {}
     for table, count in parts.items():
         try:
             counts, items = count()
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError as error:
-            faults[table] = str(error)
+            faults[table] = Fault(problem_code(error), str(error))
         else:
             yield from _counted(tally, path, counts, items)
     if len(faults) == len(parts):
         faults = {"database": faults["ItemTable"]}
-    for table, reason in faults.items():
+    for table, fault in faults.items():
         tally.count(table, "problems", max(1, _number_of(library, mark, table)))
-        yield Problem(Origin(path, table), reason)
+        yield Problem(Origin(path, table), *fault)
     if library.warehouse(mark.path).is_mended:
-        yield Problem(
-            Origin(path, "cursorDiskKV"), "the index of its keys is damaged; the table was searched"
-        )
+        reason = "the index of its keys is damaged; the table was searched"
+        yield Problem(Origin(path, "cursorDiskKV"), "damaged-database", reason)
     yield tally
 
 
@@ -83,14 +82,14 @@ def _counted(tally: RecordCounts, path: str, counts: list[Count], items: list[_I
             tally.count(count.family, "ignored", count.number)
             continue
         tally.count(count.family, "problems", count.number)
-        reason = count.reason
-        if not reason:
+        fault = count.fault
+        if fault is None:
             tally.meet(f"key family {count.family}", count.number)
-            reason = f"unknown key family '{count.family}' ({count.number} rows)"
-        yield Problem(Origin(path, count.family), reason)
+            fault = Fault("unknown-type", f"unknown key family '{count.family}' ({count.number} rows)")
+        yield Problem(Origin(path, count.family), *fault)
     for item in items:
-        for reason in item.faults:
-            yield Problem(Origin(path, item.key), reason)
+        for fault in item.faults:
+            yield Problem(Origin(path, item.key), *fault)
         if item.is_lost:
             tally.count("ItemTable", "problems")
         else:
@@ -124,7 +123,7 @@ def _item(key: str, connection: Connection) -> _Item:
         decode(Raw(value), object)
         return _Item(key, session_lists.entry_faults(key, value))
     except Undecodable as error:
-        return _Item(key, [f"not readable as JSON: {error}"], is_lost=True)
+        return _Item(key, [Fault("not-json", f"not readable as JSON: {error}")], is_lost=True)
 
 
 def _headers(connection: Connection, sessions: frozenset[str]) -> _Found:
@@ -134,19 +133,19 @@ def _headers(connection: Connection, sessions: frozenset[str]) -> _Found:
     names = [row[1] for row in connection.execute("pragma table_info(composerHeaders)")]
     number = keys.row_count(connection, "composerHeaders")
     if b"composerId" not in names or b"value" not in names:
-        reason = "the table has no columns composerId and value"
-        return [Count("composerHeaders", number, False, reason)], []
+        fault = Fault("unexpected-shape", "the table has no columns composerId and value")
+        return [Count("composerHeaders", number, False, fault)], []
     rows = keys.readable(connection, "select composerId from composerHeaders not indexed")
     listed = [_name(row[0]) for row in rows]
     nameless = sum(name not in sessions for name in listed)
     lost = max(0, number - len(listed))
     found = []
     if nameless:
-        reason = f"{nameless} rows of composerHeaders name no session"
-        found.append(Count("composerHeaders", nameless, False, reason))
+        fault = Fault("orphaned-record", f"{nameless} rows of composerHeaders name no session")
+        found.append(Count("composerHeaders", nameless, False, fault))
     if lost:
-        reason = f"{lost} rows of composerHeaders are lost: the table is damaged"
-        found.append(Count("composerHeaders", lost, False, reason))
+        fault = Fault("damaged-database", f"{lost} rows of composerHeaders are lost: the table is damaged")
+        found.append(Count("composerHeaders", lost, False, fault))
     return found, []
 
 

@@ -39,7 +39,7 @@ class Memory:
         root = self._root()
         state = State(root) if root else None
         if state is not None and state.fault:
-            self._notes.trouble(self._notes.record, f"conversationState: {state.fault}")
+            self._notes.trouble(self._notes.record, "damaged-record", f"conversationState: {state.fault}")
         return state if state is not None and not state.is_empty else None
 
     def _root(self) -> bytes:
@@ -48,7 +48,7 @@ class Memory:
             try:
                 return b64decode(text + "=" * (-len(text) % 4), validate=True)
             except (binascii.Error, ValueError):
-                self._notes.trouble(self._notes.record, "conversationState is not base64")
+                self._notes.trouble(self._notes.record, "unexpected-shape", "conversationState is not base64")
         value = self._warehouse.value_at(f"{_CHECKPOINT}{self._session}")
         name = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
         return (Blobs(self._fetch).get(name) or b"") if len(name) == 64 else b""

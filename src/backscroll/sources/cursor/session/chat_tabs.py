@@ -99,7 +99,9 @@ def _said(bodies: Raw, tab_id: str, voice: bubble.Voice, notes: Notes) -> Iterat
             body = decode(raw, _Chatter)
         except Undecodable as error:
             notes.trouble(
-                f"{session_lists.CHAT_KEY} {tab_id}", f"message {number} could not be read: {error}"
+                f"{session_lists.CHAT_KEY} {tab_id}",
+                "unexpected-shape",
+                f"message {number} could not be read: {error}",
             )
             continue
         name = as_text(body.id) or as_text(body.bubble_id) or f"{tab_id}-{number}"

@@ -66,13 +66,13 @@ def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
     composer = Composer()
     has_data = False
     if isinstance(value, Damaged):
-        notes.trouble(f"composerData:{session}", value.reason)
+        notes.trouble(f"composerData:{session}", "damaged-database", value.reason)
     elif value is not None:
         try:
             composer = decode(value, Composer)
             has_data = True
         except Undecodable as error:
-            notes.trouble(f"composerData:{session}", f"not readable as JSON: {error}")
+            notes.trouble(f"composerData:{session}", "not-json", f"not readable as JSON: {error}")
     if shelf.data_rowid:
         empty: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
         notes.tally.count("composerData", "parsed" if has_data else empty)
@@ -91,7 +91,7 @@ def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
         return
     if facts.entry.fault:
         notes.tally.count("composerHeaders", "problems")
-        notes.trouble(f"composerHeaders {facts.session}", facts.entry.fault)
+        notes.trouble(f"composerHeaders {facts.session}", *facts.entry.fault)
     else:
         notes.tally.count("composerHeaders", "ignored")
 
@@ -172,7 +172,9 @@ def _first_words(spoken: Iterator[_Said], store: str) -> tuple[list[_Said], str]
 
 def _note_faults(order: Order, notes: Notes) -> None:
     for fault in order.faults:
-        notes.trouble(notes.record, f"an entry of its message list could not be read: {fault}")
+        notes.trouble(
+            notes.record, "unexpected-shape", f"an entry of its message list could not be read: {fault}"
+        )
 
 
 def _model(library: Library, facts: Facts) -> tuple[str | None, bool]:

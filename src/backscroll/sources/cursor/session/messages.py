@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw
 from msgspec.structs import replace
 
-from backscroll.model import Message, Origin
+from backscroll.model import Fault, Message, Origin
 from backscroll.sources.cursor.database.decode import (
     Undecodable,
     as_int,
@@ -125,19 +125,19 @@ class Talk:
     def _row(self, place: str, value: bytes | Damaged) -> Bubble | None:
         """A bubble's row; None when it is a problem."""
         if isinstance(value, Damaged):
-            reason = value.reason
+            fault = Fault("damaged-database", value.reason)
         else:
             try:
                 found = decode(value, Bubble)
             except Undecodable as error:
-                reason = f"not readable as JSON: {error}"
+                fault = Fault("not-json", f"not readable as JSON: {error}")
             else:
                 version = as_int(found.v)
                 if version is not None and version > KNOWN_BUBBLE:
                     self._notes.tally.meet(f"bubbleId _v {version}")
                 return found
         self._notes.tally.count("bubbleId", "problems")
-        self._notes.trouble(place, reason)
+        self._notes.trouble(place, *fault)
         return None
 
     def _placeholder(self, name: str, header: Header) -> Message:

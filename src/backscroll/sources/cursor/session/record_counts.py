@@ -14,9 +14,9 @@ class Notes:
         self.tally = RecordCounts()
         self.problems: list[Problem] = []  # noted since the last time that they were told
 
-    def trouble(self, place: str, reason: str) -> None:
+    def trouble(self, place: str, code: str, reason: str) -> None:
         """Note something that could not be read; counting the record is the caller's."""
-        self.problems.append(Problem(Origin(self.path, place), reason))
+        self.problems.append(Problem(Origin(self.path, place), code, reason))
 
     def flush(self) -> list[Problem]:
         """The problems noted since the last time."""

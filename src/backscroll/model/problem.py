@@ -1,0 +1,46 @@
+"""Problems: input that could not be parsed, as values with a stable code."""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from backscroll.model.message import Origin
+
+__all__ = ["PROBLEM_CODES", "Fault", "Problem"]
+
+# Every code that a problem can have. Codes are stored and compared; reasons are text for users.
+PROBLEM_CODES = {
+    "truncated-line": "The last line of a file is incomplete: the tool is still writing, or it crashed.",
+    "line-too-large": "A line is too large to decode; only its first fields were read.",
+    "not-json": "Text that should be JSON is not JSON.",
+    "unexpected-shape": "The JSON or protobuf data, the table or the list has another shape than expected.",
+    "unknown-type": "The type of a record, its role, key family or table is not known.",
+    "no-content": "A record has a known type and no content that is understood.",
+    "damaged-record": "Part of a record cannot be decoded.",
+    "altered-record": "The content of a record does not match its hash.",
+    "missing-record": "A record is referenced and not in the store.",
+    "orphaned-record": "A record belongs to no session.",
+    "missing-table": "A database lacks a table.",
+    "damaged-database": "Part of a database is damaged; rows may be missing.",
+    "unreadable-database": "A database cannot be read: damaged, encrypted or not permitted.",
+    "locked-database": "Another process locks a database.",
+    "missing-database": "A database disappeared before it was read.",
+    "unreadable-file": "A file cannot be opened or read.",
+    "invalid-file-name": "The name of a file is not UTF-8.",
+    "changed-while-reading": "A file changed while it was read; it is read again by the next sync.",
+}
+
+
+class Fault(NamedTuple):
+    """A problem without its origin."""
+
+    code: str
+    reason: str
+
+
+class Problem(Struct, frozen=True):
+    """Input that could not be parsed. A value, not an exception."""
+
+    origin: Origin
+    code: str  # one of PROBLEM_CODES; stable, compared in code
+    reason: str  # for users

@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One more than there are cores: some tests wait for a lock or a clock.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1)) || echo auto)
 
-.PHONY: setup run test lint bench bench-large fuzz soak lock clean
+.PHONY: setup run test lint bench bench-large fuzz soak pictures lock clean
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/.installed
@@ -51,6 +51,11 @@ fuzz: $(VENV)/.tested
 
 soak: $(VENV)/.tested
 	@KILLS=50 MESSAGES=1000000 $(BIN)/pytest -q tests/robustness
+
+# The screenshots and diagrams in docs/pictures, from the demo history.
+pictures: $(VENV)/.tested
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy chromium >/dev/null; } || true
+	@$(BIN)/python tools/pictures.py
 
 # Needs uv; the lock files name versions and hashes, and no place to get them from.
 lock:

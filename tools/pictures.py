@@ -1,0 +1,228 @@
+"""Regenerate docs/pictures from the demo history: `make pictures`.
+
+The terminal UI is drawn by Textual, the exported page by headless Chromium. The diagrams of the
+data flow and of the schema are drawn here, the schema from the archive's own foreign keys.
+"""
+
+import asyncio
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+
+from backscroll.config import NamedRoot
+from backscroll.history import History
+from backscroll.tui.app import Backscroll
+
+PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FONT = "ui-sans-serif, system-ui, Helvetica, Arial, sans-serif"
+TUI_SIZE = (120, 32)
+PAGE_SIZE = (1100, 900)
+TIMEOUT_SECONDS = 30.0
+
+
+def main() -> None:
+    PICTURES.mkdir(exist_ok=True)
+    with _demo_folder() as demo, TemporaryDirectory() as folder:
+        with History() as history:
+            written = history.write_demo(demo)
+        roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
+
+        def open_history() -> History:
+            return History(home=demo / "archive", roots=roots)
+
+        with open_history() as history:
+            history.sync()
+            _draw_schema(history.archive_path)
+            _draw_page(history, Path(folder))
+        asyncio.run(_draw_tui(open_history))
+    _draw_data_flow()
+
+
+@contextmanager
+def _demo_folder() -> Iterator[Path]:
+    """Yield a fixed path, because it is visible in the pictures."""
+    folder = Path(gettempdir(), "demo")
+    if folder.exists():
+        sys.exit(f"{folder} exists. Move it away and run again.")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _draw_tui(open_history) -> None:  # type: ignore[no-untyped-def]
+    app = Backscroll(open_history, welcome=lambda history: [], syncs=False, theme="dark")
+    async with app.run_test(size=TUI_SIZE) as pilot:
+        await _wait(pilot, lambda: "503 in the night" in _screen(app))
+        await pilot.press("j", "j", "j")
+        await _wait(pilot, lambda: "On 25 October" in _screen(app))
+        await pilot.press("tab", "right_square_bracket", "right_square_bracket")
+        while (block := app.transcript.current) is None or not block.head.startswith("Bash"):
+            await pilot.press("down")
+        await pilot.press("enter")
+        await _wait(pilot, lambda: "1 failed, 10 passed" in _screen(app))
+        svg = app.export_screenshot(title="backscroll tui")
+    # The template of the exporter loads a web font. The pictures load nothing.
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = svg.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono")
+    (PICTURES / "tui.svg").write_text(svg, encoding="utf-8")
+
+
+async def _wait(pilot, is_ready) -> None:  # type: ignore[no-untyped-def]
+    end = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
+    while not is_ready():
+        if asyncio.get_running_loop().time() > end:
+            sys.exit("The terminal UI did not show the expected text in time.")
+        await pilot.pause(0.05)
+
+
+def _screen(app: Backscroll) -> str:
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+def _draw_page(history: History, folder: Path) -> None:
+    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if browser is None:
+        print("Skipped export.png: no Chromium found. Install the package 'chromium'.", file=sys.stderr)
+        return
+    page = folder / "session.html"
+    page.write_text("".join(history.export_session("a4a9482e", "html")), encoding="utf-8")
+    width, height = PAGE_SIZE
+    subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={folder / 'chromium'}",
+            f"--window-size={width},{height}",
+            f"--screenshot={PICTURES / 'export.png'}",
+            page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+
+
+BOX = (168, 46)
+FLOW = (  # column, row, title, subtitle
+    (0, 0, "tool files", "transcripts, databases"),
+    (1, 0, "readers", "JSONL, SQLite, protobuf"),
+    (2, 0, "sources", "one package per tool"),
+    (3, 0, "ingest", "only what changed"),
+    (3, 1, "archive", "SQLite, system of record"),
+    (3, 2, "index", "full text, derived"),
+    (2, 1, "history", "the Python library"),
+    (1, 1, "render", "text, Markdown, HTML, JSON"),
+    (0, 1, "cli · mcp · tui", "interfaces"),
+    (2, 2, "search", "words, patterns, recall"),
+)
+FLOW_ARROWS = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (6, 7), (7, 8), (5, 9), (9, 6))
+
+
+def _draw_data_flow() -> None:
+    places = {index: (24 + column * 214, 24 + row * 96) for index, (column, row, _, _) in enumerate(FLOW)}
+    parts = [
+        _box(*places[index], title, subtitle, *BOX) for index, (_, _, title, subtitle) in enumerate(FLOW)
+    ]
+    parts += [_arrow(places[start], places[end]) for start, end in FLOW_ARROWS]
+    (PICTURES / "data-flow.svg").write_text(_svg(860, 290, parts), encoding="utf-8")
+
+
+def _box(x: int, y: int, title: str, subtitle: str, width: int, height: int) -> str:
+    return (
+        f'<rect class="box" x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>'
+        f'<text class="title" x="{x + width / 2}" y="{y + 20}">{title}</text>'
+        f'<text class="sub" x="{x + width / 2}" y="{y + 36}">{subtitle}</text>'
+    )
+
+
+def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
+    width, height = BOX
+    (x1, y1), (x2, y2) = start, end
+    if y1 == y2:
+        line = (x1 + width, y1 + height / 2, x2 - 4, y2 + height / 2)
+        if x2 < x1:
+            line = (x1, y1 + height / 2, x2 + width + 4, y2 + height / 2)
+    else:
+        down = y2 > y1
+        line = (
+            x1 + width / 2,
+            y1 + (height if down else 0),
+            x2 + width / 2,
+            y2 - 4 if down else y2 + height + 4,
+        )
+    return '<line class="arrow" x1="{}" y1="{}" x2="{}" y2="{}"/>'.format(*line)
+
+
+COLUMN_WIDTH, ROW_HEIGHT, TABLE_WIDTH = 236, 18, 204
+SCHEMA_COLUMNS = (  # tables from left to right, top to bottom
+    ("cursor_sessions", "conversations", "subagent"),
+    ("unit", "raw_segment", "raw_row", "blob_chunk", "source_event", "problem"),
+    ("fragment", "subagent_link", "edit", "response"),
+    ("message", "message_chunk", "message_update", "string"),
+    ("activity_rollup", "tool_rollup", "token_rollup", "tag", "star", "note", "user_title"),
+)
+MAX_COLUMNS_SHOWN = 8
+
+
+def _draw_schema(archive: Path) -> None:
+    db = sqlite3.connect(archive)
+    parts, height = [], 0
+    for index, tables in enumerate(SCHEMA_COLUMNS):
+        y = 20
+        for table in tables:
+            rows = db.execute(f"pragma table_info({table})").fetchall()
+            targets = {row[3]: row[2] for row in db.execute(f"pragma foreign_key_list({table})")}
+            names = [f"{row[1]} → {targets[row[1]]}" if row[1] in targets else row[1] for row in rows]
+            hidden = len(names) - MAX_COLUMNS_SHOWN
+            if hidden > 1:
+                names = [*names[:MAX_COLUMNS_SHOWN], f"… {hidden} more"]
+            x = 20 + index * COLUMN_WIDTH
+            box = 26 + len(names) * ROW_HEIGHT
+            parts.append(f'<rect class="box" x="{x}" y="{y}" width="{TABLE_WIDTH}" height="{box}" rx="6"/>')
+            parts.append(f'<text class="table" x="{x + 10}" y="{y + 18}">{table}</text>')
+            parts += [
+                f'<text class="column" x="{x + 10}" y="{y + 36 + line * ROW_HEIGHT}">{name}</text>'
+                for line, name in enumerate(names)
+            ]
+            y += box + 14
+        height = max(height, y)
+    db.close()
+    (PICTURES / "schema.svg").write_text(_svg(20 + 5 * COLUMN_WIDTH, height + 6, parts), encoding="utf-8")
+
+
+def _svg(width: int, height: int, parts: list[str]) -> str:
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="{FONT}">
+<style>
+rect.back {{ fill: #ffffff }} rect.box {{ fill: #f5f7fa; stroke: #9aa5b1 }}
+text {{ fill: #1f2933; text-anchor: middle }} .title {{ font-size: 14px; font-weight: 600 }}
+.sub {{ font-size: 11px; fill: #52606d }} .table {{ font-size: 13px; font-weight: 600; text-anchor: start }}
+.column {{ font-size: 12px; fill: #3e4c59; text-anchor: start }}
+.arrow {{ stroke: #52606d; stroke-width: 1.5; marker-end: url(#tip) }}
+</style>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+<path d="M0 0L8 4L0 8z" fill="#52606d"/></marker></defs>
+<rect class="back" width="{width}" height="{height}"/>
+{chr(10).join(parts)}
+</svg>
+"""
+
+
+if __name__ == "__main__":
+    main()

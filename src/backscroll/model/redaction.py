@@ -1,4 +1,4 @@
-"""What can be redacted, and secrets that were found, without their text."""
+"""Categories that can be redacted, and secrets that were found (without their text)."""
 
 from typing import Literal, get_args
 
@@ -11,17 +11,17 @@ SECRET_CATEGORIES: tuple[SecretCategory, ...] = get_args(SecretCategory)
 
 
 class SecretLocation(Struct, frozen=True):
-    """Where something was replaced; no position means the session's own title, preview or folder."""
+    """The message that contains a secret. Without a position: the session's title, preview or folder."""
 
     ref: str
     position: int | None
 
 
 class FoundSecret(Struct, frozen=True):
-    """What was replaced, without saying it."""
+    """A secret that was replaced: its kind and locations, without its text."""
 
     kind: str
-    number: int
-    hint: str
+    number: int  # as in the placeholder, from 1 for each kind
+    hint: str  # prefix common to the kind, and length
     count: int
     locations: tuple[SecretLocation, ...]

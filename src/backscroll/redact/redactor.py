@@ -1,8 +1,7 @@
-"""Replace secrets by placeholders, wherever they stand in a session.
+"""Replace secrets in sessions and messages by placeholders.
 
-First `learn` from everything that is to be shown, then have it cleaned: a password
-that was given a name once is replaced also where it stands without one. The same
-secret has the same number everywhere.
+First `scan` everything that will be shown, then redact it. A password that has a name in one message is then
+also replaced where it appears without a name. The same secret gets the same number everywhere.
 """
 
 from collections import Counter
@@ -20,14 +19,16 @@ from backscroll.redact.scanner import Secret, SecretScanner
 
 __all__ = ["Redactor", "message_strings"]
 
-_NAME = 200  # characters; longer texts are not expected to come again
-_SHORTEST = 8  # a shorter one may be any word, and is replaced only where it is called a secret
-_SHORTEST_CUT = 6  # characters of a secret that are too many to be shown
-_NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "secretkey", "privatekey",
-          "accesskey", "authkey", "clientsecret", "accesstoken", "authtoken", "refreshtoken")  # fmt: skip
+_MAX_DEDUPLICATED_CHARS = 200  # longer texts are unlikely to repeat
+_MAX_NAMED_VALUE_CHARS = 400
+_MIN_DISTINCTIVE_CHARS = 8  # a shorter secret may be any word: replaced only next to its name
+_MIN_PARTIAL_CHARS = 6  # the shortest prefix of a secret that is replaced at the end of a title
+_SECRET_NAMES = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "secretkey",
+                 "privatekey", "accesskey", "authkey", "clientsecret", "accesstoken", "authtoken",
+                 "refreshtoken")  # fmt: skip
 
 
-class _Known(Struct):
+class _KnownSecret(Struct):
     kind: str
     number: int
     hint: str
@@ -40,117 +41,123 @@ class _Known(Struct):
 
 
 class Redactor:
-    """Knows the secrets it has met, and replaces them."""
+    """Collects secrets and replaces them."""
 
-    def __init__(self, kinds: Iterable[SecretCategory] = ("secrets",)) -> None:
-        self._finder = SecretScanner(kinds)
-        self._known: dict[str, _Known] = {}
-        self._numbers: Counter[str] = Counter()
-        self._literals: Any = None  # all that is known, as one expression; made when it is needed
+    def __init__(self, categories: Iterable[SecretCategory] = ("secrets",)) -> None:
+        self._scanner = SecretScanner(categories)
+        self._known: dict[str, _KnownSecret] = {}  # by the text of the secret
+        self._last_numbers: Counter[str] = Counter()  # by kind
+        self._known_pattern: Any = (
+            None  # matches all known secrets; None until compiled, False if there are none
+        )
 
     def scan(self, messages: Iterable[Message]) -> None:
-        """Take note of what these messages hold."""
-        seen: set[str] = set()  # folders, branches and files, which nearly every message names again
+        """Collect the secrets in these messages."""
+        seen: set[str] = set()  # folders, branches and files repeat in nearly every message
         for message in messages:
             for name, text in message_strings(message):
-                if len(text) < _NAME:
+                if len(text) < _MAX_DEDUPLICATED_CHARS:
                     if text in seen and not name:
                         continue
                     seen.add(text)
-                for secret in self._found(name, sanitize(text)):
-                    self._note(secret)
+                for secret in self._find(name, sanitize(text)):
+                    self._remember(secret)
 
     @property
     def has_secrets(self) -> bool:
-        """Whether there is anything to replace."""
+        """Whether any secret is known."""
         return bool(self._known)
 
     def found_secrets(self) -> list[FoundSecret]:
-        """What was replaced so far, by kind and number."""
-        known = sorted(self._known.values(), key=lambda one: (one.kind, one.number))
+        """Return the secrets replaced so far, by kind and number."""
+        known = sorted(self._known.values(), key=lambda secret: (secret.kind, secret.number))
         return [
-            FoundSecret(one.kind, one.number, one.hint, one.count, tuple(one.locations))
-            for one in known
-            if one.count
+            FoundSecret(secret.kind, secret.number, secret.hint, secret.count, tuple(secret.locations))
+            for secret in known
+            if secret.count
         ]
 
     def redact_summary(self, summary: SessionSummary) -> SessionSummary:
-        """A summary with title, preview, folder, branch and notes cleaned."""
-        place = SecretLocation(summary.ref, None)
+        """Redact title, preview, folder, branch and notes of a session."""
+        location = SecretLocation(summary.ref, None)
         names = ("title", "original_title", "first_message_preview", "workspace_path", "workspace_name",
                  "git_branch")  # fmt: skip
         texts = {name: getattr(summary, name) for name in names}
-        clean = {
-            name: self._uncut(self.redact_text(text, place), place) for name, text in texts.items() if text
+        redacted = {
+            name: self._redact_partial(self.redact_text(text, location), location)
+            for name, text in texts.items()
+            if text
         }
-        notes = tuple(replace(note, text=self.redact_text(note.text, place)) for note in summary.notes)
-        return replace(summary, notes=notes, **clean)
+        notes = tuple(replace(note, text=self.redact_text(note.text, location)) for note in summary.notes)
+        return replace(summary, notes=notes, **redacted)
 
     def redact_message(self, message: Message, ref: str, position: int) -> Message:
-        """A message with everything in it cleaned: text, arguments, results, edits, attachments, paths."""
-        place = SecretLocation(ref, position)
+        """Redact all parts of a message: text, arguments, results, edits, attachments and paths."""
+        location = SecretLocation(ref, position)
         tool = message.tool
         return replace(
             message,
-            content=self.redact_text(message.content, place),
-            tool=self._tool(tool, place) if tool is not None else None,
-            attachments=tuple(self._attachment(one, place) for one in message.attachments),
-            cwd=self._maybe(message.cwd, place),
-            git_branch=self._maybe(message.git_branch, place),
-            origin=Origin(self.redact_text(message.origin.path, place), message.origin.place),
+            content=self.redact_text(message.content, location),
+            tool=self._redact_tool(tool, location) if tool is not None else None,
+            attachments=tuple(
+                self._redact_attachment(attachment, location) for attachment in message.attachments
+            ),
+            cwd=self._redact_optional(message.cwd, location),
+            git_branch=self._redact_optional(message.git_branch, location),
+            origin=Origin(self.redact_text(message.origin.path, location), message.origin.place),
         )
 
-    def redact_text(self, text: str, place: SecretLocation, name: str = "") -> str:
-        """A text without its secrets. Marks that hide or reorder go too, lest they hide one."""
+    def redact_text(self, text: str, location: SecretLocation, name: str = "") -> str:
+        """Redact a text. Invisible characters are removed first, because they could hide a secret."""
         text = sanitize(text)
-        secrets = self._found(name, text)
-        if not secrets and not self._has_known(text):
+        secrets = self._find(name, text)
+        if not secrets and not self._contains_known(text):
             return text
         data = text.encode("utf-8", "replace")
         out, at = [], 0
         for secret in secrets:
-            out += [self._without_known(data[at : secret.start].decode(), place)]
-            out += [self._use(self._note(secret), place)]
+            out += [self._replace_known(data[at : secret.start].decode(), location)]
+            out += [self._use(self._remember(secret), location)]
             at = secret.end
-        return "".join([*out, self._without_known(data[at:].decode("utf-8", "replace"), place)])
+        return "".join([*out, self._replace_known(data[at:].decode("utf-8", "replace"), location)])
 
-    def _uncut(self, text: str, place: SecretLocation) -> str:
-        """A title or preview may end in the middle of a secret, too short to be told by its form."""
+    def _redact_partial(self, text: str, location: SecretLocation) -> str:
+        """Replace the start of a known secret at the end of a truncated title or preview."""
         whole = text.rstrip("… ")
         for value, known in self._known.items():
             if value.isalpha():
-                continue  # it may be just a word
-            for size in range(min(len(value), len(whole)), _SHORTEST_CUT - 1, -1):
+                continue  # may be an ordinary word
+            for size in range(min(len(value), len(whole)), _MIN_PARTIAL_CHARS - 1, -1):
                 if whole.endswith(value[:size]):
-                    return whole[: len(whole) - size] + self._use(known, place)
+                    return whole[: len(whole) - size] + self._use(known, location)
         return text
 
-    def redact_value(self, value: Any, place: SecretLocation, name: str = "") -> Any:
-        """Any JSON value, cleaned."""
+    def redact_value(self, value: Any, location: SecretLocation, name: str = "") -> Any:
+        """Redact all strings of a JSON value, keys included."""
         match value:
             case str():
-                return self.redact_text(value, place, name)
+                return self.redact_text(value, location, name)
             case dict():
                 return {
-                    self.redact_text(str(key), place): self.redact_value(one, place, str(key))
-                    for key, one in value.items()
+                    self.redact_text(str(key), location): self.redact_value(item, location, str(key))
+                    for key, item in value.items()
                 }
             case list() | tuple():
-                return [self.redact_value(one, place, name) for one in value]
+                return [self.redact_value(item, location, name) for item in value]
         return value
 
-    def _maybe(self, text: str | None, place: SecretLocation) -> str | None:
-        return self.redact_text(text, place) if text else text
+    def _redact_optional(self, text: str | None, location: SecretLocation) -> str | None:
+        return self.redact_text(text, location) if text else text
 
-    def _tool(self, tool: ToolCall, place: SecretLocation) -> ToolCall:
+    def _redact_tool(self, tool: ToolCall, location: SecretLocation) -> ToolCall:
         return replace(
             tool,
-            params=self.redact_value(tool.params, place),
-            result=self._maybe(tool.result, place),
+            params=self.redact_value(tool.params, location),
+            result=self._redact_optional(tool.result, location),
             edits=tuple(
                 Edit(
-                    self.redact_text(edit.path, place),
-                    tuple(self._hunk(hunk, place) for hunk in edit.hunks),
+                    self.redact_text(edit.path, location),
+                    tuple(self._redact_hunk(hunk, location) for hunk in edit.hunks),
                     edit.kind,
                     edit.lines_added,
                     edit.lines_removed,
@@ -159,83 +166,87 @@ class Redactor:
             ),
         )
 
-    def _hunk(self, hunk: Hunk, place: SecretLocation) -> Hunk:
-        """Lines are cleaned together, because a key may take several."""
+    def _redact_hunk(self, hunk: Hunk, location: SecretLocation) -> Hunk:
+        """Redact the lines together, because a private key spans several."""
         removed, added = (
-            tuple(self.redact_text("\n".join(lines), place).split("\n")) if lines else ()
+            tuple(self.redact_text("\n".join(lines), location).split("\n")) if lines else ()
             for lines in (hunk.removed, hunk.added)
         )
         return Hunk(removed, added, hunk.old_start, hunk.new_start)
 
-    def _attachment(self, one: Attachment, place: SecretLocation) -> Attachment:
-        return replace(one, name=self._maybe(one.name, place), path=self._maybe(one.path, place))
+    def _redact_attachment(self, attachment: Attachment, location: SecretLocation) -> Attachment:
+        return replace(
+            attachment,
+            name=self._redact_optional(attachment.name, location),
+            path=self._redact_optional(attachment.path, location),
+        )
 
-    def _found(self, name: str, text: str) -> list[Secret]:
-        """What a text holds; one that is called a secret by its name may be one as a whole."""
-        found = self._finder.find(text)
+    def _find(self, name: str, text: str) -> list[Secret]:
+        """Return the secrets in a text. A value whose name denotes a secret may be one as a whole."""
+        found = self._scanner.find(text)
         if found or not name:
             return found
         plain = name.lower().replace("_", "").replace("-", "")
-        if plain.endswith(_NAMES) and "\n" not in text and len(text) <= 400:
+        if plain.endswith(_SECRET_NAMES) and "\n" not in text and len(text) <= _MAX_NAMED_VALUE_CHARS:
             kind = "password" if "pass" in plain or "pwd" in plain else "key or token"
             if " " not in text and is_plausible(kind, text):
                 return [Secret(kind, "", text, 0, len(text.encode("utf-8", "replace")))]
         return found
 
-    def _note(self, secret: Secret) -> _Known:
+    def _remember(self, secret: Secret) -> _KnownSecret:
         known = self._known.get(secret.value)
         if known is None:
-            self._numbers[secret.kind] += 1
-            hint = f"{secret.hint}… " if secret.hint else ""
-            known = _Known(
+            self._last_numbers[secret.kind] += 1
+            prefix = f"{secret.hint}… " if secret.hint else ""
+            known = _KnownSecret(
                 secret.kind,
-                self._numbers[secret.kind],
-                f"{hint}({len(secret.value):,} characters)",
+                self._last_numbers[secret.kind],
+                f"{prefix}({len(secret.value):,} characters)",
                 locations={},
             )
             self._known[secret.value] = known
-            self._literals = None
+            self._known_pattern = None
         return known
 
-    def _use(self, known: _Known, place: SecretLocation) -> str:
+    def _use(self, known: _KnownSecret, location: SecretLocation) -> str:
         known.count += 1
-        known.locations[place] = None
+        known.locations[location] = None
         return known.placeholder
 
     def _pattern(self) -> Any:
-        if self._literals is None:
-            import re2  # type: ignore[import-untyped]  # it has no types
+        if self._known_pattern is None:
+            import re2  # type: ignore[import-untyped]  # has no type hints
 
-            long = sorted((value for value in self._known if _is_telling(value)), key=len, reverse=True)
-            self._literals = re2.compile("|".join(map(re2.escape, long))) if long else False
-        return self._literals
+            values = sorted(filter(_is_distinctive, self._known), key=len, reverse=True)
+            self._known_pattern = re2.compile("|".join(map(re2.escape, values))) if values else False
+        return self._known_pattern
 
-    def _has_known(self, text: str) -> bool:
+    def _contains_known(self, text: str) -> bool:
         pattern = self._pattern()
         return bool(pattern) and pattern.search(text) is not None
 
-    def _without_known(self, text: str, place: SecretLocation) -> str:
+    def _replace_known(self, text: str, location: SecretLocation) -> str:
         pattern = self._pattern()
         if not pattern or pattern.search(text) is None:
             return text
-        return str(pattern.sub(lambda match: self._use(self._known[match[0]], place), text))
+        return str(pattern.sub(lambda match: self._use(self._known[match[0]], location), text))
 
 
-def _is_telling(value: str) -> bool:
-    """Whether it cannot be just a word: then it is replaced wherever it stands."""
+def _is_distinctive(value: str) -> bool:
+    """Return whether a secret cannot be an ordinary word. Only then is it replaced everywhere."""
     has_letter, has_digit = any(map(str.isalpha, value)), any(map(str.isdigit, value))
-    return len(value) >= _SHORTEST and has_letter and (has_digit or not value.isalnum())
+    return len(value) >= _MIN_DISTINCTIVE_CHARS and has_letter and (has_digit or not value.isalnum())
 
 
 def message_strings(message: Message) -> Iterator[tuple[str, str]]:
-    """Every text of a message that could hold a secret, with the name it is given there, if any."""
+    """Yield every text of a message that could contain a secret, with its name in the JSON, if any."""
     yield "", message.content
-    for one in message.attachments:
-        yield from (("", text) for text in (one.name, one.path) if text)
+    for attachment in message.attachments:
+        yield from (("", text) for text in (attachment.name, attachment.path) if text)
     yield from (("", text) for text in (message.cwd, message.git_branch, message.origin.path) if text)
     if message.tool is None:
         return
-    yield from _strings(message.tool.params, "")
+    yield from _value_strings(message.tool.params, "")
     if message.tool.result:
         yield "", message.tool.result
     for edit in message.tool.edits:
@@ -244,14 +255,14 @@ def message_strings(message: Message) -> Iterator[tuple[str, str]]:
             yield from (("", "\n".join(lines)) for lines in (hunk.removed, hunk.added) if lines)
 
 
-def _strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+def _value_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
     match value:
         case str():
             yield name, value
         case dict():
-            for key, one in value.items():
+            for key, item in value.items():
                 yield "", str(key)
-                yield from _strings(one, str(key))
+                yield from _value_strings(item, str(key))
         case list() | tuple():
-            for one in value:
-                yield from _strings(one, name)
+            for item in value:
+                yield from _value_strings(item, name)

@@ -1,8 +1,7 @@
-"""What keys, tokens and passwords look like.
+"""Rules that recognise keys, tokens and passwords.
 
-Makers of keys give them a form that can be told from everything else: a prefix, a
-length, an alphabet. What has no form of its own is told by the name that stands
-before it.
+Most issuers give their keys a recognisable format: a prefix, a length, an alphabet. A secret without such
+a format is recognised by the name before it.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,16 +15,16 @@ __all__ = ["EMAIL_RULES", "PATH_RULES", "SECRET_RULES", "SecretRule"]
 
 
 class SecretRule(Struct, frozen=True):
-    """A kind of secret and how it is told."""
+    """One kind of secret and the pattern that matches it."""
 
-    kind: str  # as placeholders and lists name it
-    clue: str  # an expression that is cheap to look for, and without which there is no match
-    pattern: str  # the group called secret, or everything
-    hint: str = ""  # how all of this kind begin
-    accepts: Callable[[Mapping[str, str]], bool] | None = None  # by the groups, "" for everything
+    kind: str  # as shown in placeholders and reports
+    prefilter: str  # a cheap pattern that matches every text with such a secret
+    pattern: str  # the secret is the group "secret", or the whole match
+    hint: str = ""  # prefix that all secrets of this kind share
+    accepts: Callable[[Mapping[str, str]], bool] | None = None  # receives the groups; "" is the whole match
 
 
-# kind, how it begins, expression of the beginning, and of the rest; \w and - are what most are made of
+# Kind, prefix as shown, pattern of the prefix, pattern of the rest. Most consist of \w and -.
 _PREFIXED = (
     ("age secret key", "AGE-SECRET-KEY-1", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
     ("Anthropic key", "sk-ant-", "sk-ant-", r"[a-z]{3,6}[0-9]{2}-[\w-]{20,}"),
@@ -81,48 +80,48 @@ _PREFIXED = (
 
 _BEGIN, _END = (rf"-----{word} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
 _BREAK = r"(?:\s|\\[nr])*"
-_IS = r"[\"'\\\]]{0,4}\s{0,4}(?:=>|:=|=|:)\s{0,4}[\"'\\`]{0,3}"
+_SEPARATOR = r"[\"'\\\]]{0,4}\s{0,4}(?:=>|:=|=|:)\s{0,4}[\"'\\`]{0,3}"
 _VALUE = r"[^\s\"'`,;<>(){}\[\]\\]"
 _PASSWORD = r"(?P<name>passw(?:or)?d|passphrase|pwd)[0-9]{0,2}"
-_PASSWORD_CLUE = r"(?i:passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is)"
+_PASSWORD_PREFILTER = r"(?i:passw(?:or)?d|passphrase|pwd)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|\s{1,3}is)"
 _KEY = (
     r"(?P<name>secret|token|credential"
     r"|(?:api|access|auth|private|secret|signing|encryption|account|master|service|license)[_-]?key)[0-9]{0,2}"
 )
-_KEY_CLUE = r"(?i:secret|token|credential|key)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|[ ])"
+_KEY_PREFILTER = r"(?i:secret|token|credential|key)[0-9]{0,2}(?:[\"'\\\]]{0,4}\s{0,4}[:=]|[ ])"
 
 
 _QUOTES = "\"'`"
 
 
-def _quoted(mark: str, least: int) -> str:
-    """A value between quotes, which may themselves be escaped; only there may it hold any sign."""
-    start = rf"[\"'\\\]]{{0,4}}\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}[bru]?\\{{0,3}}{mark}"
-    return rf"{start}(?P<secret>[^{mark}\\\s]{{{least},400}})\\{{0,3}}{mark}"
+def _quoted(quote: str, min_chars: int) -> str:
+    """Return a pattern for a value in quotes, escaped or not. Only there may it contain any character."""
+    start = rf"[\"'\\\]]{{0,4}}\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}[bru]?\\{{0,3}}{quote}"
+    return rf"{start}(?P<secret>[^{quote}\\\s]{{{min_chars},400}})\\{{0,3}}{quote}"
 
 
-def _is_named(found: Mapping[str, str]) -> bool:
-    return not found["after"] and is_plausible(found["name"], found["secret"])
+def _accept_named(groups: Mapping[str, str]) -> bool:
+    return not groups["after"] and is_plausible(groups["name"], groups["secret"])
 
 
-def _is_quoted(found: Mapping[str, str]) -> bool:
-    return is_plausible(found["name"], found["secret"], is_quoted=True)
+def _accept_quoted(groups: Mapping[str, str]) -> bool:
+    return is_plausible(groups["name"], groups["secret"], is_quoted=True)
 
 
-def _is_word(found: Mapping[str, str]) -> bool:
-    return not found["after"] and is_password_word(found["secret"], found.get("name", ""))
+def _accept_word(groups: Mapping[str, str]) -> bool:
+    return not groups["after"] and is_password_word(groups["secret"], groups.get("name", ""))
 
 
-def _is_discord(found: Mapping[str, str]) -> bool:
-    return decode_base64(found[""].partition(".")[0]).isdigit()
+def _accept_discord(groups: Mapping[str, str]) -> bool:
+    return decode_base64(groups[""].partition(".")[0]).isdigit()
 
 
-# The first that fits a place wins.
+# Where several rules match the same text, the first one wins.
 SECRET_RULES: tuple[SecretRule, ...] = (
     SecretRule(
         "private key",
         "PRIVATE KEY",
-        # With its end, whatever stands before its lines (numbers, +); else as far as it goes.
+        # Up to the END line, with any prefix before the lines (line numbers, +); else as far as base64 goes.
         rf"{_BEGIN}(?:(?:-{{0,4}}[^-])*?{_END}|{_BREAK}(?:[A-Za-z0-9+/=]{{16,}}{_BREAK})+)",
         "-----BEGIN",
     ),
@@ -132,15 +131,15 @@ SECRET_RULES: tuple[SecretRule, ...] = (
         "A(?:KIA|SIA|BIA|CCA)[A-Z2-7]",
         r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
         "A?IA",
-        lambda found: not found[""].endswith("EXAMPLE"),
+        lambda groups: not groups[""].endswith("EXAMPLE"),
     ),
     SecretRule(
         "AWS secret key",
         "(?i:aws|secret)",
         r"(?i:(?:aws[a-z_.-]{0,20}|secret[_-]?)(?:access[_-]?)?key)"
-        + _IS
+        + _SEPARATOR
         + r"(?P<secret>[A-Za-z0-9/+]{40})\b",
-        accepts=lambda found: "EXAMPLE" not in found["secret"],
+        accepts=lambda groups: "EXAMPLE" not in groups["secret"],
     ),
     SecretRule(
         "webhook address",
@@ -163,7 +162,7 @@ SECRET_RULES: tuple[SecretRule, ...] = (
         "Discord bot token",
         r"[MNO][\w-]{22,27}\.[\w-]{6}\.",
         r"\b[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,40}",
-        accepts=_is_discord,
+        accepts=_accept_discord,
     ),
     SecretRule("JSON web token", "eyJ", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", "eyJ"),
     SecretRule(
@@ -171,29 +170,31 @@ SECRET_RULES: tuple[SecretRule, ...] = (
         "://[^/@\\s]{0,200}@",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:@/\"'`<>]{0,100}:(?P<password>[^\s@/\"'`<>]{1,200})"
         r"@[^\s\"'`<>,;)\]}\\]+",
-        accepts=lambda found: not is_placeholder(found["password"]),
+        accepts=lambda groups: not is_placeholder(groups["password"]),
     ),
     SecretRule(
         "bearer token",
         "(?i:bearer) ",
         r"(?i:bearer) (?P<secret>[\w.~+/-]{20,}=*)",
-        accepts=lambda found: is_plausible("bearer", found["secret"]),
+        accepts=lambda groups: is_plausible("bearer", groups["secret"]),
     ),
     SecretRule(
         "basic credentials",
         "(?i:basic) ",
         r"(?i:basic) (?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
-        accepts=lambda found: b":" in decode_base64(found["secret"]),
+        accepts=lambda groups: b":" in decode_base64(groups["secret"]),
     ),
     *(
-        SecretRule("password", _PASSWORD_CLUE, rf"(?i){_PASSWORD}{_quoted(mark, 6)}", accepts=_is_quoted)
-        for mark in _QUOTES
+        SecretRule(
+            "password", _PASSWORD_PREFILTER, rf"(?i){_PASSWORD}{_quoted(quote, 6)}", accepts=_accept_quoted
+        )
+        for quote in _QUOTES
     ),
     SecretRule(
         "password",
-        _PASSWORD_CLUE,
-        rf"(?i){_PASSWORD}(?:{_IS}|\s{{1,3}}is:?\s{{1,3}}[\"'`]?)(?P<secret>{_VALUE}{{6,200}})(?P<after>[(\[]?)",
-        accepts=_is_named,
+        _PASSWORD_PREFILTER,
+        rf"(?i){_PASSWORD}(?:{_SEPARATOR}|\s{{1,3}}is:?\s{{1,3}}[\"'`]?)(?P<secret>{_VALUE}{{6,200}})(?P<after>[(\[]?)",
+        accepts=_accept_named,
     ),
     SecretRule(
         "password",
@@ -201,18 +202,21 @@ SECRET_RULES: tuple[SecretRule, ...] = (
         r"(?i)(?:--(?P<name>pass(?:word|wd|phrase)?|pwd)[ =][\"']?|\blogin\s+\S+\s+password\s+"
         r"|\bsshpass -p ?[\"']?|\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:)"
         r"(?P<secret>[^\s\"']{6,200})",
-        accepts=lambda found: is_plausible("password", found["secret"]),
+        accepts=lambda groups: is_plausible("password", groups["secret"]),
     ),
-    *(SecretRule("password", clue, pattern, accepts=_is_word) for clue, pattern in PASSWORD_CONTEXTS),
     *(
-        SecretRule("key or token", _KEY_CLUE, rf"(?i){_KEY}{_quoted(mark, 16)}", accepts=_is_quoted)
-        for mark in _QUOTES
+        SecretRule("password", prefilter, pattern, accepts=_accept_word)
+        for prefilter, pattern in PASSWORD_CONTEXTS
+    ),
+    *(
+        SecretRule("key or token", _KEY_PREFILTER, rf"(?i){_KEY}{_quoted(quote, 16)}", accepts=_accept_quoted)
+        for quote in _QUOTES
     ),
     SecretRule(
         "key or token",
-        _KEY_CLUE,
-        rf"(?i){_KEY}(?:{_IS}|[ ][\"']?)(?P<secret>{_VALUE}{{16,400}})(?P<after>[(\[]?)",
-        accepts=_is_named,
+        _KEY_PREFILTER,
+        rf"(?i){_KEY}(?:{_SEPARATOR}|[ ][\"']?)(?P<secret>{_VALUE}{{16,400}})(?P<after>[(\[]?)",
+        accepts=_accept_named,
     ),
 )
 EMAIL_RULES: tuple[SecretRule, ...] = (
@@ -220,7 +224,7 @@ EMAIL_RULES: tuple[SecretRule, ...] = (
         "e-mail address",
         "@[A-Za-z0-9-]+[.]",
         r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}\b",
-        accepts=lambda found: not found[""].startswith("git@"),
+        accepts=lambda groups: not groups[""].startswith("git@"),
     ),
 )
 PATH_RULES: tuple[SecretRule, ...] = (
@@ -228,7 +232,7 @@ PATH_RULES: tuple[SecretRule, ...] = (
         "home folder",
         "(?i:home|users)[/\\\\-]",
         r"(?:(?:/home/|/Users/|\b[A-Za-z]:(?:\\{1,2}|/)(?i:users)(?:\\{1,2}|/))(?:[\w.@+-]+)"
-        # A folder below projects/ is named after a path with every / turned into a dash.
+        # Claude Code names folders below projects/ after a path with every / replaced by a dash.
         r"|-(?:home|Users)-[A-Za-z0-9_.]+)",
     ),
 )

@@ -1,4 +1,7 @@
-"""Find secrets in a text, in time that grows with the text and not with the number of kinds."""
+"""Find secrets in a text.
+
+A prefilter pass matches all rules at once, so the time grows with the text and not with the number of rules.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -11,7 +14,7 @@ from backscroll.redact.rules import EMAIL_RULES, PATH_RULES, SECRET_RULES, Secre
 
 __all__ = ["RULES_BY_CATEGORY", "Secret", "SecretScanner"]
 
-_MEMORY = 64 << 20  # for the states of one search; with too little it would find nothing
+_PREFILTER_MEMORY_BYTES = 64 << 20  # RE2 reports no matches at all if its states exceed the limit
 RULES_BY_CATEGORY: dict[SecretCategory, tuple[SecretRule, ...]] = {
     "secrets": SECRET_RULES,
     "emails": EMAIL_RULES,
@@ -20,7 +23,7 @@ RULES_BY_CATEGORY: dict[SecretCategory, tuple[SecretRule, ...]] = {
 
 
 class Secret(Struct, frozen=True):
-    """A secret and where it stands, in bytes of the text as UTF-8."""
+    """A secret and its position, in bytes of the UTF-8 text."""
 
     kind: str
     hint: str
@@ -30,51 +33,51 @@ class Secret(Struct, frozen=True):
 
 
 class SecretScanner:
-    """Looks for certain kinds. One pass asks for the clues of all of them; few texts need a second."""
+    """Finds secrets of the given categories. Few texts pass the prefilter and need a second pass."""
 
-    def __init__(self, kinds: Iterable[SecretCategory] = ("secrets",)) -> None:
-        self._forms: Sequence[SecretRule] = [
-            form for kind in dict.fromkeys(kinds) for form in RULES_BY_CATEGORY[kind]
+    def __init__(self, categories: Iterable[SecretCategory] = ("secrets",)) -> None:
+        self._rules: Sequence[SecretRule] = [
+            rule for category in dict.fromkeys(categories) for rule in RULES_BY_CATEGORY[category]
         ]
 
     @cached_property
-    def _clues(self) -> Any:
-        import re2  # type: ignore[import-untyped]  # it has no types
+    def _prefilter(self) -> Any:
+        import re2  # type: ignore[import-untyped]  # has no type hints
 
         options = re2.Options()
-        options.max_mem = _MEMORY
-        clues = re2.Set.SearchSet(options)
-        for form in self._forms:
-            clues.Add(form.clue)
-        clues.Compile()
-        return clues
+        options.max_mem = _PREFILTER_MEMORY_BYTES
+        prefilter = re2.Set.SearchSet(options)
+        for rule in self._rules:
+            prefilter.Add(rule.prefilter)
+        prefilter.Compile()
+        return prefilter
 
     @cached_property
     def _patterns(self) -> list[Any]:
         import re2
 
-        return [re2.compile(form.pattern.encode()) for form in self._forms]
+        return [re2.compile(rule.pattern.encode()) for rule in self._rules]
 
     def find(self, text: str) -> list[Secret]:
-        """What a text holds, from left to right; no two overlap."""
+        """Return the secrets in a text in order of position. No two overlap."""
         data = text.encode("utf-8", "replace")
         found: list[Secret] = []
-        for place in sorted(self._clues.Match(data) or ()):
-            for secret in self._matches(place, data):
-                if all(secret.end <= one.start or one.end <= secret.start for one in found):
+        for rule_index in sorted(self._prefilter.Match(data) or ()):
+            for secret in self._matches(rule_index, data):
+                if all(secret.end <= other.start or other.end <= secret.start for other in found):
                     found.append(secret)
-        return sorted(found, key=lambda one: one.start)
+        return sorted(found, key=lambda secret: secret.start)
 
-    def _matches(self, place: int, data: bytes) -> Iterator[Secret]:
-        form, pattern = self._forms[place], self._patterns[place]
+    def _matches(self, rule_index: int, data: bytes) -> Iterator[Secret]:
+        rule, pattern = self._rules[rule_index], self._patterns[rule_index]
         for match in pattern.finditer(data):
-            groups = {name.decode(): _text(value) for name, value in match.groupdict().items()}
-            groups[""] = _text(match[0])
-            if form.accepts is not None and not form.accepts(groups):
+            groups = {name.decode(): _decode(value) for name, value in match.groupdict().items()}
+            groups[""] = _decode(match[0])
+            if rule.accepts is not None and not rule.accepts(groups):
                 continue
             start, end = match.span(pattern.groupindex.get(b"secret", 0))
-            yield Secret(form.kind, form.hint, _text(data[start:end]), start, end)
+            yield Secret(rule.kind, rule.hint, _decode(data[start:end]), start, end)
 
 
-def _text(value: bytes | None) -> str:
+def _decode(value: bytes | None) -> str:
     return (value or b"").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What is redacted is redacted everywhere, under one number, and never said."""
+"""A secret is replaced everywhere, with the same number, and never shown."""
 
 import pytest
 from hypothesis import given
@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll.model import Attachment, Edit, Hunk, ToolCall
-from backscroll.model.redaction import SecretLocation
+from backscroll.model.redaction import SECRET_CATEGORIES, SecretLocation
 from backscroll.redact.redactor import Redactor
-from backscroll.redact.scanner import RULES_BY_CATEGORY
 from backscroll.render.json import encode_json, message_document, secrets_document, summary_document
 from tests.render.sessions import SUMMARY, message
 from tests.render.tokens import TOKENS, made, pem
@@ -18,8 +17,8 @@ HERE = SecretLocation("claude-code:5e551011", 0)
 CASES = [(around, secret) for cases in TOKENS.values() for around, secret in cases]
 
 
-def everywhere(text: str) -> bytes:
-    """A message with this text in every field, redacted, as JSON."""
+def redact_everywhere(text: str) -> bytes:
+    """Return the JSON of a redacted message and summary that contain the text in every field."""
     call = ToolCall(
         id="c",
         name="Bash",
@@ -31,7 +30,7 @@ def everywhere(text: str) -> bytes:
     one = message(
         "tool", text, tool=call, cwd=text, git_branch=text, attachments=(Attachment("file", text, path=text),)
     )
-    redactor = Redactor(RULES_BY_CATEGORY)
+    redactor = Redactor(SECRET_CATEGORIES)
     redactor.scan([one])
     summary = replace(SUMMARY, title=text, first_message_preview=text, workspace_path=text)
     return encode_json(
@@ -43,11 +42,11 @@ def everywhere(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(("around", "secret"), CASES)
-def test_a_secret_is_nowhere_in_what_was_redacted(around: str, secret: str) -> None:
-    told = everywhere(around.format(secret))
-    assert b"[redacted: " in told
+def test_a_secret_is_replaced_in_every_field(around: str, secret: str) -> None:
+    document = redact_everywhere(around.format(secret))
+    assert b"[redacted: " in document
     for piece in filter(None, secret.split("\n")):
-        assert encode_json(piece)[1:-2] not in told
+        assert encode_json(piece)[1:-2] not in document
 
 
 def test_the_same_secret_has_the_same_number() -> None:
@@ -61,21 +60,21 @@ def test_the_same_secret_has_the_same_number() -> None:
     assert first.locations == (HERE,)
 
 
-def test_a_password_is_replaced_also_where_nobody_calls_it_one() -> None:
+def test_a_password_is_also_replaced_where_it_has_no_name() -> None:
     password = "tide" + "Table77"
-    said = [message("user", f"try {password}"), message("user", f"password: {password}")]
+    messages = [message("user", f"try {password}"), message("user", f"password: {password}")]
     redactor = Redactor()
-    redactor.scan(said)
-    assert redactor.redact_message(said[0], "r", 0).content == "try [redacted: password #1]"
+    redactor.scan(messages)
+    assert redactor.redact_message(messages[0], "r", 0).content == "try [redacted: password #1]"
 
 
-def test_a_short_one_is_replaced_only_where_it_is_called_a_password() -> None:
+def test_a_short_password_is_replaced_only_next_to_its_name() -> None:
     redactor = Redactor()
     redactor.scan([message("user", "password: kelp" + "12")])
     assert redactor.redact_text("kelp12 grows here", HERE) == "kelp12 grows here"
 
 
-def test_an_argument_that_is_called_a_secret_is_one() -> None:
+def test_an_argument_with_the_name_of_a_secret_is_replaced() -> None:
     redactor = Redactor()
     params = redactor.redact_value(
         {"login": {"password": "sea" + "gull9"}, "apiKey": made(30), "token": "x"}, HERE
@@ -87,28 +86,28 @@ def test_an_argument_that_is_called_a_secret_is_one() -> None:
     }
 
 
-def test_a_title_cut_in_the_middle_of_a_secret_does_not_show_its_beginning() -> None:
+def test_a_title_truncated_inside_a_secret_does_not_show_its_beginning() -> None:
     redactor = Redactor()
     redactor.scan([message("user", f"Why is {TOKEN} refused?")])
-    cut = redactor.redact_summary(replace(SUMMARY, title=f"Why is {TOKEN[:12]}…"))
-    assert cut.title == "Why is [redacted: GitHub token #1]"
+    truncated = redactor.redact_summary(replace(SUMMARY, title=f"Why is {TOKEN[:12]}…"))
+    assert truncated.title == "Why is [redacted: GitHub token #1]"
 
 
-def test_marks_do_not_hide_a_secret() -> None:
+def test_invisible_characters_do_not_hide_a_secret() -> None:
     hidden = TOKEN[:10] + "\u200b" + TOKEN[10:15] + "\x1b[31m" + TOKEN[15:]
     assert Redactor().redact_text(hidden, HERE) == "[redacted: GitHub token #1]"
 
 
-def test_a_key_shown_with_line_numbers_is_a_key() -> None:
+def test_a_private_key_with_line_numbers_is_found() -> None:
     numbered = "\n".join(f"{number:>6}→{line}" for number, line in enumerate(pem().split("\n"), start=1))
     assert Redactor().redact_text(numbered, HERE) == "     1→[redacted: private key #1]"
 
 
-def test_a_list_of_secrets_says_none() -> None:
+def test_the_report_of_secrets_contains_none_of_them() -> None:
     redactor = Redactor()
     redactor.redact_text(f"{TOKEN} password: hunter" + "2", HERE)
     document = secrets_document(redactor.found_secrets())
-    assert [(one["kind"], one["hint"]) for one in document["data"]] == [
+    assert [(secret["kind"], secret["hint"]) for secret in document["data"]] == [
         ("GitHub token", "gh?_… (40 characters)"),
         ("password", "(7 characters)"),
     ]
@@ -116,10 +115,8 @@ def test_a_list_of_secrets_says_none() -> None:
 
 
 @given(st.text(), st.sampled_from(CASES), st.text())
-def test_what_was_redacted_holds_nothing_more_to_redact(
-    before: str, case: tuple[str, str], after: str
-) -> None:
-    redactor = Redactor(RULES_BY_CATEGORY)
+def test_redacted_text_contains_no_more_secrets(before: str, case: tuple[str, str], after: str) -> None:
+    redactor = Redactor(SECRET_CATEGORIES)
     once = redactor.redact_text(f"{before}\n{case[0].format(case[1])}\n{after}", HERE)
     assert case[1] not in once
-    assert Redactor(RULES_BY_CATEGORY).redact_text(once, HERE) == once
+    assert Redactor(SECRET_CATEGORIES).redact_text(once, HERE) == once

@@ -1,4 +1,4 @@
-"""Secrets are found by what they are, and what only looks like one is left alone."""
+"""Secrets are found by their format or context; text that only looks like secret is left alone."""
 
 import string
 
@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.redact.scanner import RULES_BY_CATEGORY, SecretScanner
+from backscroll.model.redaction import SECRET_CATEGORIES
+from backscroll.redact.scanner import SecretScanner
 from tests.render.tokens import TOKENS, made
 
-FINDER = SecretScanner()
+SCANNER = SecretScanner()
 CASES = [(kind, around, secret) for kind, cases in TOKENS.items() for around, secret in cases]
 
 HARMLESS = [
@@ -52,42 +53,42 @@ HARMLESS = [
 @pytest.mark.parametrize(
     ("kind", "around", "secret"), CASES, ids=[f"{c[0]} {i}" for i, c in enumerate(CASES)]
 )
-def test_a_secret_is_found_whole(kind: str, around: str, secret: str) -> None:
+def test_a_secret_is_found_completely(kind: str, around: str, secret: str) -> None:
     text = f"å before\n{around.format(secret)}\nafter"
-    found = FINDER.find(text)
-    assert [one.kind for one in found] == [kind]
+    found = SCANNER.find(text)
+    assert [secret.kind for secret in found] == [kind]
     assert secret.rstrip(".") in found[0].value or found[0].value in secret
     assert secret not in text.encode()[: found[0].start].decode() + text.encode()[found[0].end :].decode()
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
-    assert FINDER.find(text) == []
+def test_text_that_only_looks_like_a_secret_is_not_found(text: str) -> None:
+    assert SCANNER.find(text) == []
 
 
-def test_addresses_and_home_folders_are_found_on_request() -> None:
+def test_email_addresses_and_home_folders_are_found_on_request() -> None:
     text = r"zoe@ferry.example wrote /home/zoe/ferry, /Users/zoe/x and C:\Users\zoe\x; git@github.com did not"
-    assert FINDER.find(text) == []
-    everything = SecretScanner(RULES_BY_CATEGORY)
-    assert [(one.kind, one.value) for one in everything.find(text)] == [
+    assert SCANNER.find(text) == []
+    scanner = SecretScanner(SECRET_CATEGORIES)
+    assert [(secret.kind, secret.value) for secret in scanner.find(text)] == [
         ("e-mail address", "zoe@ferry.example"),
         ("home folder", "/home/zoe"),
         ("home folder", "/Users/zoe"),
         ("home folder", r"C:\Users\zoe"),
     ]
-    assert [one.value for one in everything.find("~/.claude/projects/-home-zoe-ferry/a.jsonl")] == [
+    assert [secret.value for secret in scanner.find("~/.claude/projects/-home-zoe-ferry/a.jsonl")] == [
         "-home-zoe"
     ]
 
 
 @given(st.text(), st.sampled_from(CASES), st.text())
-def test_places_never_overlap_and_lie_in_the_text(
+def test_positions_never_overlap_and_are_within_the_text(
     before: str, case: tuple[str, str, str], after: str
 ) -> None:
     text = before + case[1].format(case[2]) + after
     size = len(text.encode())
     last = 0
-    for one in SecretScanner(RULES_BY_CATEGORY).find(text):
-        assert last <= one.start < one.end <= size
-        assert text.encode()[one.start : one.end].decode("utf-8", "replace") == one.value
-        last = one.end
+    for secret in SecretScanner(SECRET_CATEGORIES).find(text):
+        assert last <= secret.start < secret.end <= size
+        assert text.encode()[secret.start : secret.end].decode("utf-8", "replace") == secret.value
+        last = secret.end

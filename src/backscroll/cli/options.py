@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DateParam",
+    "keep_secrets_option",
+    "launch_options",
     "make_filter",
     "make_query_filters",
     "message_filters",
+    "no_sync_option",
+    "page_options",
     "read_options",
     "session_filters",
     "sync_before_reading",
@@ -57,6 +61,12 @@ def workspace_option(command: F) -> F:
         shell_complete=complete_names("workspace"),
         help="Only this workspace: its path, its name, the end of its path, or its host.",
     )(command)
+
+
+def keep_secrets_option(command: F) -> F:
+    """Add ``--keep-secrets`` to a command that redacts by default."""
+    help_ = "Do not replace keys, tokens and passwords with placeholders."
+    return click.option("--keep-secrets", is_flag=True, help=help_)(command)
 
 
 def _add_filters(command: F, *, since: str, until: str, branch: str) -> F:
@@ -109,6 +119,14 @@ def message_filters(command: F) -> F:
     )
 
 
+def page_options(command: F) -> F:
+    """Add ``--limit`` and ``--offset`` to a command."""
+    command = click.option("--offset", default=0, show_default=True, help="Results to skip.")(command)
+    return click.option("--limit", default=20, show_default=True, help="Results to show, at most 1000.")(
+        command
+    )
+
+
 def make_query_filters(options: dict[str, Any]) -> dict[str, str | tuple[str, ...]]:
     """Return the shared options as filters of the query syntax, by name; without dates."""
     filters = {name: options[name] for name in ("source", "workspace", "branch", "model")}
@@ -138,10 +156,25 @@ def make_filter(options: dict[str, Any]) -> "Filter":
 
 def read_options(command: F) -> F:
     """Add ``--json`` and ``--no-sync`` to a command that reads sessions."""
-    command = click.option("--no-sync", is_flag=True, help="Use the archive as it is; do not sync first.")(
-        command
-    )
+    command = no_sync_option(command)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+
+
+def launch_options(command: F) -> F:
+    """Add ``--print``, ``--json`` and ``--no-sync`` to a command that starts another program."""
+    for option in (
+        no_sync_option,
+        click.option("--json", "as_json", is_flag=True, help="Print the command as JSON; do not run it."),
+        click.option("--print", "only_print", is_flag=True, help="Print the command; do not run it."),
+    ):
+        command = option(command)
+    return command
+
+
+def no_sync_option(command: F) -> F:
+    """Add ``--no-sync`` to a command."""
+    help_ = "Use the archive as it is; do not sync first."
+    return click.option("--no-sync", is_flag=True, help=help_)(command)
 
 
 def sync_before_reading(history: "History") -> None:

@@ -1,4 +1,4 @@
-"""``backscroll export``: sessions as files."""
+"""``backscroll export``: write sessions to files."""
 
 import sys
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import make_filter, session_filters, sync_before_reading
+from backscroll.cli.options import make_filter, no_sync_option, session_filters, sync_before_reading
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.setup import Setup
 from backscroll.export.write_files import write_one
@@ -18,12 +18,14 @@ from backscroll.model.export_format import FORMATS, Format
 from backscroll.model.redaction import SECRET_CATEGORIES, SecretCategory
 from backscroll.model.sanitize import sanitize
 from backscroll.redact.redactor import Redactor
+from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
-_PLACES = 5  # of each secret that are named
-_ENDINGS: dict[str, Format] = {
-    **{f".{one}": one for one in FORMATS},
+MAX_LOCATIONS = 5  # locations printed per secret
+
+_FORMAT_BY_SUFFIX: dict[str, Format] = {
+    **{f".{format_}": format_ for format_ in FORMATS},
     ".markdown": "md",
     ".htm": "html",
     ".ndjson": "jsonl",
@@ -33,25 +35,33 @@ _ENDINGS: dict[str, Format] = {
 
 @click.command("export")
 @click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
-@click.option("--all", "every", is_flag=True, help="All sessions, or all that fit the options below.")
+@click.option("--all", "every", is_flag=True, help="Export all sessions that match the filters below.")
 @click.option(
-    "--format", "format_", type=click.Choice(FORMATS), help="Default: by the name of PATH, else md."
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="Output format. Default: taken from the suffix of PATH, or md.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", help="A file; for several, a folder."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Output file; for several sessions, output folder.",
 )
-@click.option("--force", is_flag=True, help="Replace files that are there.")
-@click.option("--missing", is_flag=True, help="Of several, write only those whose files are not there yet.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@click.option("--missing", is_flag=True, help="Skip sessions that are already in the output folder.")
 @click.option(
     "--redact",
     is_flag=False,
     flag_value="secrets",
-    metavar="[SECRET_CATEGORIES]",
-    help="Replace keys, tokens and passwords by placeholders; --redact=emails,paths those as well.",
+    metavar="[KINDS]",
+    help="Replace keys, tokens and passwords with placeholders. --redact=emails,paths also replaces e-mail"
+    " addresses and home folders.",
 )
-@click.option("--everything", is_flag=True, help="Abandoned branches and injected text as well.")
+@click.option("--everything", is_flag=True, help="Include abandoned branches and injected text.")
 @session_filters
-@click.option("--no-sync", is_flag=True, help="Export what the archive holds, unrefreshed.")
+@no_sync_option
 @click.pass_obj
 def command(
     setup: Setup,
@@ -67,50 +77,57 @@ def command(
     no_sync: bool,
     **options: Any,
 ) -> None:
-    """Write sessions as Markdown, HTML, JSON, JSON lines or text.
+    """Export sessions as Markdown, HTML, JSON, JSON Lines or text.
 
-    One session without PATH goes to standard output. Several, or all, go into a folder, one file each; HTML
-    gets an index page. With --missing an export that was interrupted goes on.
+    A single session is written to standard output unless PATH is given. Several sessions are written to a
+    folder, one file each; the HTML format adds an index page. To continue an interrupted export, use
+    --missing.
 
-    Example:
-
-        backscroll export --all --workspace tideline --format html -o tideline
+    \b
+    Examples:
+      backscroll export 1 -o session.md
+      backscroll export 1 --redact
+      backscroll export --all --workspace tideline --format html -o tideline
     """
-    refs, kinds = _kinds(refs, redact, every=every)
+    refs, categories = _parse_redact(refs, redact, every=every)
     if bool(refs) == every:
-        raise click.UsageError("name the sessions to export, or give --all")
+        raise click.UsageError("Pass the sessions to export, or --all.")
     if force and missing:
-        raise click.UsageError("--force replaces files and --missing leaves them; give one of the two")
+        raise click.UsageError("--force and --missing cannot be combined.")
     is_single = len(refs) == 1 and not _is_folder(output)
     format_ = format_ or (_format_of(output) if is_single else "md")
-    redactor = Redactor(kinds) if kinds else None
+    redactor = Redactor(categories) if categories else None
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        wanted = make_filter(options)
+        filter_ = make_filter(options)
         if is_single:
-            ref = history.find(refs[0], wanted).ref
-            _one(history, ref, format_, output, redactor, everything=everything, force=force)
+            ref = history.find(refs[0], filter_).ref
+            _export_one(history, ref, format_, output, redactor, everything=everything, force=force)
         else:
-            summaries = history.every_session(wanted) if every else _found(history, refs, wanted)
-            how = {"everything": everything, "force": force, "missing": missing}
-            _many(history, summaries, format_, output, redactor, **how)
+            summaries = history.every_session(filter_) if every else _find_all(history, refs, filter_)
+            flags = {"everything": everything, "force": force, "missing": missing}
+            _export_many(history, summaries, format_, output, redactor, **flags)
     if redactor is not None:
-        _tell(redactor)
+        _report_redactions(redactor)
 
 
-def _kinds(
+def _parse_redact(
     refs: tuple[str, ...], redact: str | None, *, every: bool
 ) -> tuple[tuple[str, ...], list[SecretCategory]]:
-    """What is to be replaced. What follows a bare --redact is a ref, unless it names kinds."""
+    """Return the refs and the categories to redact.
+
+    A word after a bare ``--redact`` is a ref unless it names categories.
+    """
     if redact is None:
         return refs, []
     names = redact.split(",")
     if all(name in SECRET_CATEGORIES for name in names):
-        return refs, ["secrets", *(kind for kind in SECRET_CATEGORIES if kind in names and kind != "secrets")]
+        others = (kind for kind in SECRET_CATEGORIES if kind in names and kind != "secrets")
+        return refs, ["secrets", *others]
     if every or not redact or any(name in SECRET_CATEGORIES for name in names):
-        wrong = next(name for name in names if name not in SECRET_CATEGORIES)
-        raise click.UsageError(f"{wrong!r} cannot be redacted; what can is {', '.join(SECRET_CATEGORIES)}")
+        unknown = next(name for name in names if name not in SECRET_CATEGORIES)
+        raise click.UsageError(f"Cannot redact {unknown!r}. Use {', '.join(SECRET_CATEGORIES)}.")
     return (redact, *refs), ["secrets"]
 
 
@@ -118,13 +135,13 @@ def _is_folder(output: Path | None) -> bool:
     return output is not None and (output.is_dir() or str(output).endswith(("/", "\\")))
 
 
-def _found(history: History, refs: Iterable[str], wanted: Filter) -> list[SessionSummary]:
-    """The sessions that are named, each once; an index counts within what the options leave."""
-    found = (history.find(ref, wanted) for ref in refs)
+def _find_all(history: History, refs: Iterable[str], filter_: Filter) -> list[SessionSummary]:
+    """Return the sessions without duplicates. An index is a position in the filtered list."""
+    found = (history.find(ref, filter_) for ref in refs)
     return list({summary.ref: summary for summary in found}.values())
 
 
-def _one(
+def _export_one(
     history: History,
     ref: str,
     format_: Format,
@@ -144,17 +161,19 @@ def _one(
 
 
 def _format_of(output: Path | None) -> Format:
-    """The format that the name of a file asks for; Markdown where there is none, or no ending."""
+    """Return the format for a file's suffix; Markdown without a file or suffix."""
     if output is None or not output.suffix:
         return "md"
-    named = _ENDINGS.get(output.suffix.lower())
-    if named is None:
-        known = ", ".join(f".{one}" for one in FORMATS)
-        raise click.UsageError(f"{output} has an ending that names no format ({known}); say it with --format")
-    return named
+    format_ = _FORMAT_BY_SUFFIX.get(output.suffix.lower())
+    if format_ is None:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise click.UsageError(
+            f"Unknown suffix {output.suffix!r} (known: {known}). Use --format to choose a format."
+        )
+    return format_
 
 
-def _many(
+def _export_many(
     history: History,
     summaries: list[SessionSummary],
     format_: Format,
@@ -166,16 +185,19 @@ def _many(
     missing: bool,
 ) -> None:
     if output is None:
-        raise click.UsageError("several sessions need a folder to go to: -o PATH")
+        raise click.UsageError("Several sessions need an output folder: pass -o FOLDER.")
     if output.is_file():
-        raise click.UsageError(f"{output} is a file; several sessions need a folder to go to")
-    if output.suffix.lower() in _ENDINGS and not _is_folder(output):
-        raise click.UsageError(f"{output} is a name for a file; several sessions need a folder to go to")
+        raise click.UsageError(f"{output} is a file. Several sessions need an output folder.")
+    if output.suffix.lower() in _FORMAT_BY_SUFFIX and not _is_folder(output):
+        raise click.UsageError(
+            f"{output} looks like a file name. Several sessions need an output folder;"
+            f" write {output}/ to use this name."
+        )
     if not summaries:
-        click.echo("No session fits; nothing was written.", err=True)
+        click.echo("No sessions match. Nothing was written.", err=True)
         return
     with ProgressBar("Exporting") as bar:
-        done = history.export_sessions(
+        exported = history.export_sessions(
             summaries,
             output,
             format_,
@@ -185,31 +207,32 @@ def _many(
             missing=missing,
             progress=bar.step,
         )
-    number = len(done.files) - done.kept
-    stay = f"; {done.kept:,} {'was' if done.kept == 1 else 'were'} there already" if done.kept else ""
-    click.echo(f"Wrote {number:,} {'session' if number == 1 else 'sessions'} to {output}{stay}", err=True)
-    if done.index is not None:
-        click.echo(f"  begin with {done.index}", err=True)
+    skipped = f" ({exported.kept:,} already there)" if exported.kept else ""
+    written = pluralize(len(exported.files) - exported.kept, "session")
+    click.echo(f"Wrote {written} to {output}{skipped}", err=True)
+    if exported.index is not None:
+        click.echo(f"  index page: {exported.index}", err=True)
 
 
-def _tell(redactor: Redactor) -> None:
-    """What was replaced and where, on standard error; never the secret itself."""
-    replaced = redactor.found_secrets()
-    if not replaced:
-        click.echo("Nothing to redact was found. Look through it before you share it.", err=True)
+def _report_redactions(redactor: Redactor) -> None:
+    """Print what was replaced and where, but not the secrets."""
+    secrets = redactor.found_secrets()
+    if not secrets:
+        click.echo("Found nothing to redact. Check the output before you share it.", err=True)
         return
-    click.echo("Replaced, by session and position of the message:", err=True)
-    for one in replaced:
-        places: dict[str, list[str]] = {}
-        for place in one.locations[:_PLACES]:
-            where = "summary" if place.position is None else str(place.position)
-            places.setdefault(_short(place.ref), []).append(where)
-        named = ", ".join(f"{ref} ({', '.join(where)})" for ref, where in places.items())
-        more = f" and {len(one.locations) - _PLACES:,} more" if len(one.locations) > _PLACES else ""
-        times = f", {one.count:,} times" if one.count > 1 else ""
-        click.echo(sanitize(f"  {one.kind} #{one.number}{times}: {named}{more}"), err=True)
+    click.echo("Redacted, by session (message number):", err=True)
+    for secret in secrets:
+        positions: dict[str, list[str]] = {}
+        for location in secret.locations[:MAX_LOCATIONS]:
+            position = "header" if location.position is None else str(location.position)
+            positions.setdefault(_short_ref(location.ref), []).append(position)
+        sessions = ", ".join(f"{ref} ({', '.join(found)})" for ref, found in positions.items())
+        hidden = len(secret.locations) - MAX_LOCATIONS
+        more = f" and {hidden:,} more" if hidden > 0 else ""
+        times = f", {secret.count:,} times" if secret.count > 1 else ""
+        click.echo(sanitize(f"  {secret.kind} #{secret.number}{times}: {sessions}{more}"), err=True)
 
 
-def _short(ref: str) -> str:
+def _short_ref(ref: str) -> str:
     source, _, id_ = ref.partition(":")
     return f"{source}:{id_[:8]}"

@@ -1,15 +1,16 @@
-"""``backscroll handoff``: a session in short, to paste into any assistant."""
+"""``backscroll handoff``: summarize a session to paste into any assistant."""
 
 import sys
 
 import click
 
 from backscroll.cli.completion_values import complete_refs
-from backscroll.cli.options import read_options, sync_before_reading
+from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading
 from backscroll.cli.setup import Setup
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff import handoff_document, handoff_lines
 from backscroll.render.json import encode_json
+from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
@@ -17,33 +18,37 @@ __all__ = ["command"]
 @click.command("handoff")
 @click.argument("ref", shell_complete=complete_refs)
 @click.option(
-    "--tokens", default=2000, show_default=True, type=click.IntRange(min=100), help="How long it may be."
+    "--tokens",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(min=100),
+    help="Maximum length in tokens, estimated as four characters each.",
 )
-@click.option("--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords.")
+@keep_secrets_option
 @read_options
 @click.pass_obj
 def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bool, no_sync: bool) -> None:
-    """Print a session in short, to paste into any assistant.
+    """Summarize a session to paste into any assistant.
 
-    Goal, decisions, files, commands, open ends and last state, drawn from the session by rules: no model is
-    asked, nothing is sent. Tokens are estimated, as four characters each.
+    Prints the goal, decisions, files, commands, open questions and last state of the session. They are
+    extracted by rules on this machine: no model is used and nothing is sent.
 
-    Example:
-
-        backscroll handoff 1 --tokens 800
+    \b
+    Examples:
+      backscroll handoff 1 --tokens 800
     """
     redactor = None if keep_secrets else Redactor()
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        briefing = history.briefing(ref, tokens=tokens, redactor=redactor)
+        handoff = history.briefing(ref, tokens=tokens, redactor=redactor)
     if as_json:
-        sys.stdout.buffer.write(encode_json(handoff_document(briefing)))
+        sys.stdout.buffer.write(encode_json(handoff_document(handoff)))
         return
-    for line in handoff_lines(briefing):
+    for line in handoff_lines(handoff):
         click.echo(line)
-    left_out = sum(section.left_out for section in briefing.sections)
-    more = f"; {left_out:,} points had no room" if left_out else ""
-    click.echo(f"About {briefing.tokens:,} tokens, estimated{more}.", err=True)
-    if redactor is not None and (replaced := redactor.found_secrets()):
-        click.echo(f"Replaced {len(replaced):,} secrets by placeholders.", err=True)
+    omitted = sum(section.left_out for section in handoff.sections)
+    more = f"; {pluralize(omitted, 'item')} omitted to stay below --tokens" if omitted else ""
+    click.echo(f"About {handoff.tokens:,} tokens (estimated){more}.", err=True)
+    if redactor is not None and (secrets := redactor.found_secrets()):
+        click.echo(f"Replaced {pluralize(len(secrets), 'secret')} with placeholders.", err=True)

@@ -1,4 +1,4 @@
-"""``backscroll mcp``: let assistants use the history."""
+"""``backscroll mcp``: run the MCP server, or add it to a client."""
 
 import json
 import sys
@@ -13,40 +13,48 @@ from backscroll.mcp.install import CLIENTS, Change, entry_of, installation, remo
 
 __all__ = ["command"]
 
-_SDK = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
+_SDK_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn")
 
 
 @click.group("mcp", invoke_without_command=True)
-@click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, on this machine only.")
-@click.option("--port", type=click.IntRange(1, 65535), help="With --http: this port, not any that is free.")
-@click.option("--no-redact", is_flag=True, help="Do not replace keys, tokens and passwords.")
+@click.option(
+    "--http",
+    "over_http",
+    is_flag=True,
+    help="Serve over HTTP on 127.0.0.1 instead of standard input and output.",
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="Port for --http. Default: any free port.")
+@click.option(
+    "--no-redact", is_flag=True, help="Do not replace keys, tokens and passwords with placeholders."
+)
 @click.pass_context
 def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bool) -> None:
-    """Let assistants use the history, through the Model Context Protocol.
+    """Run the MCP server, or add it to a client.
 
-    Without a subcommand it serves over standard input and output until they are closed: that is how clients
-    start it. With --http it serves on 127.0.0.1 until Ctrl-C, to programs that send the token. The archive is
-    kept up to date meanwhile, and nothing in it can be changed.
+    The server gives assistants read-only access to your history and keeps the archive up to date while it
+    runs. Without a subcommand, it serves over standard input and output; clients start it this way. With
+    --http, it serves until Ctrl-C and requires a token.
 
-    Example:
-
-        claude mcp add backscroll -- backscroll mcp
+    \b
+    Examples:
+      backscroll mcp install cursor
+      claude mcp add backscroll -- backscroll mcp
     """
     if ctx.invoked_subcommand is not None:
         return
     setup: Setup = ctx.obj
     if port is not None and not over_http:
-        raise click.UsageError("--port goes with --http")
+        raise click.UsageError("--port requires --http.")
     try:
         if over_http:
             _serve_http(setup, port or 0, is_redacted=not no_redact)
             return
         from backscroll.mcp.stdio import serve
     except ImportError as error:
-        if error.name is None or error.name.partition(".")[0] not in _SDK:
+        if error.name is None or error.name.partition(".")[0] not in _SDK_MODULES:
             raise
         raise click.ClickException(
-            "The server is an extra of its own; install it with: pip install 'backscroll[mcp]'"
+            "The MCP server is not installed. Run: pip install 'backscroll[mcp]'"
         ) from error
     serve(setup.history, is_redacted=not no_redact)
 
@@ -59,29 +67,32 @@ def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
 
     def started(address: str) -> None:
         click.echo(address)
-        click.echo(f"The token is in {path}; it is sent as Authorization: Bearer. Ctrl-C stops.", err=True)
+        click.echo(f"Send the token in {path} as 'Authorization: Bearer TOKEN'.", err=True)
+        click.echo("Press Ctrl-C to stop.", err=True)
 
     serve(setup.history, port=port, token=token_in(path), is_redacted=is_redacted, started=started)
 
 
 _client = click.argument("client", type=click.Choice(list(CLIENTS)))
-_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @command.command("install")
 @_client
 @_yes
-@click.option("--print", "only_print", is_flag=True, help="Print what to add, and change nothing.")
+@click.option(
+    "--print", "only_print", is_flag=True, help="Print the entry to add; do not change the settings."
+)
 @click.pass_obj
 def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
-    """Have a client start the server: adds it to the client's settings.
+    """Add the server to a client's settings.
 
-    Shows the change and asks; keeps the file as it was beside it. Other entries and comments stay as they
-    are. The archive and roots that were named by --home and --root or in the environment are passed on.
+    Shows the change, asks for confirmation and writes a backup next to the settings file. Other entries and
+    comments are kept. The entry includes --home and --root if you pass them or set them in the environment.
 
-    Example:
-
-        backscroll mcp install cursor
+    \b
+    Examples:
+      backscroll mcp install cursor
     """
     line = _command_line(setup)
     if only_print:
@@ -89,48 +100,50 @@ def install(setup: Setup, client: str, yes: bool, only_print: bool) -> None:
         return
     change = installation(CLIENTS[client], this_machine(), line)
     if not change.is_needed:
-        click.echo(f"{change.path} has it already; nothing was changed.")
+        click.echo(f"{change.path} already contains the server.")
         return
-    _make(change, yes, f"Add it to {CLIENTS[client].title}?")
-    click.echo(f"Start {CLIENTS[client].title} anew, and it has the history.")
+    _apply(change, yes, f"Add the server to {CLIENTS[client].title}?")
+    click.echo(f"Restart {CLIENTS[client].title} to use the server.")
 
 
 @command.command("uninstall")
 @_client
 @_yes
 def uninstall(client: str, yes: bool) -> None:
-    """Take the server out of a client's settings again.
+    """Remove the server from a client's settings.
 
-    Example:
-
-        backscroll mcp uninstall cursor
+    \b
+    Examples:
+      backscroll mcp uninstall cursor
     """
     change = removal(CLIENTS[client], this_machine())
     if not change.is_needed:
-        click.echo(f"{change.path} does not have it; nothing was changed.")
+        click.echo(f"{change.path} does not contain the server.")
         return
-    _make(change, yes, f"Take it out of {CLIENTS[client].title}?")
+    _apply(change, yes, f"Remove the server from {CLIENTS[client].title}?")
 
 
-def _make(change: Change, yes: bool, question: str) -> None:
+def _apply(change: Change, yes: bool, question: str) -> None:
     for line in change.diff():
         click.echo(line)
-    if not yes and not _is_agreed(question):
+    if not yes and not _confirm(question):
         raise click.ClickException("Nothing was changed.")
-    kept = change.make()
-    click.echo(f"Wrote {change.path}." + (f" As it was before: {kept}" if kept is not None else ""))
+    backup = change.make()
+    click.echo(f"Wrote {change.path}")
+    if backup is not None:
+        click.echo(f"  backup: {backup}")
 
 
-def _is_agreed(question: str) -> bool:
+def _confirm(question: str) -> bool:
     try:
         return click.confirm(question)
-    except click.Abort:  # nobody is there to ask
+    except click.Abort as abort:  # end of input
         click.echo()
-        return False
+        raise click.ClickException("Not a terminal: pass --yes to confirm. Nothing was changed.") from abort
 
 
 def _command_line(setup: Setup) -> Sequence[str]:
-    """What starts this very program with this very archive, wherever and with whatever environment."""
+    """Return a command that starts this program with this archive, independent of folder and environment."""
     machine = this_machine()
     program = Path(sys.argv[0]).absolute()
     found = [path for path in (program, program.with_name(f"{program.name}.exe")) if path.is_file()]

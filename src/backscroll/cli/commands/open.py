@@ -1,4 +1,4 @@
-"""``backscroll open``: a session's workspace, or the file that a message is about."""
+"""``backscroll open``: open a session's workspace, or a file from a message."""
 
 import sys
 
@@ -6,7 +6,7 @@ import click
 
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.launch import command_document, launch
-from backscroll.cli.options import sync_before_reading
+from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.cli.setup import Setup
 from backscroll.model.sanitize import sanitize
 from backscroll.render.json import encode_json
@@ -17,31 +17,30 @@ __all__ = ["command"]
 @click.command("open")
 @click.argument("ref", shell_complete=complete_refs)
 @click.argument("message", required=False)
-@click.option("--print", "only_print", is_flag=True, help="Print what would be run, and run nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and run nothing.")
-@click.option("--no-sync", is_flag=True, help="Go by what the archive holds, unrefreshed.")
+@launch_options
 @click.pass_obj
 def command(
     setup: Setup, ref: str, message: str | None, only_print: bool, as_json: bool, no_sync: bool
 ) -> None:
-    """Open a session's workspace, or the file that a message changed or looked at.
+    """Open a session's workspace, or a file from a message.
 
-    MESSAGE is a #number as show has it, or an id. The editor is that of VISUAL or EDITOR, else one that is
-    installed, else the system's choice.
+    With MESSAGE, a number or id from 'show', opens the file that the message changed or read. Uses the editor
+    in VISUAL or EDITOR, else an installed one, else the system's default.
 
-    Example:
-
-        backscroll open 1 4
+    \b
+    Examples:
+      backscroll open 1
+      backscroll open 1 4
     """
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
         position = None if message is None else history.find_message(history.find(ref), message)
-        found = history.opening(ref, position)
+        editor_command = history.opening(ref, position)
     if as_json:
-        sys.stdout.buffer.write(encode_json(command_document(found)))
+        sys.stdout.buffer.write(encode_json(command_document(editor_command)))
         return
     if only_print:
-        click.echo(sanitize(found.shell_line))
+        click.echo(sanitize(editor_command.shell_line))
         return
-    launch(found)
+    launch(editor_command)

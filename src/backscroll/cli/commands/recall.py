@@ -1,11 +1,10 @@
-"""``backscroll recall``: what earlier sessions have to say about a task."""
+"""``backscroll recall``: find earlier sessions relevant to a task."""
 
 import sys
 
 import click
 
-from backscroll.cli.completion_values import complete_names
-from backscroll.cli.options import read_options, sync_before_reading
+from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading, workspace_option
 from backscroll.cli.setup import Setup
 from backscroll.redact.redactor import Redactor
 from backscroll.render.json import encode_json
@@ -16,19 +15,15 @@ __all__ = ["command"]
 
 @click.command("recall")
 @click.argument("task", nargs=-1, required=True)
-@click.option(
-    "--workspace",
-    shell_complete=complete_names("workspace"),
-    help="Only of this workspace: its path, name, path's end or host.",
-)
+@workspace_option
 @click.option(
     "--tokens",
     default=1500,
     show_default=True,
     type=click.IntRange(200, 20_000),
-    help="How long it may be.",
+    help="Maximum length in tokens, estimated as four characters each.",
 )
-@click.option("--keep-secrets", is_flag=True, help="Do not replace keys, tokens and passwords.")
+@keep_secrets_option
 @read_options
 @click.pass_obj
 def command(
@@ -40,14 +35,14 @@ def command(
     as_json: bool,
     no_sync: bool,
 ) -> None:
-    """Find what earlier sessions have to say about a task.
+    """Find earlier sessions relevant to a task.
 
-    The task is written as it comes to mind; nothing in it is syntax. Of each session that bears on it: what
-    was asked, what was said, what came of it. Tokens are estimated, as four characters each.
+    Describe the task in your own words; there is no query syntax. Prints the relevant requests, answers and
+    results of each session.
 
-    Example:
-
-        backscroll recall why did we drop the cache
+    \b
+    Examples:
+      backscroll recall why did we drop the cache
     """
     with setup.history() as history:
         if not no_sync:
@@ -62,6 +57,6 @@ def command(
         sys.stdout.buffer.write(encode_json(recall_document(found)))
         return
     if not found.sessions:
-        click.echo("No earlier session has to do with it.")
+        click.echo("No relevant sessions found.")
     for line in recall_lines(found):
         click.echo(line)

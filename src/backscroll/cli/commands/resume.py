@@ -1,4 +1,4 @@
-"""``backscroll resume``: a session continued in its own tool."""
+"""``backscroll resume``: resume a session in its tool."""
 
 import sys
 from typing import Any
@@ -7,8 +7,10 @@ import click
 import msgspec
 
 from backscroll.cli.completion_values import complete_refs
+from backscroll.cli.error_output import as_sentence
+from backscroll.cli.hints import localize_hints
 from backscroll.cli.launch import command_document, launch
-from backscroll.cli.options import sync_before_reading
+from backscroll.cli.options import launch_options, sync_before_reading
 from backscroll.cli.setup import Setup
 from backscroll.history import History
 from backscroll.model.sanitize import sanitize
@@ -20,63 +22,62 @@ __all__ = ["command"]
 
 @click.command("resume")
 @click.argument("ref", shell_complete=complete_refs)
-@click.option("--print", "only_print", is_flag=True, help="Print what would be run, and run nothing.")
-@click.option("--restore", is_flag=True, help="First put back the files that the tool has deleted.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and run nothing.")
-@click.option("--no-sync", is_flag=True, help="Go by what the archive holds, unrefreshed.")
+@click.option("--restore", is_flag=True, help="First restore the files that the tool has deleted.")
+@launch_options
 @click.pass_obj
 def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bool, no_sync: bool) -> None:
-    """Continue a session in the tool that held it, in its folder.
+    """Resume a session in its tool, in the folder it was started in.
 
-    A session that the tool has deleted is put back with --restore, where its files are kept; nothing is ever
-    overwritten. Without it, what would be put back is said.
+    If the tool has deleted the session, --restore writes its files back first. Existing files are never
+    overwritten. Without --restore, the files are only listed.
 
-    Example:
-
-        backscroll resume 1
+    \b
+    Examples:
+      backscroll resume 1
+      backscroll resume 1 --print
     """
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
         found = history.resumption(ref)
         if restore and not only_print and not as_json and found.session.is_gone:
-            found = _restored(history, found)
+            found = _restore(history, found)
     if as_json:
         sys.stdout.buffer.write(encode_json(_document(found)))
         return
-    _tell(found, with_files=found.returning is not None)
+    _print_messages(found, with_files=found.returning is not None)
     if found.command is None:
         sys.exit(1)
     if only_print:
         click.echo(sanitize(found.command.shell_line))
         return
     if found.obstacle is not None or not found.is_installed:
-        program = found.command.argv[0]
-        missing = "" if found.is_installed else f"{program} is not installed here, or not on the PATH. "
-        click.echo(f"{missing}The command would be:", err=True)
+        if not found.is_installed:
+            click.echo(f"{found.command.argv[0]} is not installed or not on the PATH.", err=True)
+        click.echo("The command would be:", err=True)
         click.echo(sanitize(found.command.shell_line))
         sys.exit(1)
     launch(found.command)
 
 
-def _restored(history: History, found: Resumption) -> Resumption:
-    """The same once the files are back."""
+def _restore(history: History, found: Resumption) -> Resumption:
+    """Restore the session's files and return how to resume it now."""
     if found.returning is None or not found.returning.files:
         return found
     for path in history.put_back(found.session.ref):
-        click.echo(sanitize(f"Put back {path}"), err=True)
+        click.echo(sanitize(f"Restored {path}"), err=True)
     history.sync()
     return history.resumption(found.session.ref)
 
 
-def _tell(found: Resumption, *, with_files: bool) -> None:
+def _print_messages(found: Resumption, *, with_files: bool) -> None:
     if found.obstacle is not None:
-        click.echo(sanitize(f"{found.obstacle}."), err=True)
+        click.echo(sanitize(localize_hints(as_sentence(found.obstacle))), err=True)
     if with_files and found.returning is not None:
         for path in found.returning.files:
             click.echo(sanitize(f"  {path}"), err=True)
     if found.command is not None and found.command.note is not None:
-        click.echo(sanitize(f"{found.command.note}."), err=True)
+        click.echo(sanitize(as_sentence(found.command.note)), err=True)
 
 
 def _document(found: Resumption) -> dict[str, Any]:

@@ -1,36 +1,41 @@
-"""``backscroll search``: find the sessions where something was said."""
+"""``backscroll search``: search all sessions."""
 
 import sys
 from typing import Any
 
 import click
 
-from backscroll.cli.hints import welcome_lines
-from backscroll.cli.options import make_query_filters, message_filters, read_options, sync_before_reading
+from backscroll.cli.hints import command_hint, welcome_lines
+from backscroll.cli.options import (
+    make_query_filters,
+    message_filters,
+    page_options,
+    read_options,
+    sync_before_reading,
+)
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
 
 __all__ = ["command"]
 
-_WIDE = 300  # columns, where no terminal says how many there are
+DEFAULT_WIDTH = 300  # columns, if not a terminal
 
 
-# -word is a word not wanted, be it -help
+# A word that starts with - is excluded from the results; even -h is a word here.
 @click.command("search", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, required=True)
-@click.option("--exact", is_flag=True, help="The words are a substring, punctuation included.")
-@click.option("--regex", is_flag=True, help="The words are a regular expression.")
+@click.option("--exact", is_flag=True, help="Search for the words as one string, including punctuation.")
+@click.option("--regex", is_flag=True, help="Search for a regular expression.")
 @click.option(
     "--by",
     type=click.Choice(["session", "message"]),
     default="session",
     show_default=True,
-    help="The best of each session, or each message for itself.",
+    help="Show the best match of each session, or every matching message.",
 )
-@click.option("--limit", default=20, show_default=True, help="How many to show, at most 1000.")
-@click.option("--offset", default=0, show_default=True, help="How many to pass over.")
-@click.option("--context", default=2, show_default=True, help="Lines to show around a match.")
+@page_options
+@click.option("--context", default=2, show_default=True, help="Lines to show around each match.")
 @message_filters
 @color_option
 @read_options
@@ -50,28 +55,39 @@ def command(
     no_sync: bool,
     **options: Any,
 ) -> None:
-    """Find the sessions where something was said.
+    """Search all sessions.
 
-    Words, "phrases", -not, OR, prefix*, and role: source: workspace: tool: model: file: branch: since: until:
-    tag: is:error is:edit is:gone is:starred has:thinking has:edits.
+    \b
+    Query syntax:
+      flaky test           both words, in any order
+      "flaky test"         the phrase
+      flaky -test          without the word
+      flaky OR slow        either word
+      pars*                words with this prefix
+      role:user            filters: role, source, workspace, tool, model, file,
+                           branch, since, until, tag
+      is:error             also is:edit, is:gone, is:starred
+      has:edits            also has:thinking
 
-    Example:
-
-        backscroll search flaky test since:2026-10
+    \b
+    Examples:
+      backscroll search flaky test since:2026-10
+      backscroll search --exact 'fold=0)'
+      backscroll search --regex 'E\\d{4}' --by message
     """
     if unknown := [word for word in words if word.startswith("--")]:
         raise click.NoSuchOption(unknown[0])
     if exact and regex:
-        raise click.UsageError("--exact and --regex are two different things; give one of them")
-    asked = " ".join(words)
-    # A sign by itself is no word, and is looked for as it stands.
-    exact = exact or bool(not regex and asked.strip() and not any(map(str.isalnum, asked)))
+        raise click.UsageError("--exact and --regex cannot be combined.")
+    query = " ".join(words)
+    # The index contains only words: punctuation alone needs an exact search.
+    exact = exact or bool(not regex and query.strip() and not any(map(str.isalnum, query)))
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        with ProgressBar("Looking at every message, newest first") as bar:
+        with ProgressBar("Searching, newest messages first") as bar:
             found = history.search_sessions(
-                asked,
+                query,
                 limit=limit,
                 offset=offset,
                 by="message" if by == "message" else "session",
@@ -85,9 +101,11 @@ def command(
         is_empty = not found.data and not history.list_sessions(limit=1).data
         welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
         if history.is_index_behind():
-            click.echo("Not every session is in the index yet; backscroll sync completes it.", err=True)
+            click.echo(
+                f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
+            )
     if as_json:
-        from backscroll.render.json import encode_json, search_document  # as below, only when asked for
+        from backscroll.render.json import encode_json, search_document  # start-up time, here and below
 
         sys.stdout.buffer.write(encode_json(search_document(found)))
         return
@@ -96,22 +114,22 @@ def command(
         return
     if not found.data:
         total = found.total or found.total_at_least
-        click.echo(f"That is past the last find; there are {total:,}." if total else "Nothing was found.")
+        click.echo(f"No results on this page ({total:,} in total)." if total else "No results.")
     if found.is_relaxed and found.data:
-        click.echo("No message has all of these words; these have the most.", err=True)
+        click.echo("No message contains all words. These messages contain the most of them.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):
-        _tell_misspelled(asked)
+        _warn_invalid_filters(query)
     from backscroll.render.search_results import match_lines
 
-    out = detect_screen(color)
-    out.write(match_lines(found, is_coloured=out.is_coloured, width=out.width or _WIDE))
+    screen = detect_screen(color)
+    screen.write(match_lines(found, is_coloured=screen.is_coloured, width=screen.width or DEFAULT_WIDTH))
     if found.is_cut_short:
-        click.echo("Time ran out before all was looked at; a longer pattern is found faster.", err=True)
+        click.echo("Time limit reached: results may be missing. A longer pattern is faster.", err=True)
 
 
-def _tell_misspelled(asked: str) -> None:
-    from backscroll.index.query.parser import invalid_filters
+def _warn_invalid_filters(query: str) -> None:
+    from backscroll.index.query.parser import invalid_filters  # start-up time
 
-    for item in invalid_filters(asked):
+    for item in invalid_filters(query):
         name, _, value = item.partition(":")
-        click.echo(f"{name}: cannot be {value!r}; {item} was searched for as words.", err=True)
+        click.echo(f"{value!r} is not a valid value for {name}: so {item!r} was searched as text.", err=True)

@@ -1,4 +1,4 @@
-"""``backscroll secrets``: which keys and passwords a history holds, without showing them."""
+"""``backscroll secrets``: find keys and passwords in sessions, without printing them."""
 
 import sys
 from typing import Any
@@ -17,13 +17,13 @@ from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
 
-_PLACES = 3  # of each that are named
+MAX_LOCATIONS = 3  # locations printed per secret
 
 
 @click.command("secrets")
 @click.argument("refs", nargs=-1, metavar="[REF]...", shell_complete=complete_refs)
-@click.option("--emails", is_flag=True, help="E-mail addresses as well.")
-@click.option("--paths", is_flag=True, help="Home folders, which tell a name, as well.")
+@click.option("--emails", is_flag=True, help="Also find e-mail addresses.")
+@click.option("--paths", is_flag=True, help="Also find home folders, which contain a user name.")
 @session_filters
 @read_options
 @click.pass_obj
@@ -37,45 +37,49 @@ def command(
     no_sync: bool,
     **options: Any,
 ) -> None:
-    """List the keys, tokens and passwords in sessions, without showing them.
+    """Find keys, tokens and passwords in sessions.
 
-    Subagents are looked at too. Without a REF, everything that fits the options is.
+    Lists where they are without printing them. Searches the given sessions, or all sessions that match the
+    filters. Subagents are always included.
 
-    Example:
-
-        backscroll secrets --workspace tideline
+    \b
+    Examples:
+      backscroll secrets
+      backscroll secrets --workspace tideline --emails
     """
-    kinds: list[SecretCategory] = ["secrets"]
-    kinds += ["emails"] if emails else []
-    kinds += ["paths"] if paths else []
+    categories: list[SecretCategory] = ["secrets"]
+    categories += ["emails"] if emails else []
+    categories += ["paths"] if paths else []
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        wanted = make_filter(options | {"subagents": True})
-        own = make_filter(options)
-        summaries = [history.find(ref, own) for ref in refs] if refs else history.every_session(wanted)
-        with ProgressBar("Looking for secrets") as bar:
-            found = history.find_secrets(summaries, kinds=kinds, progress=bar.step)
+        if refs:
+            filter_ = make_filter(options)
+            summaries = [history.find(ref, filter_) for ref in refs]
+        else:
+            summaries = history.every_session(make_filter(options | {"subagents": True}))
+        with ProgressBar("Searching for secrets") as bar:
+            secrets = history.find_secrets(summaries, kinds=categories, progress=bar.step)
     if as_json:
-        sys.stdout.buffer.write(encode_json(secrets_document(found)))
+        sys.stdout.buffer.write(encode_json(secrets_document(secrets)))
         return
     if not summaries:
-        click.echo("No session fits.")
+        click.echo("No sessions match.")
         return
-    if not found:
-        click.echo(f"No secret was found in {_counted(summaries)}.")
+    if not secrets:
+        click.echo(f"No secrets found in {_count(summaries)}.")
         return
-    for one in found:
-        times = "once" if one.count == 1 else f"{one.count:,} times"
-        click.echo(sanitize(f"{one.kind} #{one.number}  {one.hint}  {times}"))
-        for place in one.locations[:_PLACES]:
-            where = "title, preview or folder" if place.position is None else f"message {place.position}"
-            click.echo(sanitize(f"    {place.ref}  {where}"))
-        if len(one.locations) > _PLACES:
-            click.echo(f"    … and {len(one.locations) - _PLACES:,} more places")
+    for secret in secrets:
+        times = "once" if secret.count == 1 else f"{secret.count:,} times"
+        click.echo(sanitize(f"{secret.kind} #{secret.number}  {secret.hint}  {times}"))
+        for location in secret.locations[:MAX_LOCATIONS]:
+            position = "header" if location.position is None else f"message {location.position}"
+            click.echo(sanitize(f"    {location.ref}  {position}"))
+        if len(secret.locations) > MAX_LOCATIONS:
+            click.echo(f"    … and {len(secret.locations) - MAX_LOCATIONS:,} more")
 
 
-def _counted(summaries: list[SessionSummary]) -> str:
+def _count(summaries: list[SessionSummary]) -> str:
     agents = sum(summary.parent_ref is not None for summary in summaries)
-    numbers = {"session": len(summaries) - agents, "subagent": agents}
-    return " and ".join(pluralize(number, what) for what, number in numbers.items() if number)
+    counts = {"session": len(summaries) - agents, "subagent": agents}
+    return " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)

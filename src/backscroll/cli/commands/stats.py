@@ -1,4 +1,4 @@
-"""``backscroll stats``: what sessions add up to."""
+"""``backscroll stats``: show statistics."""
 
 import re
 import sys
@@ -28,30 +28,30 @@ from backscroll.render.terminal.style import Style
 
 __all__ = ["command"]
 
-_BY = ["day", "week", "month", "source", "workspace", "model", "tool"]
-_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
-_WIDTH = 100  # where there is no terminal
+_GROUPS = ["day", "week", "month", "source", "workspace", "model", "tool"]
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday")
+DEFAULT_WIDTH = 100  # columns, if not a terminal
 
 
 @click.command("stats")
-@click.option("--by", type=click.Choice(_BY), help="A row for each, in place of the sum of everything.")
+@click.option("--by", type=click.Choice(_GROUPS), help="Group by this; one row per group.")
 @click.option(
     "--explain",
-    metavar="REF|DAY",
+    metavar="REF|DATE",
     shell_complete=complete_refs,
-    help="Every usage record of a session or a day, and the sum.",
+    help="List every usage record of a session or day, and the total.",
 )
-@click.option("--year", type=click.IntRange(1970, 9998), help="A year in review, on one page.")
+@click.option("--year", type=click.IntRange(1970, 9998), help="Review of a year, on one page.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "md"]),
     default="text",
     show_default=True,
-    help="With --year: text or Markdown.",
+    help="Format for --year.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
-@click.option("--utc", "is_utc", is_flag=True, is_eager=True, help="Days of UTC, not of this machine.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option("--utc", "is_utc", is_flag=True, is_eager=True, help="Use UTC days instead of local days.")
 @message_filters
 @color_option
 @read_options
@@ -70,72 +70,83 @@ def command(
     no_sync: bool,
     **options: Any,
 ) -> None:
-    """Add up sessions, prompts, time, tokens, cost, lines and tool calls.
+    """Show statistics: sessions, prompts, time, tokens, cost, lines and tool calls.
 
-    Every response counts once, where it was first made. Cost is told at the prices of an API; models without
-    a known price are named, and in no cost.
+    Each response is counted once, in the session that first contained it. Costs are what the provider's API
+    would charge. Models without a known price are listed and not included in the cost.
 
-    Example:
-
-        backscroll stats --by month --workspace tideline
+    \b
+    Examples:
+      backscroll stats
+      backscroll stats --by month --workspace tideline
+      backscroll stats --explain 1
+      backscroll stats --year 2026
     """
-    _check(by=by, explain=explain, year=year, form=form, as_csv=as_csv, as_json=as_json, options=options)
+    _check_options(
+        by=by, explain=explain, year=year, form=form, as_csv=as_csv, as_json=as_json, options=options
+    )
     zone = UTC if is_utc else None
-    wanted = make_filter(options | {"subagents": False})
-    out = detect_screen(color)
+    filter_ = make_filter(options | {"subagents": False})
+    screen = detect_screen(color)
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
         if year is not None:
-            _review(history.year_in_review(year, wanted, zone=zone), out, form, as_json=as_json)
+            _print_year(history.year_in_review(year, filter_, zone=zone), screen, form, as_json=as_json)
         elif explain is not None:
-            _explain(_explained(history, explain, wanted, zone), out, zone, as_json=as_json)
+            _print_explanation(_explanation(history, explain, filter_, zone), screen, zone, as_json=as_json)
         else:
-            report = history.stats(wanted, by=by, zone=zone)
+            report = history.stats(filter_, by=by, zone=zone)
             if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
-                out.write(welcome_lines(history, no_sync=no_sync))
+                screen.write(welcome_lines(history, no_sync=no_sync))
                 return
-            _report(report, out, zone, as_json=as_json, as_csv=as_csv)
+            _print_report(report, screen, zone, as_json=as_json, as_csv=as_csv)
 
 
-def _explained(history: History, what: str, wanted: Filter, zone: tzinfo | None) -> Explanation:
-    if not _DAY.fullmatch(what):
-        return history.explain_session(what, zone=zone)
-    day = DateParam().convert(what, None, click.get_current_context())
-    return history.explain_day(day.astimezone(zone).date(), wanted, zone=zone)
+def _explanation(history: History, ref_or_date: str, filter_: Filter, zone: tzinfo | None) -> Explanation:
+    if not _DATE.fullmatch(ref_or_date):
+        return history.explain_session(ref_or_date, zone=zone)
+    day = DateParam().convert(ref_or_date, None, click.get_current_context())
+    return history.explain_day(day.astimezone(zone).date(), filter_, zone=zone)
 
 
-def _report(report: Report, out: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool) -> None:
+def _print_report(
+    report: Report, screen: Screen, zone: tzinfo | None, *, as_json: bool, as_csv: bool
+) -> None:
     if as_json:
         sys.stdout.buffer.write(encode_json(report_document(report)))
     elif as_csv:
         sys.stdout.buffer.write(report_csv(report).encode("utf-8", "replace"))
     elif not report.total.sessions:
-        out.write(["No session fits."])
+        screen.write(["No sessions match."])
     else:
-        style = Style(is_coloured=out.is_coloured)
-        out.page(report_lines(report, style=style, width=out.width or _WIDTH, zone=zone))
+        style = Style(is_coloured=screen.is_coloured)
+        screen.page(report_lines(report, style=style, width=screen.width or DEFAULT_WIDTH, zone=zone))
 
 
-def _explain(told: Explanation, out: Screen, zone: tzinfo | None, *, as_json: bool) -> None:
+def _print_explanation(
+    explanation: Explanation, screen: Screen, zone: tzinfo | None, *, as_json: bool
+) -> None:
     if as_json:
-        sys.stdout.buffer.write(encode_json(explanation_document(told)))
+        sys.stdout.buffer.write(encode_json(explanation_document(explanation)))
     else:
-        out.page(explanation_lines(told, style=Style(is_coloured=out.is_coloured), zone=zone))
+        screen.page(explanation_lines(explanation, style=Style(is_coloured=screen.is_coloured), zone=zone))
 
 
-def _review(year: Year, out: Screen, form: str, *, as_json: bool) -> None:
-    from backscroll.render.statistics.year import year_lines, year_markdown  # with a parser of Markdown
+def _print_year(year: Year, screen: Screen, form: str, *, as_json: bool) -> None:
+    from backscroll.render.statistics.year import year_lines, year_markdown  # loads a Markdown parser
 
     if as_json:
         sys.stdout.buffer.write(encode_json(year_document(year)))
     elif form == "md":
-        out.write(year_markdown(year))
+        screen.write(year_markdown(year))
     else:
-        out.page(year_lines(year, style=Style(is_coloured=out.is_coloured), width=out.width or _WIDTH))
+        screen.page(
+            year_lines(year, style=Style(is_coloured=screen.is_coloured), width=screen.width or DEFAULT_WIDTH)
+        )
 
 
-def _check(
+def _check_options(
     *,
     by: By | None,
     explain: str | None,
@@ -145,13 +156,13 @@ def _check(
     as_json: bool,
     options: dict[str, Any],
 ) -> None:
-    """Say which options do not go together."""
-    asked = [name for name, on in (("--by", by), ("--explain", explain), ("--year", year)) if on is not None]
-    if len(asked) > 1:
-        raise click.UsageError(f"{asked[0]} and {asked[1]} do not go together.")
+    """Raise a usage error for options that cannot be combined."""
+    modes = [name for name, on in (("--by", by), ("--explain", explain), ("--year", year)) if on is not None]
+    if len(modes) > 1:
+        raise click.UsageError(f"{modes[0]} and {modes[1]} cannot be combined.")
     if as_csv and (as_json or explain is not None or year is not None):
-        raise click.UsageError("--csv goes with --by, or alone.")
+        raise click.UsageError("--csv can only be combined with --by.")
     if form == "md" and (year is None or as_json):
-        raise click.UsageError("--format md goes with --year.")
+        raise click.UsageError("--format md requires --year.")
     if year is not None and (options["since"] is not None or options["until"] is not None):
-        raise click.UsageError("--year says which days are meant; leave --since and --until out.")
+        raise click.UsageError("--year cannot be combined with --since or --until.")

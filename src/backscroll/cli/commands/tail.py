@@ -1,4 +1,4 @@
-"""``backscroll tail``: a session while it is being held."""
+"""``backscroll tail``: follow a running session."""
 
 import sys
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from backscroll.render.json import encode_json_line, message_document
 
 __all__ = ["command"]
 
-_WIDTH = 160
+MAX_TOOL_CHARS = 160  # of a tool call's parameters or result
 
 
 @click.command("tail")
@@ -26,44 +26,46 @@ _WIDTH = 160
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="How many of the last messages to begin with.",
+    help="Number of earlier messages to print first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, for every message.")
+@click.option("--json", "as_json", is_flag=True, help="Print each message as a JSON object on one line.")
 @click.pass_obj
 def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
-    """Follow a session while it is being held.
+    """Follow a running session.
 
-    Without REF it is the one with the newest activity. A whole id may be of a session that has not begun yet:
-    it is waited for. A tool call is a line, and another when its answer comes. Ctrl-C ends it.
+    Without REF, follows the session with the latest activity. If REF is a complete id that does not exist
+    yet, waits for it. Prints one line when a tool is called and another when it returns. Press Ctrl-C to
+    stop.
 
-    Example:
-
-        backscroll tail
+    \b
+    Examples:
+      backscroll tail
+      backscroll tail 1 --lines 50
     """
     try:
         with setup.history() as history:
             sync_before_reading(history)
             if history.is_awaited(ref):
-                click.echo(f"Waiting for {ref or 'a session'} to begin. Ctrl-C ends it.", err=True)
-            for said in history.follow(ref, last=lines, everything=as_json):
+                click.echo(f"Waiting for {ref or 'a session'} to start. Press Ctrl-C to stop.", err=True)
+            for followed in history.follow(ref, last=lines, everything=as_json):
                 if as_json:
-                    document = message_document(said.message, said.position)
+                    document = message_document(followed.message, followed.position)
                     sys.stdout.buffer.write(encode_json_line(document))
                 else:
-                    for line in _told(said):
+                    for line in _lines(followed):
                         click.echo(line)
                 sys.stdout.flush()
     except KeyboardInterrupt:
-        return  # the way it is meant to end
+        return
 
 
-def _told(said: FollowedMessage) -> Iterator[str]:
-    message, before = said.message, said.before
+def _lines(followed: FollowedMessage) -> Iterator[str]:
+    message, before = followed.message, followed.before
     time = (
         message.timestamp.astimezone().strftime("%H:%M:%S") if message.timestamp is not None else "--:--:--"
     )
     if message.tool is not None:
-        yield f"{time} {_call(message.tool, is_answer=before is not None)}"
+        yield f"{time} {_tool_line(message.tool, is_result=before is not None)}"
         return
     if before is not None and message.content.startswith(before.content):
         yield from sanitize(message.content[len(before.content) :]).splitlines()
@@ -74,13 +76,13 @@ def _told(said: FollowedMessage) -> Iterator[str]:
         yield sanitize(f"[{attachment.kind}{f' {attachment.name}' if attachment.name else ''}]")
 
 
-def _call(tool: ToolCall, *, is_answer: bool) -> str:
-    """A call on one line: what was asked for, or what came of it once the question has been shown."""
-    asked = ", ".join(
+def _tool_line(tool: ToolCall, *, is_result: bool) -> str:
+    """Return a tool call on one line: with its parameters, or with its result once the call was printed."""
+    params = ", ".join(
         f"{name}={value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
         for name, value in tool.params.items()
     )
-    told = (tool.result or "") if is_answer else asked
-    line = " ".join(sanitize(told[: _WIDTH * 4]).split())
-    cut = line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1].rstrip()}…"
-    return f"── {sanitize(tool.name)} · {tool.status}{' → ' if is_answer else '  '}{cut}".rstrip()
+    text = (tool.result or "") if is_result else params
+    line = " ".join(sanitize(text[: MAX_TOOL_CHARS * 4]).split())
+    cut = line if len(line) <= MAX_TOOL_CHARS else f"{line[: MAX_TOOL_CHARS - 1].rstrip()}…"
+    return f"── {sanitize(tool.name)} · {tool.status}{' → ' if is_result else '  '}{cut}".rstrip()

@@ -1,4 +1,4 @@
-"""``backscroll tui``: the terminal UI."""
+"""``backscroll tui``: browse sessions in a full-screen terminal UI."""
 
 import os
 import sys
@@ -6,48 +6,54 @@ import sys
 import click
 
 from backscroll.cli.hints import welcome_lines
+from backscroll.cli.options import no_sync_option
 from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
 from backscroll.model.source_names import SOURCE_NAMES
 
 __all__ = ["command"]
 
-_PATIENCE = 1.0  # seconds that somebody who quits waits for a sync
+QUIT_TIMEOUT_SECONDS = 1.0  # wait for a running sync after the user quits
 
 
 @click.command("tui")
 @click.argument("words", nargs=-1)
-@click.option("--source", type=click.Choice(SOURCE_NAMES), help="Begin with sessions of this source.")
-@click.option("--theme", type=click.Choice(["dark", "light"]), help="What the terminal says, unless given.")
-@click.option("--no-sync", is_flag=True, help="Show what the archive holds, unrefreshed.")
+@click.option(
+    "--source", type=click.Choice(SOURCE_NAMES), help="Show only sessions from this source at first."
+)
+@click.option(
+    "--theme", type=click.Choice(["dark", "light"]), help="Color theme. Default: detected from the terminal."
+)
+@no_sync_option
 @click.pass_obj
 def command(
     setup: Setup, words: tuple[str, ...], source: str | None, theme: str | None, no_sync: bool
 ) -> None:
-    """Look through everything in the terminal.
+    """Browse sessions in a full-screen terminal UI.
 
-    With WORDS it begins with a search for them. ? shows every key.
+    With WORDS, starts with a search. Press ? to see all keys.
 
-    Example:
-
-        backscroll tui clocks
+    \b
+    Examples:
+      backscroll tui
+      backscroll tui clocks
     """
     try:
         import textual  # noqa: F401
     except ImportError as error:
-        raise UsageError(
-            "The terminal UI is an extra of its own; install it with: pip install 'backscroll[tui]'"
-        ) from error
+        raise UsageError("The terminal UI is not installed. Run: pip install 'backscroll[tui]'") from error
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("The terminal UI needs a terminal; backscroll list and backscroll search print")
+        raise UsageError(
+            "The terminal UI needs a terminal. Use 'backscroll list' or 'backscroll search' instead."
+        )
     if os.environ.get("TERM") == "dumb":
         raise UsageError(
-            "This terminal says that it can only print (TERM=dumb); backscroll list and backscroll search do"
+            "The terminal cannot show it (TERM=dumb). Use 'backscroll list' or 'backscroll search' instead."
         )
     from backscroll.tui.app import Backscroll
     from backscroll.tui.session_list.model import Narrowing
 
-    setup.history().close()  # what is wrong with the settings is said before the screen is taken
+    setup.history().close()  # reports invalid settings before the UI hides the terminal
     screen = Backscroll(
         setup.history,
         welcome=welcome_lines,
@@ -57,10 +63,10 @@ def command(
         syncs=not no_sync,
     )
     screen.run()
-    if not screen.has_ended(_PATIENCE):
+    if not screen.has_ended(QUIT_TIMEOUT_SECONDS):
         click.echo(
-            "A sync was left unfinished: what it had read is whole, and the next one goes on.", err=True
+            "A sync was interrupted. Everything read so far is saved; the next sync continues.", err=True
         )
-        # Its thread would be waited for. Whenever it is killed, it leaves an archive that is whole.
+        # A normal exit would wait for the thread. Killing it is safe: each unit is one transaction.
         os._exit(screen.return_code or 0)
     sys.exit(screen.return_code or 0)

@@ -1,4 +1,4 @@
-"""``backscroll watch``: keep the archive up to date, and say what happens."""
+"""``backscroll watch``: keep the archive up to date and print changes."""
 
 import sys
 from typing import Any
@@ -13,27 +13,27 @@ from backscroll.render.json import encode_json_line, summary_document
 
 __all__ = ["command"]
 
-_TITLE = 70
+MAX_TITLE_CHARS = 70
 
 
 @click.command("watch")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--json", "as_json", is_flag=True, help="Print each change as a JSON object on one line.")
 @click.pass_obj
 def command(setup: Setup, as_json: bool) -> None:
-    """Keep the archive up to date while the tools write.
+    """Keep the archive up to date and print changes.
 
-    What is said can be searched for a moment later. Every change is a line: when, which session, what.
-    Ctrl-C ends it.
+    Syncs whenever a tool writes to its history. Prints a line for each change: time, session and what
+    changed. Press Ctrl-C to stop.
 
-    Example:
-
-        backscroll watch
+    \b
+    Examples:
+      backscroll watch
     """
     try:
         with setup.history() as history:
-            with ProgressBar("Reading what changed") as bar:
+            with ProgressBar("Syncing") as bar:
                 history.sync(bar.step, wait=False)
-            click.echo("Watching. Ctrl-C ends it.", err=True)
+            click.echo("Watching for changes. Press Ctrl-C to stop.", err=True)
             for change in history.watch():
                 if as_json:
                     sys.stdout.buffer.write(encode_json_line(_document(change)))
@@ -41,22 +41,22 @@ def command(setup: Setup, as_json: bool) -> None:
                     click.echo(_line(change))
                 sys.stdout.flush()
     except KeyboardInterrupt:
-        return  # the way it is meant to end
+        return
 
 
 def _line(change: SessionChange) -> str:
     time = change.at.astimezone().strftime("%H:%M:%S")
     title = " ".join(sanitize(change.session.title or change.session.ref).split())
-    cut = title if len(title) <= _TITLE else f"{title[: _TITLE - 1].rstrip()}…"
-    return f"{time}  {cut}  {_what(change)}"
+    cut = title if len(title) <= MAX_TITLE_CHARS else f"{title[: MAX_TITLE_CHARS - 1].rstrip()}…"
+    return f"{time}  {cut}  {_description(change)}"
 
 
-def _what(change: SessionChange) -> str:
+def _description(change: SessionChange) -> str:
     messages = f"{change.added:+,} message{'' if abs(change.added) == 1 else 's'}" if change.added else ""
     if change.is_new:
         return f"new session, {messages}" if messages else "new session"
     if change.has_vanished:
-        return "vanished from the tool's own store, and kept"
+        return "deleted by the tool, kept in the archive"
     return messages or "changed"
 
 
@@ -66,7 +66,7 @@ def _document(change: SessionChange) -> dict[str, Any]:
         "at": change.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "session_ref": change.session.ref,
         "session_id": change.session.id,
-        "what": _what(change),
+        "what": _description(change),
         "messages_added": change.added,
         "is_new": change.is_new,
         "has_vanished": change.has_vanished,

@@ -43,7 +43,7 @@ class Steps:
                 unit,
                 self.source.platform,
                 self.source.read(unit),
-                event="new",
+                event="created",
                 keeps_file=with_files and keeps_file(unit),
                 listener=self.recorder,
             )

@@ -55,13 +55,11 @@ def plain_bytes(archive: Path) -> bytes:
 def rows(archive: Archive) -> dict[tuple[str, int], tuple[bool, bytes | None]]:
     """Every kept version: key and number to whether it is gone, and its value."""
     with closing(sqlite3.connect(archive.path)) as db:
-        pieces = {
-            number: decompress(body) for number, body in db.execute("select number, body from kept_piece")
-        }
+        pieces = {number: decompress(body) for number, body in db.execute("select id, body from blob_chunk")}
         return {
             (key + part, version): (bool(gone), pieces[at][offset : offset + size] if at else None)
             for key, part, version, gone, at, offset, size in db.execute(
-                "select key, part, version, is_gone, piece, offset, size from kept_row"
+                "select key, part, version, is_gone, blob_chunk_id, offset, size from raw_row"
             )
         }
 

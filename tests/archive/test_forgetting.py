@@ -52,7 +52,7 @@ class Place:
         db = sqlite3.connect(self.home / "archive.db")
         found = [
             body
-            for table in ("chunk", "raw", "amendment", "kept_piece")
+            for table in ("message_chunk", "raw_segment", "message_update", "blob_chunk")
             for (body,) in db.execute(f"select body from {table}")  # noqa: S608 - names are ours
         ]
         db.close()

@@ -91,7 +91,7 @@ def test_a_record_that_was_changed_in_its_place_before_the_file_grew_is_noticed(
     assert ("behind the dike", False) in told
     assert kept.archive.originals.is_same_file(kept.archive.originals.units_with_file()[0], path)
     with closing(sqlite3.connect(kept.archive.path)) as db:
-        assert db.execute("select count(distinct state) from raw").fetchone() == (2,)
+        assert db.execute("select count(distinct version) from raw_segment").fetchone() == (2,)
 
 
 def test_a_session_that_was_moved_and_changed_tells_what_it_says_now_and_what_it_said(kept: Kept) -> None:
@@ -272,7 +272,7 @@ def test_the_account_of_a_file_that_grew_is_that_of_the_whole_file(kept: Kept, t
         .write(kept.root)
     )
     lines = path.read_bytes().splitlines(keepends=True)
-    tally = "select tally from unit"
+    tally = "select record_counts from unit"
     for line in range(len(lines)):
         path.write_bytes(b"".join(lines[:line]) + lines[line][:20])
         kept.sync()

@@ -139,7 +139,7 @@ def _change_bodies(kept: Kept, change: str) -> int:
         db.create_function("has_table", 1, lambda body: frames_in(body) is not None)
         db.create_function("without_frames", 1, lambda body: compress(decompress(body)))
         db.create_function("flip", 2, lambda body, at: body[:-at] + bytes([body[-at] ^ 1]) + body[1 - at :])
-        return db.execute(f"update chunk set body = {change} where has_table(body)").rowcount  # noqa: S608
+        return db.execute(f"update message_chunk set body = {change} where has_table(body)").rowcount  # noqa: S608
 
 
 def _found(kept: Kept) -> list[Message]:

@@ -101,7 +101,7 @@ def test_one_message_more_writes_one_row_more_and_the_lists_that_name_it(tmp_pat
     kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
     kept.sync()
     with closing(sqlite3.connect(kept.archive.path)) as db:
-        (last,) = db.execute("select max(number) from kept_row").fetchone()
+        (last,) = db.execute("select max(id) from raw_row").fetchone()
     bubble = cursor.Home(tmp_path / "other")
     extra = bubble.composer([cursor.assistant("One more.")], id=ONE, has_graph=False)
     bubble.write()
@@ -112,7 +112,7 @@ def test_one_message_more_writes_one_row_more_and_the_lists_that_name_it(tmp_pat
     change(home, "insert into cursorDiskKV values (?, ?)", extra.bubble_key(0), value)
     kept.sync()
     with closing(sqlite3.connect(kept.archive.path)) as db:
-        written = db.execute("select key from kept_row where number > ?", [last]).fetchall()
+        written = db.execute("select key from raw_row where id > ?", [last]).fetchall()
     assert written == [(extra.bubble_key(0),)]
 
 
@@ -160,7 +160,7 @@ def test_a_forgotten_session_leaves_nothing_but_what_another_has_too(tmp_path: P
 def test_a_damaged_piece_is_noticed(tmp_path: Path) -> None:
     _, kept, _ = home_with(tmp_path)
     with closing(sqlite3.connect(kept.archive.path)) as db, db:
-        db.execute("update kept_piece set body = cast(substr(body, 1, length(body) - 9) as blob)")
+        db.execute("update blob_chunk set body = cast(substr(body, 1, length(body) - 9) as blob)")
     assert any("is damaged" in one for one in kept.archive.maintenance.verify())
 
 
@@ -172,7 +172,7 @@ def test_rows_read_by_other_processes_are_taken_in(tmp_path: Path) -> None:
     other.write()
     source = named("cursor")
     for unit in source.units(tmp_path / "two"):
-        shard.units.put(unit, "cursor", source.read(unit), event="new", rows=source.rows(unit))
+        shard.units.put(unit, "cursor", source.read(unit), event="created", rows=source.rows(unit))
     source.close()
     shard.close()
     kept.archive.units.merge_shards([tmp_path / "shard.db"])

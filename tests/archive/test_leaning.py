@@ -56,8 +56,10 @@ def _leaning(kept: Kept) -> tuple[int, int]:
     """How many pieces of files, and of sessions, lean on others."""
     with sqlite3.connect(kept.archive.path) as db:
         return (
-            db.execute("select count(*) from raw where base is not null").fetchone()[0],
-            db.execute("select count(*) from chunk where base is not null").fetchone()[0],
+            db.execute("select count(*) from raw_segment where delta_base_unit_id is not null").fetchone()[0],
+            db.execute(
+                "select count(*) from message_chunk where delta_base_fragment_id is not null"
+            ).fetchone()[0],
         )
 
 
@@ -214,9 +216,11 @@ def test_damage_in_a_base_is_found_in_all_that_leans_on_it(
     second.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
-        pieces = db.execute("select count(*) from raw").fetchone()[0]
-        db.execute("update raw set body = zeroblob(length(body)) where base is null")
-        db.execute("update chunk set body = zeroblob(length(body)) where base is null")
+        pieces = db.execute("select count(*) from raw_segment").fetchone()[0]
+        db.execute("update raw_segment set body = zeroblob(length(body)) where delta_base_unit_id is null")
+        db.execute(
+            "update message_chunk set body = zeroblob(length(body)) where delta_base_fragment_id is null"
+        )
     found = kept.archive.maintenance.verify()
     assert sum("original" in sentence for sentence in found) == pieces
     assert sum("messages" in sentence for sentence in found) == 2

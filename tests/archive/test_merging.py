@@ -43,8 +43,10 @@ def _told(archive: Archive) -> Told:
     db = sqlite3.connect(archive.path)
     found = db.execute(
         "select external_id, title, message_count, total_tokens, tool_sequence, models, workspace_path,"
-        " (select json_group_array(coalesce((select text from word where number = m.copied_from), '-'))"
-        "  from message m join account a on a.number = m.account where a.id = external_id)"
+        " (select json_group_array(coalesce((select text from string s where s.id ="
+        " m.copied_from_string_id), '-'))"
+        "  from message m join fragment f on f.id = m.fragment_id where f.external_id ="
+        " conversations.external_id)"
         " from conversations order by external_id"
     ).fetchall()
     db.close()
@@ -99,7 +101,7 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
     def read(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[parallel.Shard]:
         other = Archive(tmp_path / "whole.db")
         assert other.units.put(
-            meanwhile, source.platform, source.read(meanwhile), event="new", keeps_file=True
+            meanwhile, source.platform, source.read(meanwhile), event="created", keeps_file=True
         )
         other.close()
         yield from read_batches(work, exclusions, folder)

@@ -28,6 +28,6 @@ def test_what_waited_for_a_late_answer_is_kept_in_pieces_like_any_other(tmp_path
     results = [message.tool.result or "" for message in shown.messages if message.tool]
     assert [len(result) for result in results] == [len("stopped"), 200_000]
     with closing(sqlite3.connect(home / "archive.db")) as db:
-        places = [place for (place,) in db.execute("select position from chunk order by 1")]
+        places = [place for (place,) in db.execute("select position from message_chunk order by 1")]
     assert max(after - place for place, after in pairwise(places)) <= 200
     assert len(shown.messages) - places[-1] <= 200

@@ -1,4 +1,4 @@
-"""Views made anew from what is kept, and archives of every schema there ever was."""
+"""Rebuild from stored originals, and open archives of every schema version."""
 
 import shutil
 import sqlite3
@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.schema import MIGRATIONS
+from backscroll.archive.connection import SCHEMA_VERSION
 from backscroll.index import Index
 from backscroll.ingest.maintenance import Rebuilt, rebuild
 from backscroll.model import Checkpoint, Item, Message, Unit
@@ -230,11 +230,11 @@ def test_pieces_of_a_grown_file_are_put_together(tmp_path: Path) -> None:
     assert kept.archive.maintenance.verify() == []
 
 
-# --- archives of older versions -----------------------------------------------------------------------------
+# --- archives of every schema version -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("file", sorted(ARCHIVES.glob("*.db")), ids=lambda path: path.stem)
-def test_an_older_archive_is_brought_up_to_date_and_tells_the_same(file: Path, tmp_path: Path) -> None:
+def test_an_archive_of_every_schema_version_opens_with_the_same_content(file: Path, tmp_path: Path) -> None:
     old = sqlite3.connect(file)
     query = (
         "select external_id, title, message_count, total_tokens, workspace_path from conversations order by 1"
@@ -243,7 +243,7 @@ def test_an_older_archive_is_brought_up_to_date_and_tells_the_same(file: Path, t
     old.close()
     shutil.copy(file, tmp_path / "archive.db")
     archive = Archive(tmp_path / "archive.db")
-    assert archive.maintenance.status().schema == len(MIGRATIONS)
+    assert archive.maintenance.status().schema == SCHEMA_VERSION
     assert archive.maintenance.verify() == []
     kept = Kept("claude-code", tmp_path, tmp_path)
     told = [
@@ -261,10 +261,10 @@ def test_an_older_archive_is_brought_up_to_date_and_tells_the_same(file: Path, t
     assert [m.content for m in kept.messages("58f3cb40") if m.role == "user"][-1] == "And on Sundays?"
 
 
-def test_there_is_an_archive_of_every_older_schema() -> None:
+def test_there_is_an_archive_of_every_schema_version() -> None:
     schemas = set()
     for file in ARCHIVES.glob("*.db"):
         db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
         schemas |= {db.execute("pragma user_version").fetchone()[0]}
         db.close()
-    assert schemas == set(range(1, len(MIGRATIONS)))
+    assert schemas == set(range(1, SCHEMA_VERSION + 1))

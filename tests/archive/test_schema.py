@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive import Archive
-from backscroll.archive.connection import SCHEMA
-from backscroll.archive.schema import MIGRATIONS
+from backscroll.archive.connection import MIGRATIONS, SCHEMA_VERSION
 from backscroll.errors import ArchiveError
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
@@ -113,5 +112,30 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
         Archive(path)
 
 
-def test_the_version_of_the_schema_is_the_number_of_its_migrations() -> None:
-    assert len(MIGRATIONS) == SCHEMA
+def test_the_schema_version_is_the_number_of_migrations() -> None:
+    names = sorted(file.name for file in MIGRATIONS.iterdir())
+    assert len(names) == SCHEMA_VERSION
+    assert [int(name[:4]) for name in names] == list(range(1, SCHEMA_VERSION + 1))
+
+
+def test_an_archive_of_a_development_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive.db"
+    db = sqlite3.connect(path)
+    db.execute("create table account (number integer primary key)")
+    db.execute("pragma user_version = 17")
+    db.close()
+    with pytest.raises(ArchiveError, match="development version"):
+        Archive(path)
+
+
+def test_every_migration_is_recorded(db: sqlite3.Connection) -> None:
+    rows = db.execute("select id, name from migration order by id").fetchall()
+    assert [tuple(row) for row in rows] == [(1, "0001_initial")]
+
+
+def test_views_return_messages_with_strings_instead_of_ids(db: sqlite3.Connection) -> None:
+    rows = db.execute(
+        "select role, position from messages where platform = 'claude_code' order by position"
+    ).fetchall()
+    assert [tuple(row) for row in rows] == [("user", 0), ("assistant", 1)]
+    assert db.execute("select count(*) from tool_calls").fetchone()[0] == 0

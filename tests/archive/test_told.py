@@ -39,7 +39,9 @@ def _talk(session: Transcript, turns: int) -> Transcript:
 def _leaning(kept: Kept) -> list[bool]:
     """Of each piece of a file, whether it leans on what was told of it."""
     with sqlite3.connect(kept.archive.path) as db:
-        rows = db.execute("select account is not null from raw order by unit, state, offset")
+        rows = db.execute(
+            "select delta_base_fragment_id is not null from raw_segment order by unit_id, version, offset"
+        )
         return [bool(is_leaning) for (is_leaning,) in rows]
 
 
@@ -53,7 +55,7 @@ def test_a_file_costs_half_of_what_it_costs_alone(kept: Kept, session: Transcrip
     file = session.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
-        (size,) = db.execute("select sum(length(body)) from raw").fetchone()
+        (size,) = db.execute("select sum(length(body)) from raw_segment").fetchone()
     assert size < len(compress(file.read_bytes())) / 2
     _assert_whole(kept, tmp_path / "out", file)
 
@@ -69,7 +71,9 @@ def test_text_with_line_ends_and_quotes_costs_little_more_than_text_without(
         path = file.write(kept.root)
         kept.sync()
         with sqlite3.connect(kept.archive.path) as db:
-            query = "select sum(length(r.body)) from raw r join unit u on u.number = r.unit where path = ?"
+            query = (
+                "select sum(length(r.body)) from raw_segment r join unit u on u.id = r.unit_id where path = ?"
+            )
             sizes += db.execute(query, [str(path)]).fetchone()
         _assert_whole(kept, tmp_path / f"out{number}", path)
     assert sizes[1] < sizes[0] * 1.2
@@ -84,7 +88,8 @@ def test_a_file_kept_by_an_earlier_version_comes_back(
         kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
         bodies = db.execute(
-            "select substr(body, 1, 1) from raw union all select substr(mark_state, 1, 1) from unit"
+            "select substr(body, 1, 1) from raw_segment"
+            " union all select substr(checkpoint_state, 1, 1) from unit"
         )
         assert bodies.fetchall() == [(b"\x01",)] * 2
     _assert_whole(kept, tmp_path / "before", file)
@@ -103,7 +108,7 @@ def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
     assert _leaning(kept) == [True] * 6
     alone = sum(len(compress(file.read_bytes()[at * piece :][:piece])) for at in range(6))
     with sqlite3.connect(kept.archive.path) as db:
-        (size,) = db.execute("select sum(length(body)) from raw").fetchone()
+        (size,) = db.execute("select sum(length(body)) from raw_segment").fetchone()
     assert size < alone / 2
     _assert_whole(kept, tmp_path / "out", file)
 
@@ -175,7 +180,9 @@ def test_what_an_older_version_kept_leans_once_it_is_compacted(
     file = session.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
-        db.execute("update raw set account = null, body = ?", [compress(file.read_bytes())])
+        db.execute(
+            "update raw_segment set delta_base_fragment_id = null, body = ?", [compress(file.read_bytes())]
+        )
     _assert_whole(kept, tmp_path / "before", file)
     assert kept.archive.maintenance.compact().saved > 0
     assert _leaning(kept) == [True]
@@ -198,7 +205,7 @@ def test_a_file_that_was_read_at_once_is_read_on_from_where_it_ended(
     session.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
-        (state,) = db.execute("select mark_state from unit").fetchone()
+        (state,) = db.execute("select checkpoint_state from unit").fetchone()
     assert state.startswith(b"\x01"), "it leans on what was told"
     for _ in range(2):
         file = _talk(session, 1).write(kept.root)
@@ -213,7 +220,7 @@ def test_a_file_of_which_it_is_not_known_where_it_ended_is_read_anew(kept: Kept,
     session.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
-        db.execute("update unit set mark_state = substr(mark_state, 1, 40)")
+        db.execute("update unit set checkpoint_state = substr(checkpoint_state, 1, 40)")
     session.user("and then?").write(kept.root)
     assert kept.sync().rewritten == 1
     assert kept.messages(session.session_id)[-1].content == "and then?"

@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(module, "_BUSY_TIMEOUT_SECONDS", 0.05)
 
 
 def backups(path: Path) -> list[Path]:

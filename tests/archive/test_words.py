@@ -31,8 +31,8 @@ def _session(id_: str, *tools: str, folder: str = "/home/zoe/ferry") -> Iterator
 def _tools(archive: Path) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(archive)) as db:
         return db.execute(
-            "select a.id, w.text from message m join account a on a.number = m.account"
-            " join word w on w.number = m.tool order by 1, position"
+            "select f.external_id, s.text from message m join fragment f on f.id = m.fragment_id"
+            " join string s on s.id = m.tool_string_id order by 1, position"
         ).fetchall()
 
 
@@ -45,9 +45,9 @@ def test_a_word_of_a_unit_that_could_not_be_read_is_not_taken_for_known(
         raise OSError
 
     archive = Archive(tmp_path / "archive.db", is_shard=is_shard)
-    assert not archive.units.put(_unit(tmp_path / "one"), "claude_code", breaking(), event="new")
+    assert not archive.units.put(_unit(tmp_path / "one"), "claude_code", breaking(), event="created")
     whole = [*_session("two", "Write", "Read"), RecordCounts()]
-    assert archive.units.put(_unit(tmp_path / "two"), "claude_code", whole, event="new")
+    assert archive.units.put(_unit(tmp_path / "two"), "claude_code", whole, event="created")
     archive.close()
     assert _tools(tmp_path / "archive.db") == [("two", "Write"), ("two", "Read")]
 
@@ -61,7 +61,7 @@ def test_a_word_of_an_excluded_session_is_not_taken_for_known(tmp_path: Path, *,
         *_session("two", "Write", "Read"),
         RecordCounts(),
     ]
-    assert archive.units.put(_unit(tmp_path / "both"), "claude_code", items, event="new")
+    assert archive.units.put(_unit(tmp_path / "both"), "claude_code", items, event="created")
     archive.close()
     assert _tools(tmp_path / "archive.db") == [("two", "Write"), ("two", "Read")]
 
@@ -70,7 +70,7 @@ def test_a_shard_gives_a_word_one_number_in_all_units(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "archive.db", is_shard=True)
     for id_ in ("one", "two"):
         items = [*_session(id_, "Read", "Write"), RecordCounts()]
-        assert archive.units.put(_unit(tmp_path / id_), "claude_code", items, event="new")
+        assert archive.units.put(_unit(tmp_path / id_), "claude_code", items, event="created")
     archive.close()
     told = [("one", "Read"), ("one", "Write"), ("two", "Read"), ("two", "Write")]
     assert _tools(tmp_path / "archive.db") == told

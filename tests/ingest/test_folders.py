@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from backscroll.archive import Archive, Exclusions
-from backscroll.archive.connection import BUSY_SECONDS
+from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS
 from backscroll.archive.write.fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError
@@ -170,7 +170,7 @@ def test_a_file_that_could_not_be_read_is_tried_again_though_it_looks_the_same(k
 
 def test_a_unit_that_is_owed_is_read_though_its_folder_looks_the_same(kept: Kept) -> None:
     with sqlite3.connect(kept.archive.path) as db:
-        db.execute("update unit set is_retried = 1 where path = ?", [str(path_of(kept, ONE))])
+        db.execute("update unit set needs_retry = 1 where path = ?", [str(path_of(kept, ONE))])
     assert sum(happened(kept.sync()).values()) == 1
 
 
@@ -284,7 +284,7 @@ def test_what_cannot_be_noted_at_once_is_noted_later(tmp_path: Path) -> None:
     other.execute("begin immediate")
     began = time.monotonic()
     assert happened(kept.sync()) == {}
-    assert time.monotonic() - began < BUSY_SECONDS / 2
+    assert time.monotonic() - began < BUSY_TIMEOUT_SECONDS / 2
     assert None in looks(kept).values()
     other.execute("rollback")
     other.close()

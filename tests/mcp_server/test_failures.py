@@ -120,7 +120,7 @@ def test_every_error_has_a_type_of_its_own_and_a_next_step(name: str) -> None:
 
 def test_a_locked_database_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure_of(DatabaseLockedError("held", "x.db")).type == "locked"
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_SECONDS", 0.2)
     with History(home=tmp_path) as history:
         history.list_sessions()
     other = sqlite3.connect(tmp_path / "archive.db", isolation_level=None)

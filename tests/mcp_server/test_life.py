@@ -135,7 +135,7 @@ def test_a_call_waits_while_the_archive_is_held_for_a_moment(tmp_path: Path) -> 
 def test_an_archive_that_is_held_for_long_is_called_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_SECONDS", 0.2)
     with History(home=tmp_path) as history:
         history.list_sessions()
     other = sqlite3.connect(tmp_path / "archive.db", isolation_level=None)

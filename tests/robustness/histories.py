@@ -100,14 +100,15 @@ def _rows(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for table in ("conversations", "cursor_sessions", "subagent"):
             rows = [dict(row) for row in db.execute(f"select * from {table}")]  # noqa: S608 - names are ours
-            found[table] = sorted(str({k: v for k, v in row.items() if k != "number"}) for row in rows)
+            internal = "id" if table == "subagent" else "number"
+            found[table] = sorted(str({k: v for k, v in row.items() if k != internal}) for row in rows)
         for name, query in _QUERIES.items():
             found[name] = sorted(map(tuple, db.execute(query)), key=repr)
         return found
 
 
 _QUERIES = {
-    "problems": "select path, place, reason from problem",
-    "ledger": "select u.path, u.key, l.event from ledger l join unit u on u.number = l.unit",
-    "units": "select path, key, kind, fingerprint, size, is_gone, mark_offset, tally from unit",
+    "problems": "select code, path, place, reason from problem",
+    "ledger": "select u.path, u.key, e.code from source_event e join unit u on u.id = e.unit_id",
+    "units": "select path, key, kind, fingerprint, size, is_gone, checkpoint_offset, record_counts from unit",
 }

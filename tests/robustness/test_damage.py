@@ -104,7 +104,7 @@ def test_a_damaged_archive_is_said_in_a_sentence_that_says_what_to_do(
 
 def test_what_cannot_be_unpacked_any_more_is_damage_and_verify_names_it(shell: Shell) -> None:
     with closing(sqlite3.connect(shell.home / "archive.db")) as db, db:
-        for table in ("chunk", "raw"):
+        for table in ("message_chunk", "raw_segment"):
             for number, body in db.execute(f"select rowid, body from {table}").fetchall():  # noqa: S608
                 bad = bytes(byte ^ 0x55 if n > 8 and n % 7 == 0 else byte for n, byte in enumerate(body))
                 db.execute(f"update {table} set body = ? where rowid = ?", [bad, number])  # noqa: S608
@@ -186,7 +186,7 @@ def test_an_archive_that_is_a_folder_is_said(shell: Shell) -> None:
 def test_whoever_writes_for_long_is_named_and_whoever_reads_does_not_wait(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backscroll.archive.connection.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("backscroll.archive.connection.BUSY_TIMEOUT_SECONDS", 0.2)
     Transcript(seed=99).user("the harbour 99").write(shell.root)
     with closing(sqlite3.connect(shell.home / "archive.db", isolation_level=None)) as other:
         other.execute("begin immediate")

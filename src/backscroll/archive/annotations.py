@@ -1,4 +1,7 @@
-"""Tags, stars, notes and titles that people give to sessions."""
+"""Tags, stars, notes and titles that users give to sessions.
+
+Annotations are keyed by platform and external id. They survive a rebuild and the deletion by the tool.
+"""
 
 import sqlite3
 from collections import defaultdict
@@ -8,45 +11,102 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
+from backscroll.archive.connection import transaction
 from backscroll.archive.session_key import SessionKey
 from backscroll.model import SessionSummary
-from backscroll.model.dates import iso
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.model.session import Note
 
-__all__ = ["add_note", "add_tags", "edit_note", "erase", "noted", "rename", "star", "tags", "take_tags"]
+__all__ = ["Annotations", "delete_annotations", "with_annotations"]
 
-_TABLES = ("tag", "star", "note", "renaming")
-
-
-def noted(db: sqlite3.Connection, summaries: Sequence[SessionSummary]) -> list[SessionSummary]:
-    """The same sessions with what people have added to them; subagents have nothing of their own."""
-    ids = msgspec.json.encode([one.id for one in summaries if one.parent_ref is None]).decode()
-    found: defaultdict[SessionKey, _Added] = defaultdict(_Added)
-    of_these = "where id in (select value from json_each(?))"
-    for platform, id_, name in db.execute(
-        f"select platform, id, name from tag {of_these} order by name",  # noqa: S608
-        [ids],
-    ):
-        found[SessionKey(platform, id_)].tags.append(name)
-    for platform, id_ in db.execute(f"select platform, id from star {of_these}", [ids]):  # noqa: S608
-        found[SessionKey(platform, id_)].is_starred = True
-    for platform, id_, number, text, written, edited in db.execute(
-        f"select platform, id, number, text, written_at, edited_at from note {of_these} order by number",  # noqa: S608
-        [ids],
-    ):
-        at = datetime.fromisoformat(written)
-        one = Note(number, text, at, datetime.fromisoformat(edited) if edited is not None else None)
-        found[SessionKey(platform, id_)].notes.append(one)
-    for platform, id_, title in db.execute(
-        f"select platform, id, title from renaming {of_these}",  # noqa: S608
-        [ids],
-    ):
-        found[SessionKey(platform, id_)].title = title
-    return [_with(one, found) for one in summaries] if found else list(summaries)
+_TABLES = ("tag", "star", "note", "user_title")
+_OF_SESSIONS = "where external_id in (select value from json_each(?))"
 
 
-class _Added:
+class Annotations:
+    """Read and change the annotations of sessions."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def tags(self) -> dict[str, int]:
+        """Return all tags with the number of sessions that have each."""
+        return dict(self._db.execute("select name, count(*) from tag group by name order by name").fetchall())
+
+    def update_tags(
+        self, session: SessionKey, *, add: Iterable[str] = (), remove: Iterable[str] = ()
+    ) -> None:
+        """Add tags to a session and remove others."""
+        now = _now()
+        with transaction(self._db):
+            self._db.executemany(
+                "insert or ignore into tag (platform, external_id, name, created_at) values (?, ?, ?, ?)",
+                [(*session, name, now) for name in add],
+            )
+            self._db.executemany(
+                "delete from tag where platform = ? and external_id = ? and name = ?",
+                [(*session, name) for name in remove],
+            )
+            self._queue_for_index(session)
+
+    def set_star(self, session: SessionKey, *, is_starred: bool) -> None:
+        """Add a star to a session, or remove it."""
+        with transaction(self._db):
+            if is_starred:
+                self._db.execute("insert or ignore into star values (?, ?, ?)", [*session, _now()])
+            else:
+                self._db.execute("delete from star where platform = ? and external_id = ?", session)
+
+    def add_note(self, session: SessionKey, text: str) -> None:
+        """Add a note with the next number of the session."""
+        with transaction(self._db):
+            self._db.execute(
+                "insert into note (platform, external_id, number, text, created_at)"
+                " select :platform, :id, coalesce(max(number), 0) + 1, :text, :now"
+                " from note where platform = :platform and external_id = :id",
+                {"platform": session.platform, "id": session.id, "text": text, "now": _now()},
+            )
+            self._queue_for_index(session)
+
+    def edit_note(self, session: SessionKey, number: int, text: str | None) -> bool:
+        """Replace the text of a note, or delete the note if `text` is None. False: no such note."""
+        with transaction(self._db):
+            if text is None:
+                cursor = self._db.execute(
+                    "delete from note where platform = ? and external_id = ? and number = ?",
+                    [*session, number],
+                )
+            else:
+                cursor = self._db.execute(
+                    "update note set text = ?, edited_at = ?"
+                    " where platform = ? and external_id = ? and number = ?",
+                    [text, _now(), *session, number],
+                )
+            self._queue_for_index(session)
+        return cursor.rowcount > 0
+
+    def set_title(self, session: SessionKey, title: str | None) -> None:
+        """Set the user's title of a session. None restores the tool's title."""
+        with transaction(self._db):
+            if title is None:
+                self._db.execute("delete from user_title where platform = ? and external_id = ?", session)
+            else:
+                self._db.execute(
+                    "insert or replace into user_title values (?, ?, ?, ?)", [*session, title, _now()]
+                )
+            self._queue_for_index(session)
+
+    def _queue_for_index(self, session: SessionKey) -> None:
+        """Queue the session's annotations, but none of its messages, for indexing."""
+        self._db.execute(
+            "insert into index_queue (session_number, first_position) select number, ? from conversations"
+            " where platform = ? and external_id = ? on conflict (session_number) do update set"
+            " first_position = min(first_position, excluded.first_position), revision = revision + 1",
+            [ANNOTATIONS_POSITION, *session],
+        )
+
+
+class _SessionAnnotations:
     def __init__(self) -> None:
         self.tags: list[str] = []
         self.is_starred = False
@@ -54,7 +114,35 @@ class _Added:
         self.title: str | None = None
 
 
-def _with(summary: SessionSummary, found: "defaultdict[SessionKey, _Added]") -> SessionSummary:
+def with_annotations(db: sqlite3.Connection, summaries: Sequence[SessionSummary]) -> list[SessionSummary]:
+    """Return the summaries with their annotations. Subagents have none."""
+    ids = [msgspec.json.encode([summary.id for summary in summaries if summary.parent_ref is None]).decode()]
+    found: defaultdict[SessionKey, _SessionAnnotations] = defaultdict(_SessionAnnotations)
+    for platform, id_, name in db.execute(
+        f"select platform, external_id, name from tag {_OF_SESSIONS} order by name",  # noqa: S608
+        ids,
+    ):
+        found[SessionKey(platform, id_)].tags.append(name)
+    for platform, id_ in db.execute(f"select platform, external_id from star {_OF_SESSIONS}", ids):  # noqa: S608
+        found[SessionKey(platform, id_)].is_starred = True
+    for platform, id_, number, text, created_at, edited_at in db.execute(
+        "select platform, external_id, number, text, created_at, edited_at"  # noqa: S608
+        f" from note {_OF_SESSIONS} order by number",
+        ids,
+    ):
+        note = Note(number, text, _time(created_at), _time(edited_at) if edited_at is not None else None)
+        found[SessionKey(platform, id_)].notes.append(note)
+    for platform, id_, title in db.execute(
+        f"select platform, external_id, title from user_title {_OF_SESSIONS}",  # noqa: S608
+        ids,
+    ):
+        found[SessionKey(platform, id_)].title = title
+    return [_annotated(summary, found) for summary in summaries] if found else list(summaries)
+
+
+def _annotated(
+    summary: SessionSummary, found: defaultdict[SessionKey, _SessionAnnotations]
+) -> SessionSummary:
     key = SessionKey(summary.platform, summary.id)
     if key not in found or summary.parent_ref is not None:
         return summary
@@ -69,85 +157,15 @@ def _with(summary: SessionSummary, found: "defaultdict[SessionKey, _Added]") -> 
     )
 
 
-def tags(db: sqlite3.Connection) -> dict[str, int]:
-    """Every tag there is, with how many sessions have it."""
-    return dict(db.execute("select name, count(*) from tag group by name order by name").fetchall())
-
-
-def add_tags(db: sqlite3.Connection, session: SessionKey, names: Iterable[str]) -> None:
-    db.executemany(
-        "insert or ignore into tag (platform, id, name, at) values (?, ?, ?, ?)",
-        [(session.platform, session.id, name, _now()) for name in names],
-    )
-    _touch(db, session)
-
-
-def take_tags(db: sqlite3.Connection, session: SessionKey, names: Iterable[str]) -> None:
-    db.executemany(
-        "delete from tag where platform = ? and id = ? and name = ?",
-        [(session.platform, session.id, name) for name in names],
-    )
-    _touch(db, session)
-
-
-def star(db: sqlite3.Connection, session: SessionKey, *, is_starred: bool) -> None:
-    if is_starred:
-        db.execute("insert or ignore into star values (?, ?, ?)", [session.platform, session.id, _now()])
-    else:
-        db.execute("delete from star where platform = ? and id = ?", [session.platform, session.id])
-
-
-def add_note(db: sqlite3.Connection, session: SessionKey, text: str) -> None:
-    db.execute(
-        "insert into note (platform, id, number, text, written_at) select :platform, :id,"
-        " coalesce(max(number), 0) + 1, :text, :at from note where platform = :platform and id = :id",
-        {"platform": session.platform, "id": session.id, "text": text, "at": _now()},
-    )
-    _touch(db, session)
-
-
-def edit_note(db: sqlite3.Connection, session: SessionKey, number: int, text: str | None) -> bool:
-    """Write a note anew, or delete it without a text. False when there is none of that number."""
-    key = {"platform": session.platform, "id": session.id, "number": number, "text": text, "at": _now()}
-    own = "where platform = :platform and id = :id and number = :number"
-    if text is None:
-        done = db.execute(f"delete from note {own}", key)  # noqa: S608
-    else:
-        done = db.execute(f"update note set text = :text, edited_at = :at {own}", key)  # noqa: S608
-    _touch(db, session)
-    return done.rowcount > 0
-
-
-def rename(db: sqlite3.Connection, session: SessionKey, title: str | None) -> None:
-    """Give a session a title of one's own, or take it back."""
-    if title is None:
-        db.execute("delete from renaming where platform = ? and id = ?", [session.platform, session.id])
-    else:
-        db.execute(
-            "insert or replace into renaming values (?, ?, ?, ?)",
-            [session.platform, session.id, title, _now()],
-        )
-    _touch(db, session)
-
-
-def erase(db: sqlite3.Connection, session: SessionKey) -> None:
-    """Leave nothing of what was added to a session."""
+def delete_annotations(db: sqlite3.Connection, session: SessionKey) -> None:
+    """Delete all annotations of a session."""
     for table in _TABLES:
-        db.execute(
-            f"delete from {table} where platform = ? and id = ?",  # noqa: S608 - names are ours
-            [session.platform, session.id],
-        )
+        db.execute(f"delete from {table} where platform = ? and external_id = ?", session)  # noqa: S608
 
 
-def _touch(db: sqlite3.Connection, session: SessionKey) -> None:
-    """Have the index take the notes anew, and no message."""
-    db.execute(
-        "insert into unindexed (number, first) select number, ? from conversations"
-        " where platform = ? and external_id = ?"
-        " on conflict (number) do update set first = min(first, excluded.first), noted = noted + 1",
-        [ANNOTATIONS_POSITION, session.platform, session.id],
-    )
+def _now() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
 
 
-def _now() -> str | None:
-    return iso(datetime.now(UTC))
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backscroll.archive.connection import BUSY_SECONDS, connect, transaction
+from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, connect, transaction
 from backscroll.archive.derive.live import end_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.pending_erasure import PendingErasure
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from backscroll.archive.annotation_store import Annotations
+    from backscroll.archive.annotations import Annotations
     from backscroll.archive.index_queue import IndexQueue
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.event_queries import Events
@@ -90,7 +90,7 @@ class Archive:
 
     @cached_property
     def annotations(self) -> Annotations:
-        from backscroll.archive.annotation_store import Annotations
+        from backscroll.archive.annotations import Annotations
 
         return Annotations(self._db)
 
@@ -109,11 +109,11 @@ class Archive:
     @property
     def identity(self) -> str:
         """Random id of this archive. An index stores it to know which archive it belongs to."""
-        return str(self._db.execute("select id from identity").fetchone()[0])
+        return str(self._db.execute("select id from archive_identity").fetchone()[0])
 
     def derive(self) -> set[SessionKey]:
         """Derive every session whose fragments changed. Return their keys."""
-        changed = [id_ for (id_,) in self._db.execute("select number from account where not is_settled")]
+        changed = [id_ for (id_,) in self._db.execute("select id from fragment where not is_derived")]
         now = datetime.now(UTC)
         end_sessions(self._db, now)
         if not changed:
@@ -125,16 +125,16 @@ class Archive:
     def count_problems(self, since: datetime) -> int:
         """Count problems in units that were read since then, or that still cannot be read."""
         row = self._db.execute(
-            "select count(*) from problem p join unit u on u.number = p.unit"
-            " where u.read_at >= ? or u.is_retried and not u.is_gone",
-            [since.isoformat()],
+            "select count(*) from problem p join unit u on u.id = p.unit_id"
+            " where u.read_at >= ? or u.needs_retry and not u.is_gone",
+            [int(since.timestamp() * 1000)],
         ).fetchone()
         return int(row[0])
 
     def invalidate_derived(self) -> None:
         """Make the next `derive` process every session."""
         with transaction(self._db):
-            self._db.execute("update account set is_settled = 0, compared = 0")
+            self._db.execute("update fragment set is_derived = 0, compared_count = 0")
 
     @contextmanager
     def write_transaction(self) -> Iterator[None]:
@@ -154,7 +154,7 @@ class Archive:
             try:
                 yield self if is_held and self._is_writable_now() else None
             finally:
-                self._db.execute(f"pragma busy_timeout = {int(BUSY_SECONDS * 1000)}")
+                self._db.execute(f"pragma busy_timeout = {int(BUSY_TIMEOUT_SECONDS * 1000)}")
 
     def _is_writable_now(self) -> bool:
         try:

@@ -25,26 +25,28 @@ class IndexQueue:
 
     @property
     def is_pending(self) -> bool:
-        return self._db.execute("select 1 from unindexed limit 1").fetchone() is not None
+        return self._db.execute("select 1 from index_queue limit 1").fetchone() is not None
 
     def next_jobs(self, limit: int) -> list[IndexJob]:
         """Return up to `limit` jobs."""
-        rows = self._db.execute("select number, first, noted from unindexed limit ?", [limit])
+        rows = self._db.execute(
+            "select session_number, first_position, revision from index_queue limit ?", [limit]
+        )
         return [IndexJob(*row) for row in rows]
 
     def mark_done(self, jobs: Iterable[IndexJob]) -> None:
         """Delete finished jobs, except those that another process has added to in the meantime."""
         with transaction(self._db):
             self._db.executemany(
-                "delete from unindexed where number = ? and noted = ?",
+                "delete from index_queue where session_number = ? and revision = ?",
                 [(job.number, job.noted) for job in jobs],
             )
 
     def add_all(self) -> None:
         """Queue every session and subagent from the start."""
         with transaction(self._db):
-            self._db.execute("update unindexed set first = 0, noted = noted + 1")
+            self._db.execute("update index_queue set first_position = 0, revision = revision + 1")
             self._db.execute(
-                "insert or ignore into unindexed (number) select number from conversations"
-                " union select number from subagent"
+                "insert or ignore into index_queue (session_number) select number from conversations"
+                " union select id from subagent"
             )

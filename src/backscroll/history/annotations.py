@@ -49,7 +49,7 @@ class Noting(Sessions):
     def tag_session(self, ref: str, add: Sequence[str] = (), *, take: Sequence[str] = ()) -> SessionSummary:
         """Give a session tags and take others away, in the archive only. They are kept through rebuilds."""
         summary = self._own(ref)
-        self._archive.annotations.update_tags(_key(summary), add=map(_tag, add), take=map(_tag, take))
+        self._archive.annotations.update_tags(_key(summary), add=map(_tag, add), remove=map(_tag, take))
         return self._noted(summary)
 
     def star_session(self, ref: str, is_starred: bool = True) -> SessionSummary:

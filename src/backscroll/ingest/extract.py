@@ -1,7 +1,6 @@
 """Originals out of the archive: written back for a person, or told anew where the tools have lost them."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
@@ -46,7 +45,7 @@ def _add(
     archive: Archive, restoring: Restoring, original: Original, *, fullest: bool
 ) -> tuple[int, set[str]]:
     at = original.modified_at
-    modified = datetime.fromisoformat(at).timestamp() if at is not None else None
+    modified = at / 1000 if at is not None else None
     return restoring.add(_name(original), archive.originals.rows(original, fullest=fullest), modified)
 
 

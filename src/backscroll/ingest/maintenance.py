@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
@@ -124,6 +123,6 @@ def _copy(archive: Archive, source: Source, original: Original, folder: Path) ->
     copy.parent.mkdir(parents=True, exist_ok=True)
     archive.originals.write_file(original, copy)
     if original.modified_at is not None:
-        at = datetime.fromisoformat(original.modified_at).timestamp()
+        at = original.modified_at / 1000
         os.utime(copy, (at, at))
     return next((unit for unit in source.units(folder) if unit.path == str(copy)), None)

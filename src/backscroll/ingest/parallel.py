@@ -208,7 +208,7 @@ def _read(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shar
             unit,
             source.platform,
             source.read(unit),
-            event="new",
+            event="created",
             keeps_file=keeps_file(unit),
             rows=source.rows(unit),
             listener=recorder,

@@ -203,16 +203,16 @@ def _read(archive: Archive, work: _Work, report: SyncReport) -> None:
     unit, known = work.unit, work.known
     mark = _usable_mark(archive, unit, known)
     if known is None:
-        event = "new"
+        event = "created"
         report.new += 1
     elif known.is_gone:
-        event = "came back"
+        event = "returned"
         report.came_back += 1
     elif mark is not None:
         event = "grew"
         report.grew += 1
     else:
-        event = "shrank" if unit.size < known.size else "rewritten"
+        event = "rewritten"
         report.rewritten += 1
     for _ in range(_TRIES):
         is_read = archive.units.put(
@@ -226,7 +226,7 @@ def _read(archive: Archive, work: _Work, report: SyncReport) -> None:
         )
         if is_read or (fresh := _met_again(work.source, unit)) is None:
             return
-        unit, mark, event = fresh, None, "new" if known is None else "rewritten"
+        unit, mark, event = fresh, None, "created" if known is None else "rewritten"
 
 
 def _met_again(source: Source, unit: Unit) -> Unit | None:

@@ -27,20 +27,22 @@ _EARLIER = 4  # in an account of the same session before this one, and counted t
 
 # A forked subagent's file begins with the response that started it, under a new id.
 _IS_REPEATED = (
-    "(exists (select 1 from message o join account p on p.number = o.account"
-    " where o.call = m.call and not p.is_agent)"
-    " or m.record in (select r.record from response r where r.account = m.account and r.is_copy = 1))"
+    "(exists (select 1 from message o join fragment p on p.id = o.fragment_id"
+    " where o.call_hash = m.call_hash and not p.is_subagent)"
+    " or m.record_hash in"
+    " (select r.record_hash from response r where r.fragment_id = m.fragment_id and r.is_copy = 1))"
 )
 _QUARTER = f"coalesce(m.at / {QUARTER}, {UNDATED})"
 _MESSAGES = (
-    f"select at, {_QUARTER}, role, kind, tool, model, agent_id, is_active, status, {{why}}"  # noqa: S608
-    " from message m where account = ? order by position"
+    f"select at, {_QUARTER}, role_string_id, kind_string_id, tool_string_id, model_string_id,"  # noqa: S608
+    " agent_string_id, is_active, status_string_id, {why} from message m where fragment_id = ?"
+    " order by position"
 )
 _EDITS = (
-    f"select e.path, e.added, e.removed, m.position, m.at, {_QUARTER}, m.tool, m.model, m.status,"  # noqa: S608
-    " m.decision, {why} from edit e cross join message m"
-    " on m.account = e.account and m.position = e.position"
-    " where e.account = ? and m.is_active order by e.position"
+    f"select e.path, e.lines_added, e.lines_removed, m.position, m.at, {_QUARTER}, m.tool_string_id,"  # noqa: S608
+    " m.model_string_id, m.status_string_id, m.decision_string_id, {why}"
+    " from edit e cross join message m on m.fragment_id = e.fragment_id and m.position = e.position"
+    " where e.fragment_id = ? and m.is_active order by e.position"
 )
 _AT, _TOOL_OF, _IS_ACTIVE = 0, 4, 7  # places in a row of messages; why it may not count is the last
 _KIND = itemgetter(slice(1, None))  # what messages are alike in
@@ -80,12 +82,15 @@ def count(
 
     Two files of a session may both hold a message, and it counts once.
     """
-    why = f"(m.copied_from is not null) * {_COPIED}"
+    why = f"(m.copied_from_string_id is not null) * {_COPIED}"
     if is_agent:
         why += f" + {_IS_REPEATED} * {_REPEATED}"
     if before:
         accounts = ", ".join(map(str, before))
-        repeated = f"select 1 from message e where e.record = m.record and e.account in ({accounts})"  # noqa: S608
+        repeated = (
+            "select 1 from message e where e.record_hash = m.record_hash"  # noqa: S608
+            f" and e.fragment_id in ({accounts})"
+        )
         why += f" + exists ({repeated}) * {_EARLIER}"
     found = Counts()
     done = Done()

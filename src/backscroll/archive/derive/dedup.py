@@ -11,21 +11,23 @@ __all__ = ["mark_copies"]
 _FAR = 1 << 62
 # Messages of which it may have changed whose they are.
 _MARKED = (
-    "changed c cross join message m on m.account = c.account and m.position >= c.compared",
-    "shared s cross join message m on m.record = s.record",
-    "recopied r cross join message m on m.account = r.account and m.position >= r.position",
+    "changed c cross join message m on m.fragment_id = c.fragment_id and m.position >= c.compared_count",
+    "shared s cross join message m on m.record_hash = s.record_hash",
+    "recopied r cross join message m on m.fragment_id = r.fragment_id and m.position >= r.position",
 )
 # What a fork copied from a session that nobody has.
 _IS_ORPHAN = (
-    "m.forked_from is not null and m.copied_from = m.forked_from and not exists"
-    " (select 1 from word w cross join account o on o.id = w.text"
-    " where w.number = m.forked_from and o.messages and not o.is_agent)"
+    "m.forked_from_string_id is not null and m.copied_from_string_id = m.forked_from_string_id and not exists"
+    " (select 1 from string w cross join fragment o on o.external_id = w.text"
+    " where w.id = m.forked_from_string_id and o.message_count and not o.is_subagent)"
 )
 # A call that was copied before it was answered, and that the other session never had an answer to.
 _HAS_THE_ANSWER = (
-    f"m.copied_from is not null and m.call is not null and m.status <> {FIXED['pending']}"  # noqa: S608
-    f" and (select max(o.status <> {FIXED['pending']}) from message o join kin k on k.number = o.account"
-    " where o.call = m.call and k.session = (select text from word where number = m.copied_from)) = 0"
+    "m.copied_from_string_id is not null and m.call_hash is not null"  # noqa: S608
+    f" and m.status_string_id <> {FIXED['pending']}"
+    f" and (select max(o.status_string_id <> {FIXED['pending']}) from message o"
+    " join fragment_session s on s.fragment_id = o.fragment_id where o.call_hash = m.call_hash"
+    " and s.session_external_id = (select text from string where id = m.copied_from_string_id)) = 0"
 )
 
 
@@ -50,11 +52,13 @@ def mark_copies(db: sqlite3.Connection) -> None:
     the session's own all the same.
     """
     rows = db.execute(
-        "select m.record, m.account, a.is_former and not max(m.is_active), max(m.forked_from is not null),"
-        " min(coalesce(m.at, ?)), a.is_agent, a.id, coalesce(min(first.at), ?)"
-        " from shared s cross join message m on m.record = s.record join account a on a.number = m.account"
-        " left join message first on first.account = m.account and first.position = 0"
-        " group by m.record, m.account order by m.record",
+        "select m.record_hash, m.fragment_id, f.status <> 'current' and not max(m.is_active),"
+        " max(m.forked_from_string_id is not null), min(coalesce(m.at, ?)), f.is_subagent, f.external_id,"
+        " coalesce(min(first.at), ?)"
+        " from shared s cross join message m on m.record_hash = s.record_hash"
+        " join fragment f on f.id = m.fragment_id"
+        " left join message first on first.fragment_id = m.fragment_id and first.position = 0"
+        " group by m.record_hash, m.fragment_id order by m.record_hash",
         [_FAR, _FAR],
     ).fetchall()
     holders: dict[int, list[_Holder]] = {}
@@ -73,15 +77,19 @@ def mark_copies(db: sqlite3.Connection) -> None:
             is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
             changes.append((is_own, words[owner.id], holder.account, record))
     db.executemany(
-        "update message indexed by message_record set copied_from = iif(?, forked_from, ?)"
-        " where account = ? and record = ?",
+        "update message indexed by message_record"
+        " set copied_from_string_id = iif(?, forked_from_string_id, ?)"
+        " where fragment_id = ? and record_hash = ?",
         changes,
     )
     for is_untold_elsewhere in (_IS_ORPHAN, _HAS_THE_ANSWER):
         for marked in _MARKED:
-            query = f"select m.account, m.position from {marked} where {is_untold_elsewhere}"  # noqa: S608
+            query = f"select m.fragment_id, m.position from {marked} where {is_untold_elsewhere}"  # noqa: S608
             found = db.execute(query).fetchall()
-            db.executemany("update message set copied_from = null where account = ? and position = ?", found)
+            db.executemany(
+                "update message set copied_from_string_id = null where fragment_id = ? and position = ?",
+                found,
+            )
 
 
 def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:

@@ -25,9 +25,9 @@ __all__ = [
 _TITLE = 100  # characters
 _decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
-    "select a.number, a.source, a.store, a.id, a.closing, a.messages, a.preview, u.modified_at, u.is_gone,"
-    " a.is_former, u.path, a.is_agent"
-    " from account a join unit u on u.number = a.unit where length(a.closing)"
+    "select f.id, f.source, f.store, f.external_id, f.closing, f.message_count, f.preview, u.modified_at,"
+    " u.is_gone, f.status <> 'current', u.path, f.is_subagent"
+    " from fragment f join unit u on u.id = f.unit_id where length(f.closing)"
 )
 
 
@@ -41,7 +41,7 @@ class Account(msgspec.Struct):
     closing: Closing
     messages: int
     preview: str | None
-    modified_at: str | None
+    modified_at: int | None  # milliseconds
     is_gone: bool
     is_former: bool  # what the unit told before it was rewritten
     path: str
@@ -73,8 +73,8 @@ def _closing(body: bytes) -> Closing:
 def accounts_of(db: sqlite3.Connection, session: SessionKey) -> list[Account]:
     """Every account of a session, the one its content is taken from first."""
     rows = db.execute(
-        f"{_QUERY} and a.id = ? and a.platform = ?"
-        " and (not a.is_agent or coalesce(a.parent_id, a.found_parent) is null)",
+        f"{_QUERY} and f.external_id = ? and f.platform = ?"
+        " and (not f.is_subagent or coalesce(f.parent_external_id, f.inferred_parent_external_id) is null)",
         [session.id, session.platform],
     )
     return sorted(map(_account, rows), key=_rank)
@@ -85,8 +85,8 @@ def other_sessions(db: sqlite3.Connection, accounts: Iterable[int]) -> dict[int,
     found: dict[int, set[str]] = {}
     for number in accounts:
         row = db.execute(
-            "select closing from account where number = ? and length(closing)"
-            " and (not is_agent or coalesce(parent_id, found_parent) is null)",
+            "select closing from fragment where id = ? and length(closing)"
+            " and (not is_subagent or coalesce(parent_external_id, inferred_parent_external_id) is null)",
             [number],
         ).fetchone()
         ids = _closing(row[0]).metadata.get("other_session_ids") if row is not None else None
@@ -98,7 +98,8 @@ def other_sessions(db: sqlite3.Connection, accounts: Iterable[int]) -> dict[int,
 def agents_of(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Account]]:
     """The accounts of every subagent that has a unit of its own."""
     rows = db.execute(
-        f"{_QUERY} and coalesce(a.parent_id, a.found_parent) = ? and a.platform = ? and a.is_agent = 1",
+        f"{_QUERY} and coalesce(f.parent_external_id, f.inferred_parent_external_id) = ?"
+        " and f.platform = ? and f.is_subagent = 1",
         [session.id, session.platform],
     )
     found: dict[str, list[Account]] = {}

@@ -16,13 +16,14 @@ __all__ = ["found_by", "listen", "note_changes"]
 _Group = str | None  # the accounts of a subagent, by its id, or of the session itself
 
 _NOTE = (
-    "insert into unindexed (number, first) values (?, ?)"
-    " on conflict (number) do update set first = min(first, excluded.first), noted = noted + 1"
+    "insert into index_queue (session_number, first_position) values (?, ?)"
+    " on conflict (session_number) do update"
+    " set first_position = min(first_position, excluded.first_position), revision = revision + 1"
 )
 _CHANGED = (
-    "select a.id, a.store, a.messages, c.compared, r.position"
-    " from account a left join changed c on c.account = a.number"
-    " left join recopied r on r.account = a.number where a.platform = :platform and "
+    "select f.external_id, f.store, f.message_count, c.compared_count, r.position"
+    " from fragment f left join changed c on c.fragment_id = f.id"
+    " left join recopied r on r.fragment_id = f.id where f.platform = :platform and "
 )
 
 
@@ -56,13 +57,13 @@ FoundBy = dict[int, _Found]  # by number
 
 def listen(db: sqlite3.Connection) -> None:
     """From now on, notice where it changes whose a message is."""
-    db.execute("create temp table if not exists recopied (account integer primary key, position integer)")
+    db.execute("create temp table if not exists recopied (fragment_id integer primary key, position integer)")
     db.execute("delete from recopied")
     db.execute(
-        "create temp trigger if not exists recopying after update of copied_from on main.message"
-        " when new.copied_from is not old.copied_from begin"
-        " insert into recopied values (new.account, new.position)"
-        " on conflict (account) do update set position = min(position, excluded.position); end"
+        "create temp trigger if not exists recopying after update of copied_from_string_id on main.message"
+        " when new.copied_from_string_id is not old.copied_from_string_id begin"
+        " insert into recopied values (new.fragment_id, new.position)"
+        " on conflict (fragment_id) do update set position = min(position, excluded.position); end"
     )
 
 
@@ -77,7 +78,7 @@ def found_by(db: sqlite3.Connection, session: SessionKey) -> FoundBy:
     found = {number: _Found(*rest) for number, *rest in own}
     workspace = next((one.workspace_hash for one in found.values()), None)
     agents = db.execute(
-        "select number, agent_id, source, title from subagent where parent_id = ? and platform = ?", key
+        "select id, agent_id, source, title from subagent where parent_external_id = ? and platform = ?", key
     )
     for number, agent_id, source, title in agents:
         found[number] = _Found(agent_id, source, title, workspace, None, None)
@@ -104,10 +105,13 @@ def _firsts(db: sqlite3.Connection, session: SessionKey) -> dict[_Group, int | N
     """The first position of each group of accounts that is not as it was; None when all are."""
     key = {"id": session.id, "platform": session.platform}
     groups: dict[_Group, list[_Change]] = {None: []}
-    own = "a.id = :id and (not a.is_agent or coalesce(a.parent_id, a.found_parent) is null)"
+    own = (
+        "f.external_id = :id and"
+        " (not f.is_subagent or coalesce(f.parent_external_id, f.inferred_parent_external_id) is null)"
+    )
     for _, *change in db.execute(_CHANGED + own, key):
         groups[None].append(_Change(*change))
-    agents = "coalesce(a.parent_id, a.found_parent) = :id and a.is_agent = 1"
+    agents = "coalesce(f.parent_external_id, f.inferred_parent_external_id) = :id and f.is_subagent = 1"
     for id_, *change in db.execute(_CHANGED + agents, key):
         groups.setdefault(id_, []).append(_Change(*change))
     return {group: _first(changes) for group, changes in groups.items()}

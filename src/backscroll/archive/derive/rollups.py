@@ -13,21 +13,24 @@ QUARTER = 900_000  # milliseconds: the largest span that lies within one day in 
 UNDATED = -1  # the quarter of what has no time
 PAUSE = 300_000  # milliseconds without a message after which nobody was at work
 
-_ACTIVITY = "insert into activity values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_WORK = "insert into work values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ACTIVITY = "insert into activity_rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WORK = "insert into tool_rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Each response once: is_copy says that another account made it first.
 _SPENDING = (
-    f"insert into spending select account, coalesce(at / {QUARTER}, {UNDATED}), coalesce(model, 0),"  # noqa: S608
-    f" coalesce(speed, 0), {' + '.join(f'(prompt > {size})' for size in PROMPT_SIZES)} as size, count(*),"
-    " sum(coalesce(input, 0)), sum(coalesce(output, 0)),"
-    " sum(coalesce(cache_creation, 0) - coalesce(cache_creation_1h, 0)), sum(coalesce(cache_creation_1h, 0)),"
-    " sum(coalesce(cache_read, 0)), sum(cost), max(is_at_least)"
-    " from (select *, coalesce(input, 0) + coalesce(cache_creation, 0) + coalesce(cache_read, 0) as prompt"
-    "  from response where account = ? and is_copy is not 1) group by 2, 3, 4, 5"
+    f"insert into token_rollup select fragment_id, coalesce(at / {QUARTER}, {UNDATED}),"  # noqa: S608
+    " coalesce(model_string_id, 0), coalesce(speed_string_id, 0),"
+    f" {' + '.join(f'(prompt > {size})' for size in PROMPT_SIZES)} as prompt_size_class, count(*),"
+    " sum(coalesce(input_tokens, 0)), sum(coalesce(output_tokens, 0)),"
+    " sum(coalesce(cache_creation_tokens, 0) - coalesce(cache_creation_1h_tokens, 0)),"
+    " sum(coalesce(cache_creation_1h_tokens, 0)), sum(coalesce(cache_read_tokens, 0)), sum(cost_usd),"
+    " max(is_lower_bound)"
+    " from (select *, coalesce(input_tokens, 0) + coalesce(cache_creation_tokens, 0)"
+    "  + coalesce(cache_read_tokens, 0) as prompt"
+    "  from response where fragment_id = ? and is_copy is not 1) group by 2, 3, 4, 5"
 )
 _SPENT = (
-    "select sum(input + output + cache_write + cache_write_1h + cache_read), max(is_at_least)"
-    " from spending where account = ?"
+    "select sum(input_tokens + output_tokens + cache_write_tokens + cache_write_1h_tokens"
+    " + cache_read_tokens), max(is_lower_bound) from token_rollup where fragment_id = ?"
 )
 _MANY = 10_000  # rows that are written together
 
@@ -104,8 +107,8 @@ class Quarters:
     def close(self) -> None:
         """Write what is not yet written."""
         db = self._db
-        db.executemany("delete from activity where account = ?", self._accounts)
-        db.executemany("delete from work where account = ?", self._accounts)
+        db.executemany("delete from activity_rollup where fragment_id = ?", self._accounts)
+        db.executemany("delete from tool_rollup where fragment_id = ?", self._accounts)
         db.executemany(_ACTIVITY, self._activity)
         db.executemany(_WORK, self._work)
         self._accounts, self._activity, self._work = [], [], []
@@ -115,7 +118,7 @@ class Quarters:
 
         None when nobody counted them.
         """
-        self._db.execute("delete from spending where account = ?", [account])
+        self._db.execute("delete from token_rollup where fragment_id = ?", [account])
         self._db.execute(_SPENDING, [account])
         tokens, is_at_least = self._db.execute(_SPENT, [account]).fetchone()
         return tokens, bool(is_at_least)

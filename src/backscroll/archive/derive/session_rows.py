@@ -64,7 +64,7 @@ def write_vanished(db: sqlite3.Connection, session: SessionKey) -> None:
     key = [session.id, session.platform]
     left = [one.number for one in accounts_of(db, session)]
     left += [one.number for group in agents_of(db, session).values() for one in group]
-    db.executemany("update account set is_settled = 0 where number = ?", [(number,) for number in left])
+    db.executemany("update fragment set is_derived = 0 where id = ?", [(number,) for number in left])
     own = "select 1 from conversations where external_id = ? and platform = ?"
     if not left and db.execute(own, key).fetchone():
         write_sessions(db, [session], datetime.now(UTC))
@@ -78,7 +78,7 @@ def _write(
     if not accounts and not agents:
         key = [session.id, session.platform]
         db.execute("delete from conversations where external_id = ? and platform = ?", key)
-        db.execute("delete from subagent where parent_id = ? and platform = ?", key)
+        db.execute("delete from subagent where parent_external_id = ? and platform = ?", key)
         return
     told = told_by(accounts)
     closing = completed(accounts) if accounts else left_behind(agents.values())
@@ -141,7 +141,9 @@ def _write(
         "is_gone": is_gone(told),
     }
     _replace(db, "conversations", values)
-    db.execute("delete from subagent where parent_id = ? and platform = ?", [session.id, session.platform])
+    db.execute(
+        "delete from subagent where parent_external_id = ? and platform = ?", [session.id, session.platform]
+    )
     _write_agents(db, session, agents, told, {id_: Figures(texts, one) for id_, one in helpers.items()})
     _write_inlined(
         db,
@@ -172,7 +174,7 @@ def _started(closing: Closing, figures: Figures, accounts: list[Account]) -> tup
     if figures.first_at is not None:
         return figures.first_at, "neighbour"
     modified = next((one.modified_at for one in accounts if one.modified_at), None)
-    return (datetime.fromisoformat(modified) if modified else datetime.fromtimestamp(0, UTC)), "file"
+    return datetime.fromtimestamp((modified or 0) / 1000, UTC), "file"
 
 
 def _title(
@@ -183,8 +185,9 @@ def _title(
         return closing.title, closing.title_source
     for account in told:
         row = db.execute(
-            "select n.title from message m join naming n on n.record = m.record"
-            " where m.account = ? and m.copied_from is null order by m.at desc, n.title desc limit 1",
+            "select h.title from message m join title_hint h on h.record_hash = m.record_hash"
+            " where m.fragment_id = ? and m.copied_from_string_id is null"
+            " order by m.at desc, h.title desc limit 1",
             [account.number],
         ).fetchone()
         if row is not None:
@@ -256,7 +259,7 @@ def _write_agents(
         own = next((agent for agent in closing.agents if agent.agent_id == agent_id), None)
         figures = counted[agent_id]
         link = db.execute(
-            "select tool_call_id, evidence from link where agent_id = ?"
+            "select tool_call_id, evidence from subagent_evidence where agent_id = ?"
             " order by strength, tool_call_id limit 1",
             [agent_id],
         ).fetchone()
@@ -315,9 +318,14 @@ def _merged(told: Agent | None, own: Agent | None) -> dict[str, Any]:
 def _insert_agent(
     db: sqlite3.Connection, session: SessionKey, agent_id: str, source: str, values: dict[str, Any]
 ) -> None:
-    key = {"platform": session.platform, "agent_id": agent_id, "parent_id": session.id, "source": source}
+    key = {
+        "platform": session.platform,
+        "agent_id": agent_id,
+        "parent_external_id": session.id,
+        "source": source,
+    }
     number = subagent_number(session, agent_id)
-    _replace(db, "subagent", {"number": number} | key | values)
+    _replace(db, "subagent", {"id": number} | key | values)
 
 
 def _json(value: object) -> str:

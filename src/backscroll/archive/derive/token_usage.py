@@ -11,8 +11,8 @@ __all__ = ["Spending", "find_makers", "usage_of"]
 
 _FAR = 1 << 61
 _USAGE = (
-    "input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
-    " (select text from word where number = speed), cost"
+    "input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens, cache_creation_1h_tokens,"
+    " is_lower_bound, (select text from string where id = speed_string_id), cost_usd"
 )
 
 
@@ -78,7 +78,7 @@ def _usage(row: tuple[Any, ...]) -> TokenUsage:
 def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, usage: TokenUsage) -> bool:
     """Merge into what an earlier reading said of the response; False when it said nothing."""
     row = db.execute(
-        f"select {_USAGE} from response where account = ? and id = ?",  # noqa: S608 - names are ours
+        f"select {_USAGE} from response where fragment_id = ? and response_hash = ?",  # noqa: S608 - names are ours
         [account, id_],
     ).fetchone()
     if row is None:
@@ -88,9 +88,10 @@ def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, 
     if merged != earlier:
         # Other accounts that tell of the response are to know of it, so it is compared with them again.
         db.execute(
-            "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
-            " speed, cost) = (?, ?, ?, ?, nullif(?, -1), ?, nullif(?, 0), nullif(?, -1)), is_copy = null"
-            " where account = ? and id = ?",
+            "update response set (input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens,"
+            " cache_creation_1h_tokens, is_lower_bound, speed_string_id, cost_usd)"
+            " = (?, ?, ?, ?, nullif(?, -1), ?, nullif(?, 0), nullif(?, -1)), is_copy = null"
+            " where fragment_id = ? and response_hash = ?",
             [*_columns(words, merged), account, id_],
         )
     return True
@@ -98,7 +99,7 @@ def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, 
 
 def usage_of(db: sqlite3.Connection, account: int) -> dict[int, TokenUsage]:
     """What each response of an account cost, by the number of its id."""
-    rows = db.execute(f"select id, {_USAGE} from response where account = ?", [account])  # noqa: S608
+    rows = db.execute(f"select response_hash, {_USAGE} from response where fragment_id = ?", [account])  # noqa: S608
     return {row[0]: _usage(row[1:]) for row in rows}
 
 
@@ -109,21 +110,25 @@ def find_makers(db: sqlite3.Connection) -> None:
     a response before it was finished, so each is taken to have cost the most that any account says.
     """
     db.execute(
-        "update response set is_copy = 0 where is_copy is null and account in (select account from changed)"
+        "update response set is_copy = 0 where is_copy is null"
+        " and fragment_id in (select fragment_id from changed)"
     )
     db.execute(
-        "update response set is_copy = account <> (select o.account from response o"
-        "  join account a on a.number = o.account"
-        "  left join message m indexed by message_record on m.record = o.record and m.account = o.account"
-        "  where o.id = response.id"
-        "  order by m.copied_from is not null, coalesce(o.at, ?), o.is_agent, a.id, o.account limit 1)"
-        " where id in (select id from repeated)",
+        "update response set is_copy = fragment_id <> (select o.fragment_id from response o"
+        "  join fragment f on f.id = o.fragment_id"
+        "  left join message m indexed by message_record"
+        "   on m.record_hash = o.record_hash and m.fragment_id = o.fragment_id"
+        "  where o.response_hash = response.response_hash"
+        "  order by m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent, f.external_id,"
+        "   o.fragment_id limit 1)"
+        " where response_hash in (select response_hash from repeated)",
         [_FAR],
     )
     db.execute(
-        "update response set (input, output, cache_creation, cache_read, cache_creation_1h, is_at_least,"
-        "  cost) = (select max(o.input), max(o.output), max(o.cache_creation), max(o.cache_read),"
-        "  max(o.cache_creation_1h), min(o.is_at_least), max(o.cost)"
-        "  from response o where o.id = response.id)"
-        " where id in (select id from repeated)"
+        "update response set (input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens,"
+        "  cache_creation_1h_tokens, is_lower_bound, cost_usd)"
+        " = (select max(o.input_tokens), max(o.output_tokens), max(o.cache_creation_tokens),"
+        "  max(o.cache_read_tokens), max(o.cache_creation_1h_tokens), min(o.is_lower_bound), max(o.cost_usd)"
+        "  from response o where o.response_hash = response.response_hash)"
+        " where response_hash in (select response_hash from repeated)"
     )

@@ -33,7 +33,9 @@ def compact(db: sqlite3.Connection, path: Path) -> Compacted:
     """Put originals together that were kept piece by piece as they grew, and give back free space."""
     before = _size(path)
     rows = db.execute(
-        "select unit, state from raw group by unit, state having count(*) > 1 + sum(size) / ?", [SEGMENT]
+        "select unit_id, version from raw_segment group by unit_id, version"
+        " having count(*) > 1 + sum(size) / ?",
+        [SEGMENT],
     ).fetchall()
     try:
         merged = sum(_merge(db, path, unit, state) for unit, state in rows)
@@ -48,7 +50,10 @@ def compact(db: sqlite3.Connection, path: Path) -> Compacted:
 
 def _lean(db: sqlite3.Connection) -> None:
     """Have originals lean on what was told of them that were kept before they could."""
-    plain = db.execute("select distinct unit from raw where base is null and account is null").fetchall()
+    plain = db.execute(
+        "select distinct unit_id from raw_segment"
+        " where delta_base_unit_id is null and delta_base_fragment_id is null"
+    ).fetchall()
     for (unit,) in plain:
         with transaction(db):
             lean_on_told(db, unit)
@@ -63,7 +68,8 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
     """One file's pieces in as few as can be; how many fewer there are."""
     with transaction(db):
         numbers = db.execute(
-            "select rowid, offset, size, base from raw where unit = ? and state = ? order by offset",
+            "select rowid, offset, size, delta_base_unit_id from raw_segment where unit_id = ?"
+            " and version = ? order by offset",
             [unit, state],
         ).fetchall()
         plain = Plain(db)
@@ -78,12 +84,12 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
                 start = offset + size
                 written += 1
                 continue
-            query = "select sha256, account, body from raw where rowid = ?"
+            query = "select sha256, delta_base_fragment_id, body from raw_segment where rowid = ?"
             digest, account, body = db.execute(query, [number]).fetchone()
             data = plain.original(None, account, body)
             if sha256(data).digest() != digest:
                 raise ArchiveError("a kept original is damaged; backscroll archive verify names it", path)
-            db.execute("delete from raw where rowid = ?", [number])
+            db.execute("delete from raw_segment where rowid = ?", [number])
             pending += data
             while len(pending) >= SEGMENT:
                 start = _insert(db, unit, state, start, bytes(pending[:SEGMENT]))
@@ -97,7 +103,7 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
 
 def _insert(db: sqlite3.Connection, unit: int, state: int, start: int, data: bytes) -> int:
     db.execute(
-        "insert into raw (unit, offset, size, sha256, state, body) values (?, ?, ?, ?, ?, ?)",
+        "insert into raw_segment (unit_id, offset, size, sha256, version, body) values (?, ?, ?, ?, ?, ?)",
         [unit, start, len(data), sha256(data).digest(), state, compress(data)],
     )
     return start + len(data)

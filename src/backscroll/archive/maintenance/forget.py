@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from backscroll.archive.annotations import erase as erase_notes
+from backscroll.archive.annotations import delete_annotations
 from backscroll.archive.derive.cursor_windows import note_windows, settle_windows
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import release_accounts, release_original
@@ -33,13 +33,13 @@ class Forgotten(Struct):
 
 def forgotten(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
     """The sessions that were forgotten, by platform and id."""
-    return frozenset(db.execute("select platform, id from forgotten").fetchall())
+    return frozenset(db.execute("select platform, external_id from forgotten_session").fetchall())
 
 
 def is_forgotten(db: sqlite3.Connection, path: str, key: str) -> bool:
     """Whether a unit told of nothing but a session that was forgotten."""
     digest = [_digest(path, key)]
-    return db.execute("select 1 from forgotten_unit where digest = ?", digest).fetchone() is not None
+    return db.execute("select 1 from forgotten_unit where path_hash = ?", digest).fetchone() is not None
 
 
 def _digest(path: str, key: str) -> bytes:
@@ -52,9 +52,9 @@ def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
     True when it tells of nothing else, and is not to be read again.
     """
     release_original(db, number)
-    db.execute("delete from raw where unit = ?", [number])
+    db.execute("delete from raw_segment where unit_id = ?", [number])
     erase_rows(db, number)
-    if kind not in ALONE or db.execute("select 1 from account where unit = ?", [number]).fetchone():
+    if kind not in ALONE or db.execute("select 1 from fragment where unit_id = ?", [number]).fetchone():
         return False
     _forget_unit(db, number)
     return True
@@ -62,13 +62,13 @@ def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
 
 def _forget_unit(db: sqlite3.Connection, number: int) -> None:
     """Erase a unit and all that it told, and never read it again."""
-    path, key = db.execute("select path, key from unit where number = ?", [number]).fetchone()
+    path, key = db.execute("select path, key from unit where id = ?", [number]).fetchone()
     db.execute("insert or ignore into forgotten_unit values (?)", [_digest(path, key)])
-    accounts = db.execute("select number from account where unit = ?", [number]).fetchall()
+    accounts = db.execute("select id from fragment where unit_id = ?", [number]).fetchall()
     release_accounts(db, [account for (account,) in accounts])
     release_original(db, number)
     erase_rows(db, number)
-    db.execute("delete from unit where number = ?", [number])
+    db.execute("delete from unit where id = ?", [number])
 
 
 def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
@@ -79,8 +79,8 @@ def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
     key = {"platform": session.platform, "id": session.id}
     _choose(db, key)
     agents, messages = db.execute(
-        "select count(distinct iif(is_agent, id, null)), coalesce(sum(messages), 0) from account"
-        " where number in (select account from doomed) and not is_former"
+        "select count(distinct iif(is_subagent, external_id, null)), coalesce(sum(message_count), 0)"
+        " from fragment where id in (select fragment_id from doomed) and status = 'current'"
     ).fetchone()
     alone, shared = _units(db, session)
     erased = Forgotten(
@@ -92,25 +92,25 @@ def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
         sum(_kept(db, number) for number, _ in (*alone, *shared)),
         tuple(path for number, path in shared if _kept(db, number)),
     )
-    db.execute("insert or ignore into forgotten values (:platform, :id)", key)
+    db.execute("insert or ignore into forgotten_session values (:platform, :id)", key)
     db.execute(
-        "insert or ignore into forgotten select platform, id from account"
-        " where number in (select account from doomed) and is_agent and parent_id is null"
+        "insert or ignore into forgotten_session select platform, external_id from fragment"
+        " where id in (select fragment_id from doomed) and is_subagent and parent_external_id is null"
     )
     _unsettle(db, session, [number for number, _ in alone])
     _erase_mentions(db, session)
-    erase_notes(db, session)
+    delete_annotations(db, session)
     _erase_rows(db, key)
     for number, _ in (*alone, *shared):  # before what it leans on
         release_original(db, number)
-        db.execute("delete from raw where unit = ?", [number])
-    release_accounts(db, [number for (number,) in db.execute("select account from doomed").fetchall()])
-    db.execute("delete from account where number in (select account from doomed)")
+        db.execute("delete from raw_segment where unit_id = ?", [number])
+    release_accounts(db, [number for (number,) in db.execute("select fragment_id from doomed").fetchall()])
+    db.execute("delete from fragment where id in (select fragment_id from doomed)")
     for number, _ in alone:
         _forget_unit(db, number)
     for number, _ in shared:
         erase_rows(db, number)
-        db.execute("update unit set mark_offset = null, mark_state = null where number = ?", [number])
+        db.execute("update unit set checkpoint_offset = null, checkpoint_state = null where id = ?", [number])
     _erase_words(db)
     return erased
 
@@ -118,26 +118,26 @@ def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
 def _erase_words(db: sqlite3.Connection) -> None:
     """The names of tools, agents and sessions that no row uses any more."""
     used = " union ".join(
-        f"select {column} from {table} where {column} is not null"  # noqa: S608 - names are ours
+        f"select {column}_string_id from {table} where {column}_string_id is not null"  # noqa: S608 - names are ours
         for table, columns in (
-            ("message", ("kind", "tool", "model", "agent_id", "forked_from", "copied_from")),
+            ("message", ("kind", "tool", "model", "agent", "forked_from", "copied_from")),
             ("response", ("model", "speed")),
         )
         for column in columns
     )
     db.execute(
-        f"delete from word where number > ? and number not in ({used})",  # noqa: S608 - names are ours
+        f"delete from string where id > ? and id not in ({used})",  # noqa: S608 - names are ours
         [len(FIXED)],
     )
 
 
 def _choose(db: sqlite3.Connection, key: dict[str, str]) -> None:
-    db.execute("create temp table if not exists doomed (account integer primary key)")
+    db.execute("create temp table if not exists doomed (fragment_id integer primary key)")
     db.execute("delete from doomed")
     db.execute(
-        "insert into doomed select number from account where platform = :platform and (id = :id and"
-        " (not is_agent or coalesce(parent_id, found_parent) is null)"
-        " or is_agent and coalesce(parent_id, found_parent) = :id)",
+        "insert into doomed select id from fragment where platform = :platform and (external_id = :id and"
+        " (not is_subagent or coalesce(parent_external_id, inferred_parent_external_id) is null)"
+        " or is_subagent and coalesce(parent_external_id, inferred_parent_external_id) = :id)",
         key,
     )
 
@@ -145,8 +145,8 @@ def _choose(db: sqlite3.Connection, key: dict[str, str]) -> None:
 def _kept(db: sqlite3.Connection, unit: int) -> int:
     """Bytes of originals, of a file or of rows."""
     row = db.execute(
-        "select (select coalesce(sum(size), 0) from raw where unit = :unit)"
-        " + (select coalesce(sum(size), 0) from kept_row where unit = :unit)",
+        "select (select coalesce(sum(size), 0) from raw_segment where unit_id = :unit)"
+        " + (select coalesce(sum(size), 0) from raw_row where unit_id = :unit)",
         {"unit": unit},
     ).fetchone()
     return int(row[0])
@@ -162,11 +162,11 @@ def _units(
     alone: list[tuple[int, str]] = []
     shared: list[tuple[int, str]] = []
     rows: list[tuple[Any, ...]] = db.execute(
-        "select u.number, u.path, u.kind, count(d.account), count(a.number)"
-        " from unit u left join account a on a.unit = u.number left join doomed d on d.account = a.number"
+        "select u.id, u.path, u.kind, count(d.fragment_id), count(f.id)"
+        " from unit u left join fragment f on f.unit_id = u.id left join doomed d on d.fragment_id = f.id"
         " where u.platform = :platform and (u.key = :id or u.key = '' and instr(u.path, :id)"
-        " or u.number in (select unit from account where number in (select account from doomed)))"
-        " group by u.number",
+        " or u.id in (select unit_id from fragment where id in (select fragment_id from doomed)))"
+        " group by u.id",
         {"platform": session.platform, "id": session.id},
     ).fetchall()
     for number, path, kind, own, every in rows:
@@ -180,28 +180,29 @@ def _units(
 
 def _unsettle(db: sqlite3.Connection, session: SessionKey, units: list[int]) -> None:
     """Have those sessions derived anew that shared messages with this one, or had their titles from it."""
-    for column, table in (("record", "message"), ("id", "response")):
+    for column, table in (("record_hash", "message"), ("response_hash", "response")):
         db.execute(
-            "update account set is_settled = 0, compared = 0"  # noqa: S608 - names are ours
-            " where number in (select o.account"
-            f" from doomed d cross join {table} m on m.account = d.account"
+            "update fragment set is_derived = 0, compared_count = 0"  # noqa: S608 - names are ours
+            " where id in (select o.fragment_id"
+            f" from doomed d cross join {table} m on m.fragment_id = d.fragment_id"
             f" cross join {table} o on o.{column} = m.{column})"
         )
     for number in units:
         db.execute(
-            "update account set is_settled = 0 where number in (select m.account from naming n"
-            " cross join message m on m.record = n.record where n.unit = ?)",
+            "update fragment set is_derived = 0 where id in (select m.fragment_id from title_hint h"
+            " cross join message m on m.record_hash = h.record_hash where h.unit_id = ?)",
             [number],
         )
     word = {"word": Words(db)[session.id]}
     db.execute(
-        "update account set is_settled = 0, compared = 0 where number in"
-        " (select account from message where :word in (copied_from, forked_from))",
+        "update fragment set is_derived = 0, compared_count = 0 where id in (select fragment_id from message"
+        " where :word in (copied_from_string_id, forked_from_string_id))",
         word,
     )
     db.execute(
-        "update message set copied_from = nullif(copied_from, :word),"
-        " forked_from = nullif(forked_from, :word) where :word in (copied_from, forked_from)",
+        "update message set copied_from_string_id = nullif(copied_from_string_id, :word),"
+        " forked_from_string_id = nullif(forked_from_string_id, :word)"
+        " where :word in (copied_from_string_id, forked_from_string_id)",
         word,
     )
 
@@ -209,13 +210,14 @@ def _unsettle(db: sqlite3.Connection, session: SessionKey, units: list[int]) -> 
 def _erase_mentions(db: sqlite3.Connection, session: SessionKey) -> None:
     """What other units say of the session: titles, calls that started its subagents, problems."""
     db.execute(
-        "delete from naming where record in (select m.record from doomed d join message m using (account))"
-        " and not exists (select 1 from message o where o.record = naming.record"
-        " and o.account not in (select account from doomed))"
+        "delete from title_hint where record_hash in"
+        " (select m.record_hash from doomed d join message m using (fragment_id))"
+        " and not exists (select 1 from message o where o.record_hash = title_hint.record_hash"
+        " and o.fragment_id not in (select fragment_id from doomed))"
     )
     db.execute(
-        "delete from link where agent_id in"
-        " (select a.id from doomed d join account a on a.number = d.account where a.is_agent)"
+        "delete from subagent_evidence where agent_id in"
+        " (select f.external_id from doomed d join fragment f on f.id = d.fragment_id where f.is_subagent)"
     )
     if len(session.id) >= TELLING:
         db.execute("delete from problem where instr(path, :id) or instr(place, :id)", {"id": session.id})
@@ -225,12 +227,12 @@ def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
     """The rows that were derived, with the window when no other session was held in it."""
     own = "platform = :platform and external_id = :id"
     db.execute(
-        f"insert into unindexed (number) select number from conversations where {own}"  # noqa: S608
-        " union select number from subagent where platform = :platform and parent_id = :id"
-        " on conflict (number) do update set first = 0, noted = noted + 1",
+        f"insert into index_queue (session_number) select number from conversations where {own}"  # noqa: S608
+        " union select id from subagent where platform = :platform and parent_external_id = :id"
+        " on conflict (session_number) do update set first_position = 0, revision = revision + 1",
         key,
     )
     note_windows(db, [SessionKey(key["platform"], key["id"])])
     db.execute(f"delete from conversations where {own}", key)  # noqa: S608
-    db.execute("delete from subagent where platform = :platform and parent_id = :id", key)
+    db.execute("delete from subagent where platform = :platform and parent_external_id = :id", key)
     settle_windows(db, is_erasing=True)

@@ -24,7 +24,7 @@ _MOST_NAMED = 5
 _PLATFORMS = ("claude_code", "cursor")
 _WITH_WINDOWS = _PLATFORMS[1:]
 _NEEDED = {"session_id", "external_session_id", "platform", "started_at"}
-_OURS = {"conversations", "unit", "account", "identity"}
+_OURS = {"conversations", "migration", "unit", "fragment"}
 
 
 class UpgradeProblem(Struct, frozen=True):

@@ -14,7 +14,6 @@ from msgspec import Struct
 from backscroll.archive.maintenance import legacy_schema
 from backscroll.archive.maintenance.backup import copy_beside, open_existing
 from backscroll.archive.maintenance.legacy_schema import Plan, UpgradeProblem, columns_of, recognise
-from backscroll.archive.schema import WINDOWS
 from backscroll.errors import (
     BackscrollError,
     DatabaseLockedError,
@@ -25,7 +24,23 @@ from backscroll.errors import (
 
 __all__ = ["Upgraded", "upgrade"]
 
-_BUSY_SECONDS = 5.0
+_BUSY_TIMEOUT_SECONDS = 5.0
+
+_WINDOWS = """
+create table cursor_sessions (
+    id text primary key,
+    external_session_id text not null unique,
+    workspace_hash text not null,
+    workspace_name text,
+    workspace_path text,
+    started_at timestamp not null,
+    ended_at timestamp,
+    metadata text default '{}'
+);
+create index idx_cursor_sessions_workspace on cursor_sessions(workspace_hash);
+create index idx_cursor_sessions_time on cursor_sessions(started_at desc);
+create index idx_cursor_sessions_external on cursor_sessions(external_session_id);
+"""
 
 _COLUMNS = {
     "id": "text primary key",
@@ -100,7 +115,7 @@ def upgrade(path: Path) -> Upgraded:
         raise DatabaseNotFoundError(f"there is no database {path}", path)
     copies: list[Path] = []
     try:
-        with closing(open_existing(path, timeout=_BUSY_SECONDS)) as db:
+        with closing(open_existing(path, timeout=_BUSY_TIMEOUT_SECONDS)) as db:
             if recognise(db, path) == "upgraded":
                 return Upgraded(str(path), is_changed=False)
             if not path.stat().st_mode & 0o222:
@@ -176,7 +191,7 @@ def _quoted(name: str) -> str:
 
 def _write(db: sqlite3.Connection, planned: Plan) -> None:
     """Make the new tables beside the old one, and compare every value."""
-    for statement in filter(str.strip, WINDOWS.split(";\n")):
+    for statement in filter(str.strip, _WINDOWS.split(";\n")):
         db.execute(statement)
     db.executemany(
         "insert into cursor_sessions values (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -45,15 +45,15 @@ def status(db: sqlite3.Connection, path: Path) -> Status:
         schema=one("pragma user_version"),
         sessions=one("select count(*) from conversations where visibility in ('listed', 'archived')"),
         subagents=one("select count(*) from subagent"),
-        messages=one("select coalesce(sum(messages), 0) from account where not is_former"),
+        messages=one("select coalesce(sum(message_count), 0) from fragment where status = 'current'"),
         units=one("select count(*) from unit"),
         gone=one("select count(*) from unit where is_gone"),
         problems=one("select count(*) from problem"),
-        kept_bytes=one("select coalesce(sum(size), 0) from raw"),
-        kept_size=one("select coalesce(sum(length(body)), 0) from raw"),
-        rows=one("select count(*) from kept_row"),
-        rows_bytes=one("select coalesce(sum(size), 0) from kept_row"),
-        rows_size=one("select coalesce(sum(length(body)), 0) from kept_piece"),
+        kept_bytes=one("select coalesce(sum(size), 0) from raw_segment"),
+        kept_size=one("select coalesce(sum(length(body)), 0) from raw_segment"),
+        rows=one("select count(*) from raw_row"),
+        rows_bytes=one("select coalesce(sum(size), 0) from raw_row"),
+        rows_size=one("select coalesce(sum(length(body)), 0) from blob_chunk"),
     )
 
 
@@ -65,7 +65,7 @@ def verify(db: sqlite3.Connection) -> list[str]:
     found += [f"a row of {row[0]} points nowhere" for row in db.execute("pragma foreign_key_check")]
     plain = Plain(db)
     for unit, offset, digest, *kept in db.execute(
-        "select unit, offset, sha256, base, account, body from raw"
+        "select unit_id, offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
     ):
         try:
             is_whole = sha256(plain.original(*kept)).digest() == digest
@@ -75,7 +75,7 @@ def verify(db: sqlite3.Connection) -> list[str]:
             found.append(f"the original of unit {unit} is damaged at byte {offset}")
     found += verify_rows(db)
     for account, count, id_ in db.execute(
-        "select number, messages, id from account where not is_former"
+        "select id, message_count, external_id from fragment where status = 'current'"
     ).fetchall():
         try:
             found += _verify_account(db, account, count, id_)
@@ -86,15 +86,16 @@ def verify(db: sqlite3.Connection) -> list[str]:
 
 def _verify_account(db: sqlite3.Connection, account: int, count: int, id_: str) -> list[str]:
     """Whether an account's messages are all there, and are the ones its rows speak of."""
-    records = dict(db.execute("select position, record from message where account = ?", [account]).fetchall())
+    query = "select position, record_hash from message where fragment_id = ?"
+    records = dict(db.execute(query, [account]).fetchall())
     if len(records) != count:
         return [f"account {account} has {len(records)} rows of {count} messages"]
-    amended = {
-        place for (place,) in db.execute("select position from amendment where account = ?", [account])
-    }
+    query = "select position from message_update where fragment_id = ?"
+    amended = {place for (place,) in db.execute(query, [account])}
     place = 0
     plain = Plain(db)
-    chunks = db.execute("select position, body from chunk where account = ? order by position", [account])
+    query = "select position, body from message_chunk where fragment_id = ? order by position"
+    chunks = db.execute(query, [account])
     for first, body in chunks:
         if first != place:
             return [f"account {account} lacks the messages from {place} to {first}"]

@@ -75,8 +75,9 @@ class Unpacked:
     def _read(self, firsts: Sequence[Spot], wanted: Mapping[Spot, Sequence[int]]) -> "Iterator[_Read]":
         """Pieces from the archive with what is wanted of them unpacked, many at once unless that is much."""
         rows = self._db.execute(
-            "select c.account, c.position, c.body from json_each(?) j cross join chunk c"
-            " on c.account = json_extract(j.value, '$[0]') and c.position = json_extract(j.value, '$[1]')",
+            "select c.fragment_id, c.position, c.body from json_each(?) j cross join message_chunk c"
+            " on c.fragment_id = json_extract(j.value, '$[0]') and c.position ="
+            " json_extract(j.value, '$[1]')",
             [msgspec.json.encode(firsts).decode()],
         )
         read: list[_Read] = []

@@ -1,46 +1,43 @@
-"""What became of sessions, told from what the ledger says of the units that they were read from."""
+"""What became of sessions, told from what the event log says of the units that they were read from."""
 
 import sqlite3
-from datetime import datetime
+from datetime import UTC, datetime
 
 from backscroll.model.events import EventLog, SessionEvent
 
-__all__ = ["LOST", "ledger"]
-
-LOST = "rewritten, and what it no longer tells was kept"  # the event of a unit that has lost messages
+__all__ = ["ledger"]
 
 # The last that was noticed of each session. What vanished counts for as long as all of it is gone, what was
 # overwritten for as long as there is something that only a former state of it holds. The index is used only
 # where its condition is repeated word for word; without it every time that a file grew is looked at.
-_FATES = f"""
+_EVENTS = """
 with noticed as materialized (
-    select unit, at, event from ledger indexed by ledger_fate
-    where event in ('vanished', 'came back', '{LOST}') and at >= ?
+    select unit_id, at, code from source_event indexed by source_event_session
+    where code in ('vanished', 'returned', 'overwritten') and at >= ?
 )
-select c.source, c.external_id, f.what, max(f.at)
+select c.source, c.external_id, e.code, max(e.at)
 from (
-    select k.platform, k.session, 'vanished' as what, n.at
-    from noticed n join kin k on k.unit = n.unit where n.event = 'vanished'
+    select s.platform, s.session_external_id, n.code, n.at
+    from noticed n join fragment_session s on s.unit_id = n.unit_id where n.code in ('vanished', 'returned')
     union all
-    select k.platform, k.session, 'came_back', n.at
-    from noticed n join kin k on k.unit = n.unit where n.event = 'came back'
-    union all
-    select k.platform, k.session, 'overwritten', n.at
-    from noticed n join account a on a.unit = n.unit and a.is_former join kin k on k.number = a.number
-    where n.event = '{LOST}'
-) f
-join conversations c on c.platform = f.platform and c.external_id = f.session
+    select s.platform, s.session_external_id, n.code, n.at
+    from noticed n join fragment f on f.unit_id = n.unit_id and f.status <> 'current'
+    join fragment_session s on s.fragment_id = f.id
+    where n.code = 'overwritten'
+) e
+join conversations c on c.platform = e.platform and c.external_id = e.session_external_id
 where c.visibility in ('listed', 'archived')
-    and case f.what when 'vanished' then c.is_gone when 'came_back' then not c.is_gone else 1 end
-group by c.number, f.what order by max(f.at), c.number
-"""  # noqa: S608
+    and case e.code when 'vanished' then c.is_gone when 'returned' then not c.is_gone else 1 end
+group by c.number, e.code order by max(e.at), c.number
+"""
+_PUBLIC = {"returned": "came_back"}
 
 
 def ledger(db: sqlite3.Connection, since: datetime | None) -> EventLog:
     """What became of sessions since a moment, or ever."""
-    rows = db.execute(_FATES, [since.isoformat() if since is not None else ""])
+    rows = db.execute(_EVENTS, [int(since.timestamp() * 1000) if since is not None else 0])
     fates = (
-        SessionEvent(f"{source}:{id_}", id_, what, datetime.fromisoformat(at))
-        for source, id_, what, at in rows
+        SessionEvent(f"{source}:{id_}", id_, _PUBLIC.get(code, code), datetime.fromtimestamp(at / 1000, UTC))
+        for source, id_, code, at in rows
     )
     return EventLog(since, tuple(fates))

@@ -12,7 +12,7 @@ from backscroll.model import Filter
 
 __all__ = ["condition", "numbers"]
 
-_OF_ANY = "({0} or (external_id, platform) in (select parent_id, platform from subagent where {0}))"
+_OF_ANY = "({0} or (external_id, platform) in (select parent_external_id, platform from subagent where {0}))"
 
 
 def condition(
@@ -56,11 +56,12 @@ def condition(
     for place, name in enumerate(wanted.tags):
         like = "glob" if "*" in name else "="
         parts.append(
-            f"(external_id, platform) in (select id, platform from tag where name {like} :tag{place})"  # noqa: S608
+            f"(external_id, platform) in (select external_id, platform from tag where name {like}"  # noqa: S608
+            f" :tag{place})"
         )
         values[f"tag{place}"] = as_glob(name) if "*" in name else name
     if wanted.is_starred:
-        parts.append("(external_id, platform) in (select id, platform from star)")
+        parts.append("(external_id, platform) in (select external_id, platform from star)")
     return " and ".join(parts) or "1", values
 
 
@@ -68,13 +69,13 @@ def numbers(db: sqlite3.Connection, wanted: Filter) -> tuple[set[int], set[int]]
     """The numbers of the sessions that pass and of the subagents they started, and those of all others."""
     passing, values = condition(db, wanted)
     rows = db.execute(
-        f"select number from conversations where {passing} union all select s.number from subagent s"  # noqa: S608
-        " join conversations c on c.external_id = s.parent_id and c.platform = s.platform"
+        f"select number from conversations where {passing} union all select s.id from subagent s"  # noqa: S608
+        " join conversations c on c.external_id = s.parent_external_id and c.platform = s.platform"
         f" where c.number in (select number from conversations where {passing})",
         values,
     )
     found = {number for (number,) in rows}
-    every = db.execute("select number from conversations union all select number from subagent")
+    every = db.execute("select number from conversations union all select id from subagent")
     return found, {number for (number,) in every} - found
 
 

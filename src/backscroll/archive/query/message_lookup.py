@@ -73,9 +73,10 @@ def only_account(db: sqlite3.Connection, summary: SessionSummary) -> int | None:
 def _only_accounts(db: sqlite3.Connection, summaries: Mapping[int, SessionSummary]) -> dict[int, int]:
     """The accounts of those sessions that one alone tells."""
     rows = db.execute(
-        "select a.id, a.platform, iif(a.is_agent, coalesce(a.parent_id, a.found_parent), null),"
-        " a.number, a.store, a.messages, a.is_former from json_each(?) j"
-        " cross join account a on a.id = j.value where length(a.closing)",
+        "select f.external_id, f.platform,"
+        " iif(f.is_subagent, coalesce(f.parent_external_id, f.inferred_parent_external_id), null),"
+        " f.id, f.store, f.message_count, f.status <> 'current' from json_each(?) j"
+        " cross join fragment f on f.external_id = j.value where length(f.closing)",
         [msgspec.json.encode({one.id for one in summaries.values()}).decode()],
     )
     told: defaultdict[tuple[str, str, str | None], list[_Account]] = defaultdict(list)
@@ -102,5 +103,7 @@ class _Account(NamedTuple):
 
 def copies_in(db: sqlite3.Connection, account: int) -> set[int]:
     """The positions of messages that another session held first."""
-    rows = db.execute("select position from message where account = ? and copied_from is not null", [account])
+    rows = db.execute(
+        "select position from message where fragment_id = ? and copied_from_string_id is not null", [account]
+    )
     return {position for (position,) in rows}

@@ -33,7 +33,8 @@ def prompts_of(db: sqlite3.Connection, summary: SessionSummary, agents: Collecti
             if message.role == "user" and message.is_active and message.agent_id not in agents
         ]
     rows = db.execute(
-        "select position from message left join word on number = agent_id where account = ? and role = ?"
+        "select position from message left join string on id = agent_string_id where fragment_id = ?"
+        " and role_string_id = ?"
         " and is_active and (text is null or text not in (select value from json_each(?)))"
         " order by position",
         [account, FIXED["user"], msgspec.json.encode(list(agents)).decode()],
@@ -46,7 +47,7 @@ def position_of(db: sqlite3.Connection, summary: SessionSummary, id_: str) -> li
     account = only_account(db, summary)
     if account is not None:
         rows = db.execute(
-            "select position from message where account = ? and record = ? order by position",
+            "select position from message where fragment_id = ? and record_hash = ? order by position",
             [account, record_number(id_, summary.id)],
         ).fetchall()
         if rows:

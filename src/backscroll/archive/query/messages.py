@@ -56,7 +56,7 @@ def _messages_of(db: sqlite3.Connection, accounts: list[Account], agent_id: str 
 
 def _left_in(db: sqlite3.Connection, account: int) -> Iterator[Message]:
     """Those messages of a former account that its unit no longer tells; of the others it has no rows."""
-    rows = db.execute("select position from message where account = ?", [account])
+    rows = db.execute("select position from message where fragment_id = ?", [account])
     left = {place for (place,) in rows}
     return (message for place, message in enumerate(messages_in(db, account)) if place in left)
 
@@ -76,26 +76,28 @@ def messages_in(db: sqlite3.Connection, account: int, start: int = 0) -> Iterato
     """An account's messages from a position on, with what was said of them later: whether they are still
     shown, and whose they are; but without what they cost."""
     at = db.execute(
-        "select position from chunk where account = ? and position <= ? order by position desc limit 1",
+        "select position from message_chunk where fragment_id = ? and position <= ? order by"
+        " position desc limit 1",
         [account, start],
     ).fetchone()
     begin = at[0] if at is not None else 0
     changed = {
         place: (bool(active), copied)
         for place, active, copied in db.execute(
-            "select position, is_active, text from message left join word on number = copied_from"
-            " where account = ? and position >= ? and (not is_active or copied_from is not null)",
+            "select position, is_active, text from message left join string on id = copied_from_string_id"
+            " where fragment_id = ? and position >= ? and (not is_active or copied_from_string_id is"
+            " not null)",
             [account, start],
         )
     }
     plain = Plain(db)
     for first, body in db.execute(
-        "select position, body from chunk where account = ? and position >= ? order by position",
+        "select position, body from message_chunk where fragment_id = ? and position >= ? order by position",
         [account, begin],
     ):
         messages = decoded(plain.chunk(body))
         for place, amended in db.execute(
-            "select position, body from amendment where account = ? and position between ? and ?",
+            "select position, body from message_update where fragment_id = ? and position between ? and ?",
             [account, first, first + len(messages) - 1],
         ):
             messages[place - first] = unpack(amended)[0]

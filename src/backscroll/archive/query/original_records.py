@@ -24,8 +24,9 @@ class Records:
         self._db = db
         session = summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id
         rows = db.execute(
-            "select distinct u.number, u.path from account a join unit u on u.number = a.unit"
-            " where a.platform = ? and (a.id = ? or coalesce(a.parent_id, a.found_parent) = ?)",
+            "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id where"
+            " f.platform = ?"
+            " and (f.external_id = ? or coalesce(f.parent_external_id, f.inferred_parent_external_id) = ?)",
             [summary.platform, session, session],
         ).fetchall()
         self._units = {path: number for number, path in rows}
@@ -75,8 +76,9 @@ class Records:
     def _find_results(self) -> Iterator[tuple[bytes, str]]:
         """The calls that blobs of these units answer, each with the name of the blob."""
         rows = self._db.execute(
-            "select key, piece, offset, size from kept_row where unit in (select value from json_each(?))"
-            " and digest is not null order by piece, offset",
+            "select key, blob_chunk_id, offset, size from raw_row where unit_id in (select value"
+            " from json_each(?))"
+            " and content_hash is not null order by blob_chunk_id, offset",
             [self._numbers],
         )
         for key, *spot in rows.fetchall():
@@ -90,7 +92,9 @@ class Records:
         if unit is None:
             return None
         record = record_of(message.id)
-        states = self._db.execute("select distinct state from raw where unit = ? order by state desc", [unit])
+        states = self._db.execute(
+            "select distinct version from raw_segment where unit_id = ? order by version desc", [unit]
+        )
         newest = None
         for (state,) in states.fetchall():
             file = self._files.setdefault((unit, state), _Lines(self._db, unit, state))
@@ -105,8 +109,9 @@ class Records:
         kind, _, rest = place.partition(" ")
         keys = [place, kind] if kind != "blob" else [rest, f"agentKv:blob:{rest}"]
         row = self._db.execute(
-            "select piece, offset, size from kept_row where unit in (select value from json_each(?))"
-            " and key in (?, ?) and digest is not null order by version desc",
+            "select blob_chunk_id, offset, size from raw_row where unit_id in (select value from"
+            " json_each(?))"
+            " and key in (?, ?) and content_hash is not null order by version desc",
             [self._numbers, *keys],
         ).fetchone()
         return self._pieces.get(Spot(*row)) if row is not None else None
@@ -138,11 +143,13 @@ class _Lines:
         plain = Plain(self._db)
         torn: list[bytes] = []  # a line that goes on in the next piece
         offsets = self._db.execute(
-            "select offset from raw where unit = ? and state = ? order by offset", [self._unit, self._state]
+            "select offset from raw_segment where unit_id = ? and version = ? order by offset",
+            [self._unit, self._state],
         )
         for (offset,) in offsets.fetchall():
             kept = self._db.execute(
-                "select base, account, body from raw where unit = ? and state = ? and offset = ?",
+                "select delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
+                " where unit_id = ? and version = ? and offset = ?",
                 [self._unit, self._state, offset],
             ).fetchone()
             *whole, end = plain.original(*kept).split(b"\n")
@@ -158,7 +165,7 @@ class _Answers:
     """Which line of a file, as it was last kept, answers which call; read no further than was asked for."""
 
     def __init__(self, db: sqlite3.Connection, unit: int) -> None:
-        newest = "select max(state) from raw where unit = ?"
+        newest = "select max(version) from raw_segment where unit_id = ?"
         state = db.execute(newest, [unit]).fetchone()[0] or 0
         self.lines = _Lines(db, unit, state)
         self._ahead = _Lines(db, unit, state)

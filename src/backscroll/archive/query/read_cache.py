@@ -105,14 +105,16 @@ class AtHand:
         unknown = accounts - self._starts.keys()
         if not unknown:
             return
-        self._starts |= self._positions("chunk", unknown)
-        self._amended |= {number: set(some) for number, some in self._positions("amendment", unknown).items()}
+        self._starts |= self._positions("message_chunk", unknown)
+        self._amended |= {
+            number: set(some) for number, some in self._positions("message_update", unknown).items()
+        }
 
     def _positions(self, table: str, accounts: set[int]) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {account: [] for account in accounts}
         for account, position in self._db.execute(
-            f"select account, position from {table}"  # noqa: S608 - names are ours
-            " where account in (select value from json_each(?)) order by account, position",
+            f"select fragment_id, position from {table}"  # noqa: S608 - names are ours
+            " where fragment_id in (select value from json_each(?)) order by fragment_id, position",
             [msgspec.json.encode(accounts).decode()],
         ):
             found[account].append(position)
@@ -124,6 +126,6 @@ class AtHand:
             (account, position): unpack(body)[0]
             for account, position in spots
             for (body,) in self._db.execute(
-                "select body from amendment where account = ? and position = ?", [account, position]
+                "select body from message_update where fragment_id = ? and position = ?", [account, position]
             )
         }

@@ -15,8 +15,9 @@ _PLACE = (
     " json_extract(metadata, '$.workspace_authority') || ':' || workspace_path, workspace_path)"
 )
 _ACCOUNTS = (
-    "select id, platform, coalesce(parent_id, found_parent), is_agent, number, store, messages"
-    " from account where length(closing)"
+    "select external_id, platform, coalesce(parent_external_id, inferred_parent_external_id),"
+    " is_subagent, id,"
+    " store, message_count from fragment where length(closing)"
 )
 
 
@@ -82,7 +83,7 @@ def count_accounts(
         found += [(number, session, helper is None, team) for number in alike]
     db.execute(
         "create temp table if not exists counted"
-        " (account integer primary key, session integer, is_own integer, team integer)"
+        " (fragment_id integer primary key, session integer, is_own integer, team integer)"
     )
     db.execute("delete from counted")
     db.executemany("insert into counted values (?, ?, ?, ?)", sorted(found))

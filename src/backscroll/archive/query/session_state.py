@@ -11,7 +11,7 @@ __all__ = ["SessionState", "moment", "standings", "touched", "unsettled"]
 
 _STANDINGS = (
     "select c.platform, c.external_id, c.number, c.message_count + coalesce((select sum(s.message_count)"
-    " from subagent s where s.platform = c.platform and s.parent_id = c.external_id), 0),"
+    " from subagent s where s.platform = c.platform and s.parent_external_id = c.external_id), 0),"
     " c.updated_at, c.title, c.total_tokens, c.is_gone from conversations c"
     " where c.visibility in ('listed', 'archived')"
 )
@@ -30,14 +30,14 @@ class SessionState(NamedTuple):
 
 def moment(db: sqlite3.Connection) -> int:
     """Where the ledger ends for now."""
-    return int(db.execute("select coalesce(max(number), 0) from ledger").fetchone()[0])
+    return int(db.execute("select coalesce(max(id), 0) from source_event").fetchone()[0])
 
 
 def touched(db: sqlite3.Connection, since: int) -> set[SessionKey]:
     """The sessions that units read or vanished since a moment tell of, a subagent's as the one above it."""
     rows = db.execute(
-        "select distinct k.platform, k.session from ledger l join kin k on k.unit = l.unit"
-        " where l.number > ?",
+        "select distinct s.platform, s.session_external_id"
+        " from source_event e join fragment_session s on s.unit_id = e.unit_id where e.id > ?",
         [since],
     )
     return {SessionKey(platform, id_) for platform, id_ in rows}
@@ -46,8 +46,8 @@ def touched(db: sqlite3.Connection, since: int) -> set[SessionKey]:
 def unsettled(db: sqlite3.Connection) -> set[SessionKey]:
     """The sessions that something was read about which has not been told yet."""
     rows = db.execute(
-        "select distinct k.platform, k.session from account a join kin k on k.number = a.number"
-        " where not a.is_settled"
+        "select distinct s.platform, s.session_external_id"
+        " from fragment f join fragment_session s on s.fragment_id = f.id where not f.is_derived"
     )
     return {SessionKey(platform, id_) for platform, id_ in rows}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from backscroll.archive.annotations import noted
+from backscroll.archive.annotations import with_annotations
 from backscroll.archive.query.filters import condition
 from backscroll.model import Filter, SessionSummary
 
@@ -20,23 +20,23 @@ _COLUMNS = (
 )
 _AGENTS = (
     "select agent_id as external_id, source, platform, title, (select p.workspace_path from conversations p"
-    " where p.external_id = parent_id and p.platform = subagent.platform) as workspace_path,"
+    " where p.external_id = parent_external_id and p.platform = subagent.platform) as workspace_path,"
     " (select p.workspace_name from conversations p"
-    " where p.external_id = parent_id and p.platform = subagent.platform) as workspace_name,"
+    " where p.external_id = parent_external_id and p.platform = subagent.platform) as workspace_name,"
     " message_count, started_at, updated_at, prompt as first_message_preview, null as git_branch,"
     " iif(model is null, '[]', json_array(model)) as models, null as version, '[]' as agent_ids,"
     " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"
-    " is_gone, parent_id, number from subagent where visibility in ('listed', 'archived')"
+    " is_gone, parent_external_id, id as number from subagent where visibility in ('listed', 'archived')"
 )
 
 
 def _source_table(condition: str, wanted: Filter) -> str:
-    own = f"select {_COLUMNS}, null as parent_id, number from conversations where {condition}"  # noqa: S608
+    own = f"select {_COLUMNS}, null as parent_external_id, number from conversations where {condition}"  # noqa: S608
     if not wanted.with_subagents:
         return own
     return (
         f"{own} union all {_AGENTS} and exists (select 1 from conversations c where c.external_id ="  # noqa: S608
-        f" subagent.parent_id and c.platform = subagent.platform and {condition})"
+        f" subagent.parent_external_id and c.platform = subagent.platform and {condition})"
     )
 
 
@@ -50,12 +50,12 @@ def count(db: sqlite3.Connection, wanted: Filter) -> int:
 def summaries(db: sqlite3.Connection, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
     """One page, newest first."""
     passing, values = condition(db, wanted)
-    order = "updated_at desc, parent_id is not null, number desc, external_id"
+    order = "updated_at desc, parent_external_id is not null, number desc, external_id"
     rows = db.execute(
         f"select * from ({_source_table(passing, wanted)}) order by {order} limit :limit offset :offset",  # noqa: S608
         {**values, "limit": limit, "offset": offset},
     )
-    return noted(db, [_summary(row, offset + place) for place, row in enumerate(rows, start=1)])
+    return with_annotations(db, [_summary(row, offset + place) for place, row in enumerate(rows, start=1)])
 
 
 def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
@@ -96,7 +96,9 @@ def _moment(text: str | None) -> datetime | None:
 
 def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSummary]:
     """Sessions and subagents whose id begins so; an exact id alone when there is one."""
-    everything = f"select {_COLUMNS}, null as parent_id, number from conversations union all {_AGENTS}"  # noqa: S608
+    everything = (
+        f"select {_COLUMNS}, null as parent_external_id, number from conversations union all {_AGENTS}"  # noqa: S608
+    )
     exact = db.execute(f"select * from ({everything}) where external_id = ?", [id_]).fetchall()  # noqa: S608
     if not exact:
         upper = id_[:-1] + chr(ord(id_[-1]) + 1) if id_ else ""
@@ -104,7 +106,7 @@ def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSu
             f"select * from ({everything}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
             [id_, upper, limit],
         ).fetchall()
-    return noted(db, [_summary(row, None) for row in exact])
+    return with_annotations(db, [_summary(row, None) for row in exact])
 
 
 def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
@@ -114,22 +116,22 @@ def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
 
 def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, SessionSummary]:
     """The sessions and subagents that have these numbers, by number."""
-    wanted = "number in (select value from json_each(:numbers))"
+    some = "in (select value from json_each(:numbers))"
     rows = db.execute(
-        f"select {_COLUMNS}, null as parent_id, number from conversations where {wanted}"  # noqa: S608
-        f" union all {_AGENTS} and {wanted}",
+        f"select {_COLUMNS}, null as parent_external_id, number from conversations where number {some}"  # noqa: S608
+        f" union all {_AGENTS} and id {some}",
         {"numbers": msgspec.json.encode(list(numbers)).decode()},
     )
     found = rows.fetchall()
-    summaries = noted(db, [_summary(row, None) for row in found])
+    summaries = with_annotations(db, [_summary(row, None) for row in found])
     return {row[-1]: summary for row, summary in zip(found, summaries, strict=True)}
 
 
 def titles(db: sqlite3.Connection, numbers: Iterable[int]) -> list[tuple[int, str]]:
     """The tools' own titles of those sessions and subagents of these numbers that have one."""
-    wanted = "title is not null and number in (select value from json_each(:numbers))"
+    some = "in (select value from json_each(:numbers))"
     return db.execute(
-        f"select number, title from conversations where {wanted}"  # noqa: S608
-        f" union all select number, title from subagent where {wanted}",
+        f"select number, title from conversations where title is not null and number {some}"  # noqa: S608
+        f" union all select id, title from subagent where title is not null and id {some}",
         {"numbers": msgspec.json.encode(list(numbers)).decode()},
     ).fetchall()

@@ -16,8 +16,8 @@ from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 __all__ = ["Done", "EditedFile", "Kind", "Part", "Spent", "Statistics"]
 
 _TOKENS = (
-    "sum(s.responses), sum(s.input), sum(s.output), sum(s.cache_write), sum(s.cache_write_1h),"
-    " sum(s.cache_read), sum(s.cost), max(s.is_at_least)"
+    "sum(s.response_count), sum(s.input_tokens), sum(s.output_tokens), sum(s.cache_write_tokens),"
+    " sum(s.cache_write_1h_tokens), sum(s.cache_read_tokens), sum(s.cost_usd), max(s.is_lower_bound)"
 )
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -104,12 +104,13 @@ class Statistics:
     def done(self) -> Iterator[Done]:
         """What was done, by session and quarter. A subagent's time and prompts are not a person's."""
         rows = self._db.execute(
-            "select c.session, nullif(a.quarter, -1), iif(c.is_own, a.messages, 0),"  # noqa: S608
-            " iif(c.is_own, a.agent_messages, a.messages + a.agent_messages), iif(c.is_own, a.prompts, 0),"
-            " a.calls, a.failures, iif(c.is_own, a.active, 0), a.added, a.removed,"
-            " iif(c.is_own, a.decided, 0), iif(c.is_own, a.accepted, 0)"
-            " from temp.counted c cross join activity a on a.account = c.account"
-            f" where 1{self._within('a.quarter')}"
+            "select c.session, nullif(a.bucket, -1), iif(c.is_own, a.message_count, 0),"  # noqa: S608
+            " iif(c.is_own, a.subagent_message_count, a.message_count + a.subagent_message_count),"
+            " iif(c.is_own, a.prompt_count, 0), a.call_count, a.failure_count, iif(c.is_own, a.active_ms, 0),"
+            " a.lines_added, a.lines_removed,"
+            " iif(c.is_own, a.decided_count, 0), iif(c.is_own, a.accepted_count, 0)"
+            " from temp.counted c cross join activity_rollup a on a.fragment_id = c.fragment_id"
+            f" where 1{self._within('a.bucket')}"
         )
         return map(Done._make, rows)
 
@@ -125,14 +126,14 @@ class Statistics:
 
         ``steps`` are sizes of prompts, of `PROMPT_SIZES`, and ``changes`` moments, that prices tell apart.
         """
-        step = " + ".join(f"(s.size > {PROMPT_SIZES.index(size)})" for size in steps) or "0"
-        session, quarter = "c.session" if by_session else "null", "s.quarter" if by_quarter else "null"
-        period = " + ".join(f"(s.quarter >= {_quarter(at)})" for at in changes) or "0"
+        step = " + ".join(f"(s.prompt_size_class > {PROMPT_SIZES.index(size)})" for size in steps) or "0"
+        session, quarter = "c.session" if by_session else "null", "s.bucket" if by_quarter else "null"
+        period = " + ".join(f"(s.bucket >= {_quarter(at)})" for at in changes) or "0"
         rows = self._db.execute(
-            f"select {session}, {quarter}, s.model, s.speed, {step},"  # noqa: S608
-            f" iif(s.quarter = {UNDATED}, null, {period}), {_TOKENS}"
-            " from temp.counted c cross join spending s on s.account = c.account"
-            f" where 1{self._within('s.quarter')} group by 1, 2, 3, 4, 5, 6"
+            f"select {session}, {quarter}, s.model_string_id, s.speed_string_id, {step},"  # noqa: S608
+            f" iif(s.bucket = {UNDATED}, null, {period}), {_TOKENS}"
+            " from temp.counted c cross join token_rollup s on s.fragment_id = c.fragment_id"
+            f" where 1{self._within('s.bucket')} group by 1, 2, 3, 4, 5, 6"
         )
         words = _Names(self._db)
         for number, at, model, speed, size, change, *counts, cost, is_at_least in rows:
@@ -150,18 +151,21 @@ class Statistics:
 
     def by_tool(self) -> Iterator[Part]:
         """What each tool did, by session."""
-        return self._parts("tool", "w.calls or w.added or w.removed or w.decided")
+        return self._parts(
+            "tool_string_id", "w.call_count or w.lines_added or w.lines_removed or w.decided_count"
+        )
 
     def by_model(self) -> Iterator[Part]:
         """What each model said and did, by session."""
-        return self._parts("model", "w.model <> 0")
+        return self._parts("model_string_id", "w.model_string_id <> 0")
 
     def _parts(self, column: str, which: str) -> Iterator[Part]:
         rows = self._db.execute(
-            f"select w.{column}, c.session, sum(w.messages), sum(w.calls), sum(w.failures), sum(w.added),"  # noqa: S608
-            " sum(w.removed), sum(iif(c.is_own, w.decided, 0)), sum(iif(c.is_own, w.accepted, 0))"
-            " from temp.counted c cross join work w on w.account = c.account"
-            f" where ({which}){self._within('w.quarter')} group by 1, 2"
+            f"select w.{column}, c.session, sum(w.message_count), sum(w.call_count), sum(w.failure_count),"  # noqa: S608
+            " sum(w.lines_added), sum(w.lines_removed), sum(iif(c.is_own, w.decided_count, 0)),"
+            " sum(iif(c.is_own, w.accepted_count, 0))"
+            " from temp.counted c cross join tool_rollup w on w.fragment_id = c.fragment_id"
+            f" where ({which}){self._within('w.bucket')} group by 1, 2"
         )
         words = _Names(self._db)
         return (Part(words[word], *counts) for word, *counts in rows)
@@ -170,14 +174,15 @@ class Statistics:
         """The files that were edited most often."""
         within = self._within(f"coalesce(m.at / {QUARTER}, {UNDATED})")
         rows = self._db.execute(
-            "select e.path, count(*) as edits, sum(e.added), sum(e.removed)"  # noqa: S608
-            " from temp.counted c cross join edit e on e.account = c.account"
-            " cross join message m on m.account = e.account and m.position = e.position"
-            " where m.is_active and m.copied_from is null and (c.team is null or not exists (select 1"
-            "  from message o join temp.counted d on d.account = o.account and d.team = c.team"
-            "  and d.account < c.account where o.record = m.record))"
-            f" and m.status = {FIXED['completed']}{within}"
-            " group by e.path order by edits desc, sum(e.added + e.removed) desc, e.path limit ?",
+            "select e.path, count(*) as edits, sum(e.lines_added), sum(e.lines_removed)"  # noqa: S608
+            " from temp.counted c cross join edit e on e.fragment_id = c.fragment_id"
+            " cross join message m on m.fragment_id = e.fragment_id and m.position = e.position"
+            " where m.is_active and m.copied_from_string_id is null and (c.team is null or not"
+            " exists (select 1"
+            "  from message o join temp.counted d on d.fragment_id = o.fragment_id and d.team = c.team"
+            "  and d.fragment_id < c.fragment_id where o.record_hash = m.record_hash))"
+            f" and m.status_string_id = {FIXED['completed']}{within}"
+            " group by e.path order by edits desc, sum(e.lines_added + e.lines_removed) desc, e.path limit ?",
             [limit],
         )
         return [EditedFile._make(row) for row in rows]
@@ -191,7 +196,7 @@ class _Names(dict[int, str | None]):
         self._db = db
 
     def __missing__(self, number: int) -> str | None:
-        row = self._db.execute("select text from word where number = ?", [number]).fetchone()
+        row = self._db.execute("select text from string where id = ?", [number]).fetchone()
         self[number] = text = row[0] if row is not None else None
         return text
 

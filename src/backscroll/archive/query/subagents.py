@@ -17,9 +17,9 @@ def agents_started(
     """
     parent = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
     rows = db.execute(
-        "select number, tool_call_id from subagent where platform = :platform and parent_id = :parent"
+        "select id, tool_call_id from subagent where platform = :platform and parent_external_id = :parent"
         " and (:agent is null or parent_agent_id = :agent)"
-        " and visibility in ('listed', 'archived') order by started_at is null, started_at, number",
+        " and visibility in ('listed', 'archived') order by started_at is null, started_at, id",
         {
             "platform": summary.platform,
             "parent": parent,
@@ -35,8 +35,8 @@ def numbers_below(db: sqlite3.Connection, summary: SessionSummary) -> dict[int, 
     rows = db.execute(
         "select number, source, external_id from conversations"
         " where platform = :platform and external_id = :id"
-        " union all select number, source, agent_id from subagent where platform = :platform"
-        " and parent_id = :id and visibility in ('listed', 'archived')",
+        " union all select id, source, agent_id from subagent where platform = :platform"
+        " and parent_external_id = :id and visibility in ('listed', 'archived')",
         {"platform": summary.platform, "id": summary.id},
     )
     return {number: f"{source}:{id_}" for number, source, id_ in rows}

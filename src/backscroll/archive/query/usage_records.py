@@ -15,17 +15,19 @@ from backscroll.model.statistics import Tokens, UsageRecord, UsageVerdict
 __all__ = ["usage_records"]
 
 _RESPONSES = (
-    "select r.id, r.record, r.at, (select text from word where number = r.model),"
-    " (select text from word where number = r.speed), r.is_copy, r.input, r.output, r.cache_creation,"
-    " r.cache_read, r.cache_creation_1h, r.is_at_least, r.cost from response r where r.account = ?"
+    "select r.response_hash, r.record_hash, r.at, (select text from string where id = r.model_string_id),"
+    " (select text from string where id = r.speed_string_id), r.is_copy, r.input_tokens, r.output_tokens,"
+    " r.cache_creation_tokens, r.cache_read_tokens, r.cache_creation_1h_tokens, r.is_lower_bound, r.cost_usd"
+    " from response r where r.fragment_id = ?"
 )
 _MAKER = (
-    "select a.platform, a.session from response r join kin a on a.number = r.account"
-    " where r.id = ? and r.is_copy is not 1 limit 1"
+    "select s.platform, s.session_external_id"
+    " from response r join fragment_session s on s.fragment_id = r.fragment_id"
+    " where r.response_hash = ? and r.is_copy is not 1 limit 1"
 )
 _FORKED = (
     "select 1 from message indexed by message_record"
-    " where record = ? and account = ? and forked_from is not null limit 1"
+    " where record_hash = ? and fragment_id = ? and forked_from_string_id is not null limit 1"
 )
 
 
@@ -71,11 +73,13 @@ def _is_within(at: int | None, first: int | None, last: int | None) -> bool:
 def _accounts(db: sqlite3.Connection, sessions: dict[int, CountedSession]) -> list[_Account]:
     """Every account of the sessions, the one that counts and others; subagents with their ids."""
     rows = db.execute(
-        "select k.number, c.number, iif(k.is_agent and k.id <> k.session, k.id, null),"
-        " exists (select 1 from temp.counted t where t.account = k.number)"
-        " from kin k join conversations c on c.external_id = k.session and c.platform = k.platform"
+        "select s.fragment_id, c.number,"
+        " iif(s.is_subagent and s.external_id <> s.session_external_id, s.external_id, null),"
+        " exists (select 1 from temp.counted t where t.fragment_id = s.fragment_id)"
+        " from fragment_session s"
+        " join conversations c on c.external_id = s.session_external_id and c.platform = s.platform"
         " where c.number in (select session from temp.counted)"
-        " order by c.started_at, c.number, k.is_agent, k.number"
+        " order by c.started_at, c.number, s.is_subagent, s.fragment_id"
     ).fetchall()
     return [
         _Account(number, sessions[session], agent_id, bool(is_counted))

@@ -97,9 +97,9 @@ def workspaces_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, s
     rows = db.execute(
         "select number, workspace_hash from conversations"
         " where number in (select value from json_each(:many))"
-        " union all select s.number, c.workspace_hash from subagent s join conversations c"
-        " on c.external_id = s.parent_id and c.platform = s.platform"
-        " where s.number in (select value from json_each(:many))",
+        " union all select s.id, c.workspace_hash from subagent s join conversations c"
+        " on c.external_id = s.parent_external_id and c.platform = s.platform"
+        " where s.id in (select value from json_each(:many))",
         {"many": msgspec.json.encode(list(numbers)).decode()},
     )
     return {number: hash_ for number, hash_ in rows if hash_ is not None}

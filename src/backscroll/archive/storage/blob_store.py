@@ -52,7 +52,7 @@ class Pieces:
         if self._size and self._size + len(value) > _PIECE:
             self.flush()
         if not self._number:
-            row = self._db.execute("select coalesce(max(number), 0) + 1 from kept_piece").fetchone()
+            row = self._db.execute("select coalesce(max(id), 0) + 1 from blob_chunk").fetchone()
             self._number = int(row[0])
         spot = (self._number, self._size, len(value))
         self._held.append(value)
@@ -70,13 +70,13 @@ class Pieces:
     def write(self, number: int, data: bytes) -> None:
         """Write a piece, in the place of the one that has this number."""
         body = _compressor().compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
-        self._db.execute("insert or replace into kept_piece values (?, ?, ?)", [number, len(data), body])
+        self._db.execute("insert or replace into blob_chunk values (?, ?, ?)", [number, len(data), body])
         self._open = (0, b"")
 
     def get(self, spot: Spot) -> bytes:
         """A value that was written."""
         if self._open[0] != spot.piece:
-            row = self._db.execute("select body from kept_piece where number = ?", [spot.piece]).fetchone()
+            row = self._db.execute("select body from blob_chunk where id = ?", [spot.piece]).fetchone()
             try:
                 data = decompress(row[0]) if row is not None else b""
             except zstd.ZstdError:  # damaged; the digest tells
@@ -88,7 +88,8 @@ class Pieces:
 def _spots(db: sqlite3.Connection, piece: int) -> list[Spot]:
     """What rows still have of a piece, from its beginning to its end."""
     found = db.execute(
-        "select distinct piece, offset, size from kept_row where piece = ? order by offset", [piece]
+        "select distinct blob_chunk_id, offset, size from raw_row where blob_chunk_id = ? order by offset",
+        [piece],
     )
     return [Spot(*row) for row in found]
 
@@ -97,10 +98,10 @@ def mend(db: sqlite3.Connection, piece: int, *, always: bool = False) -> None:
     """After rows have let go of values: write their piece anew without them, where that pays or must be."""
     left = _spots(db, piece)
     if not left:
-        db.execute("delete from kept_piece where number = ?", [piece])
+        db.execute("delete from blob_chunk where id = ?", [piece])
         return
     live = sum(spot.size for spot in left)
-    (size,) = db.execute("select size from kept_piece where number = ?", [piece]).fetchone()
+    (size,) = db.execute("select size from blob_chunk where id = ?", [piece]).fetchone()
     if live < size if always else live * 2 < size:
         pieces = Pieces(db)
         _move(db, pieces, left, piece)
@@ -112,7 +113,7 @@ def _move(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], number: int
     offset = 0
     for spot in spots:  # never to the right of where one lies that is still to be moved
         db.execute(
-            "update kept_row set piece = ?, offset = ? where piece = ? and offset = ?",
+            "update raw_row set blob_chunk_id = ?, offset = ? where blob_chunk_id = ? and offset = ?",
             [number, offset, spot.piece, spot.offset],
         )
         offset += spot.size
@@ -122,14 +123,12 @@ def _move(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], number: int
 def put_together(db: sqlite3.Connection) -> int:
     """Make few pieces of many small ones, and drop what no row has; how many fewer there are."""
     for (piece,) in db.execute(
-        "select p.number from kept_piece p left join (select piece, offset, size from kept_row"
-        " where piece is not null group by piece, offset) r on r.piece = p.number"
-        " group by p.number having coalesce(sum(r.size), 0) < max(p.size)"
+        "select c.id from blob_chunk c left join (select blob_chunk_id, offset, size from raw_row"
+        " where blob_chunk_id is not null group by blob_chunk_id, offset) r on r.blob_chunk_id = c.id"
+        " group by c.id having coalesce(sum(r.size), 0) < max(c.size)"
     ).fetchall():
         mend(db, piece, always=True)
-    small = db.execute(
-        "select number from kept_piece where size < ? order by number", [_PIECE // 2]
-    ).fetchall()
+    small = db.execute("select id from blob_chunk where size < ? order by id", [_PIECE // 2]).fetchall()
     pieces = Pieces(db)
     waiting: list[Spot] = []
     emptied: list[int] = []
@@ -146,6 +145,6 @@ def put_together(db: sqlite3.Connection) -> int:
 
 
 def _gather(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], emptied: list[int]) -> None:
-    (number,) = db.execute("select max(number) + 1 from kept_piece").fetchone()
+    (number,) = db.execute("select max(id) + 1 from blob_chunk").fetchone()
     _move(db, pieces, spots, number)
-    db.executemany("delete from kept_piece where number = ?", [(piece,) for piece in emptied])
+    db.executemany("delete from blob_chunk where id = ?", [(piece,) for piece in emptied])

@@ -89,7 +89,8 @@ class Plain:
     def chunks(self, account: int, first: int, last: int) -> bytes:
         """Several pieces of an account, one after the other."""
         rows = self._db.execute(
-            "select position from chunk where account = ? and position between ? and ? order by position",
+            "select position from message_chunk where fragment_id = ? and position between ? and ?"
+            " order by position",
             [account, first, last],
         ).fetchall()
         return b"".join(self._piece(account, place) for (place,) in rows)
@@ -98,7 +99,7 @@ class Plain:
         known = self._at_hand.get((account, place))
         if known is not None:
             return known
-        query = "select body from chunk where account = ? and position = ?"
+        query = "select body from message_chunk where fragment_id = ? and position = ?"
         (body,) = self._db.execute(query, [account, place]).fetchone()
         return self.hold((account, place), self.chunk(body))
 
@@ -116,8 +117,8 @@ class Plain:
     def stretch(self, unit: int, state: int, offset: int, size: int) -> bytes:
         """Bytes of a kept file."""
         rows = self._db.execute(
-            "select offset from raw where unit = ? and state = ? and offset < ? and offset + size > ?"
-            " order by offset",
+            "select offset from raw_segment where unit_id = ? and version = ? and offset < ?"
+            " and offset + size > ? order by offset",
             [unit, state, offset + size, offset],
         ).fetchall()
         if not rows:
@@ -129,7 +130,10 @@ class Plain:
         known = self._at_hand.get((unit, state, start))
         if known is not None:
             return known
-        query = "select base, account, body from raw where unit = ? and state = ? and offset = ?"
+        query = (
+            "select delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
+            " where unit_id = ? and version = ? and offset = ?"
+        )
         row = self._db.execute(query, [unit, state, start]).fetchone()
         return self.hold((unit, state, start), self.original(*row))
 
@@ -189,7 +193,8 @@ def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
     """What must be remembered to go on reading a file; None when that cannot be told any more."""
     if not body.startswith((_MARK, _LINES)):
         return decompress(body)
-    accounts = db.execute("select number from account where unit = ? and not is_former", [unit]).fetchall()
+    query = "select id from fragment where unit_id = ? and status = 'current'"
+    accounts = db.execute(query, [unit]).fetchall()
     if len(accounts) != 1:
         return None
     try:
@@ -218,24 +223,29 @@ def _unfolded(body: bytes, base: bytes) -> bytes:
 def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
     """Before accounts go: store what leans on them so that it can be read without them."""
     for number in accounts:
-        rows = db.execute("select rowid, body from chunk where base = ?", [number]).fetchall()
+        query = "select rowid, body from message_chunk where delta_base_fragment_id = ?"
+        rows = db.execute(query, [number]).fetchall()
         plain = Plain(db)
         for row, body in rows:
             data = packed_again(plain.chunk(body))
-            db.execute("update chunk set base = null, body = ? where rowid = ?", [data, row])
-        for (row,) in db.execute("select rowid from raw where account = ?", [number]).fetchall():
-            (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+            query = "update message_chunk set delta_base_fragment_id = null, body = ? where rowid = ?"
+            db.execute(query, [data, row])
+        query = "select rowid from raw_segment where delta_base_fragment_id = ?"
+        for (row,) in db.execute(query, [number]).fetchall():
+            (body,) = db.execute("select body from raw_segment where rowid = ?", [row]).fetchone()
             data = compress(plain.original(None, number, body))
-            db.execute("update raw set account = null, body = ? where rowid = ?", [data, row])
+            query = "update raw_segment set delta_base_fragment_id = null, body = ? where rowid = ?"
+            db.execute(query, [data, row])
 
 
 def release_original(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> None:
     """Before a kept file goes, or changes from an offset on: store anew what leans on it."""
-    rows = db.execute("select rowid from raw where base = ?", [unit]).fetchall()
+    rows = db.execute("select rowid from raw_segment where delta_base_unit_id = ?", [unit]).fetchall()
     plain = Plain(db)
     for (row,) in rows:
-        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        (body,) = db.execute("select body from raw_segment where rowid = ?", [row]).fetchone()
         _, _, start, size = _ORIGINAL.unpack_from(body)
         if start + size > offset:
             data = compress(plain.original(unit, None, body))
-            db.execute("update raw set base = null, body = ? where rowid = ?", [data, row])
+            query = "update raw_segment set delta_base_unit_id = null, body = ? where rowid = ?"
+            db.execute(query, [data, row])

@@ -56,16 +56,18 @@ def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, float]]]:
     """
     found: dict[int, dict[int, float]] = {}
     for query in (
-        "select m.account, o.account, count(distinct m.record) * 1.0 * a.messages /"
-        " (select count(distinct record) from message where account = m.account)"
-        " from shared s cross join message m on m.record = s.record join changed c on c.account = m.account"
-        " join account a on a.number = m.account"
-        " cross join message o on o.record = m.record and o.account <> m.account group by 1, 2",
-        "select r.account, o.account, count(*) * 1.0 * a.messages /"
-        " (select count(*) from response where account = r.account)"
-        " from repeated s cross join response r on r.id = s.id join changed c on c.account = r.account"
-        " join account a on a.number = r.account"
-        " cross join response o on o.id = r.id and o.account <> r.account group by 1, 2",
+        "select m.fragment_id, o.fragment_id, count(distinct m.record_hash) * 1.0 * f.message_count /"
+        " (select count(distinct record_hash) from message where fragment_id = m.fragment_id)"
+        " from shared s cross join message m on m.record_hash = s.record_hash"
+        " join changed c on c.fragment_id = m.fragment_id join fragment f on f.id = m.fragment_id"
+        " cross join message o on o.record_hash = m.record_hash and o.fragment_id <> m.fragment_id"
+        " group by 1, 2",
+        "select r.fragment_id, o.fragment_id, count(*) * 1.0 * f.message_count /"
+        " (select count(*) from response where fragment_id = r.fragment_id)"
+        " from repeated s cross join response r on r.response_hash = s.response_hash"
+        " join changed c on c.fragment_id = r.fragment_id join fragment f on f.id = r.fragment_id"
+        " cross join response o on o.response_hash = r.response_hash and o.fragment_id <> r.fragment_id"
+        " group by 1, 2",
     ):
         for account, other, shared in db.execute(query):
             known = found.setdefault(account, {})
@@ -76,11 +78,11 @@ def _sharing(db: sqlite3.Connection) -> list[tuple[int, dict[int, float]]]:
 def _told(db: sqlite3.Connection, account: int) -> _Told | None:
     """The file that an account is told by; None when it tells of others too, or its original is not kept."""
     row = db.execute(
-        "select a.number, a.unit, a.messages from account a join unit u on u.number = a.unit"  # noqa: S608
-        " where a.number = ? and not a.is_former and a.messages > 0"
+        "select f.id, f.unit_id, f.message_count from fragment f join unit u on u.id = f.unit_id"  # noqa: S608
+        " where f.id = ? and f.status = 'current' and f.message_count > 0"
         f" and u.kind in ({', '.join('?' * len(ALONE))})"
-        " and not exists (select 1 from account o where o.unit = a.unit and o.number <> a.number)"
-        " and exists (select 1 from raw r where r.unit = a.unit)",
+        " and not exists (select 1 from fragment o where o.unit_id = f.unit_id and o.id <> f.id)"
+        " and exists (select 1 from raw_segment r where r.unit_id = f.unit_id)",
         [account, *ALONE],
     ).fetchone()
     return _Told(*row) if row is not None else None
@@ -92,10 +94,15 @@ def _is_free(db: sqlite3.Connection, told: _Told) -> tuple[bool, bool]:
         db.execute(query, {"number": number}).fetchone() is None
         for query, number in (
             (
-                "select 1 from chunk where account = :number and base is not null or base = :number",
+                "select 1 from message_chunk where fragment_id = :number"
+                " and delta_base_fragment_id is not null or delta_base_fragment_id = :number",
                 told.account,
             ),
-            ("select 1 from raw where unit = :number and base is not null or base = :number", told.unit),
+            (
+                "select 1 from raw_segment where unit_id = :number and delta_base_unit_id is not null"
+                " or delta_base_unit_id = :number",
+                told.unit,
+            ),
         )
     )
     return chunk, original
@@ -117,7 +124,9 @@ def _depth(db: sqlite3.Connection, account: int) -> int:
     depth = 0
     while depth <= _DEEPEST:
         row = db.execute(
-            "select base from chunk where account = ? and base is not null limit 1", [account]
+            "select delta_base_fragment_id from message_chunk where fragment_id = ?"
+            " and delta_base_fragment_id is not null limit 1",
+            [account],
         ).fetchone()
         if row is None:
             return depth
@@ -131,7 +140,7 @@ def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
     starts = _starts(db, base.account)
     plain = Plain(db)
     rows = db.execute(
-        "select rowid, position from chunk where account = ? order by position", [told.account]
+        "select rowid, position from message_chunk where fragment_id = ? order by position", [told.account]
     ).fetchall()
     ends = [position for _, position in rows[1:]] + [told.messages]
     found: list[tuple[int, int, bytes]] = []
@@ -140,15 +149,15 @@ def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
         if not places:
             continue
         low, high = _covering(starts, min(places), max(places))
-        (body,) = db.execute("select body from chunk where rowid = ?", [row]).fetchone()
+        (body,) = db.execute("select body from message_chunk where rowid = ?", [row]).fetchone()
         other = plain.chunks(base.account, low, high)
         leaning = leaning_chunk(plain.chunk(body), other, account=base.account, first=low, last=high)
         if len(leaning) < len(body):
             found.append((row, first, leaning))
     # Written anew, side by side: a row that only becomes smaller leaves the rest of its page empty.
-    db.executemany("delete from chunk where rowid = ?", [(row,) for row, _, _ in found])
+    db.executemany("delete from message_chunk where rowid = ?", [(row,) for row, _, _ in found])
     db.executemany(
-        "insert into chunk (account, position, body, base) values (?, ?, ?, ?)",
+        "insert into message_chunk (fragment_id, position, body, delta_base_fragment_id) values (?, ?, ?, ?)",
         [(told.account, first, leaning, base.account) for _, first, leaning in found],
     )
 
@@ -158,19 +167,22 @@ def _pairs(db: sqlite3.Connection, account: int, base: int) -> list[tuple[int, i
     return sorted(
         db.execute(
             "select m.position, min(o.position) from message m cross join message o"
-            " on o.record = m.record and o.account = :base where m.account = :account group by m.position"
+            " on o.record_hash = m.record_hash and o.fragment_id = :base where m.fragment_id = :account"
+            " group by m.position"
             " union select m.position, min(o.position) from response r cross join response s"
-            " on s.id = r.id and s.account = :base"
-            " cross join message m indexed by message_record on m.record = r.record and m.account = r.account"
-            " cross join message o indexed by message_record on o.record = s.record and o.account = s.account"
-            " where r.account = :account group by m.position",
+            " on s.response_hash = r.response_hash and s.fragment_id = :base"
+            " cross join message m indexed by message_record"
+            " on m.record_hash = r.record_hash and m.fragment_id = r.fragment_id"
+            " cross join message o indexed by message_record"
+            " on o.record_hash = s.record_hash and o.fragment_id = s.fragment_id"
+            " where r.fragment_id = :account group by m.position",
             {"account": account, "base": base},
         ).fetchall()
     )
 
 
 def _starts(db: sqlite3.Connection, account: int) -> list[int]:
-    query = "select position from chunk where account = ? order by position"
+    query = "select position from message_chunk where fragment_id = ? order by position"
     return [position for (position,) in db.execute(query, [account])]
 
 
@@ -184,15 +196,21 @@ def _covering(starts: Sequence[int], low: int, high: int) -> tuple[int, int]:
 def _lean_originals(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
     """Lean on the other file's newest state, around the same offset."""
     state, size = db.execute(
-        "select state, sum(size) from raw where unit = ? group by state order by state desc limit 1",
+        "select version, sum(size) from raw_segment where unit_id = ? group by version"
+        " order by version desc limit 1",
         [base.unit],
     ).fetchone()
     plain = Plain(db)
-    for row, offset in db.execute("select rowid, offset from raw where unit = ?", [told.unit]).fetchall():
-        account, body = db.execute("select account, body from raw where rowid = ?", [row]).fetchone()
+    query = "select rowid, offset from raw_segment where unit_id = ?"
+    for row, offset in db.execute(query, [told.unit]).fetchall():
+        query = "select delta_base_fragment_id, body from raw_segment where rowid = ?"
+        account, body = db.execute(query, [row]).fetchone()
         start = max(0, min(offset, size - _AFTER) - _BEFORE)
         other = plain.stretch(base.unit, state, start, offset + _AFTER - start)
         leaning = leaning_original(plain.original(None, account, body), other, state=state, offset=start)
         if len(leaning) < len(body):
-            query = "update raw set base = ?, account = null, body = ? where rowid = ?"
+            query = (
+                "update raw_segment set delta_base_unit_id = ?, delta_base_fragment_id = null, body = ?"
+                " where rowid = ?"
+            )
             db.execute(query, [base.unit, leaning, row])

@@ -72,7 +72,7 @@ class Told:
         if self._base is not None:
             return account
         # An account that is told as it was before is dropped again.
-        found = self._db.execute("select 1 from account where number = ?", [account]).fetchone()
+        found = self._db.execute("select 1 from fragment where id = ?", [account]).fetchone()
         return account if found is not None else None
 
     def _places(self, begin: int, end: int) -> tuple[int, int]:
@@ -91,11 +91,12 @@ class Told:
 
 def _told_of(db: sqlite3.Connection, unit: int) -> Told:
     """What was told of a file in all readings of it, except before it was rewritten."""
-    (path,) = db.execute("select path from unit where number = ?", [unit]).fetchone()
+    (path,) = db.execute("select path from unit where id = ?", [unit]).fetchone()
     told = Told(db, path)
     rows = db.execute(
-        "select c.account, c.position, c.body from account a join chunk c on c.account = a.number"
-        " where a.unit = ? and not a.is_former order by c.account, c.position",
+        "select c.fragment_id, c.position, c.body from fragment f"
+        " join message_chunk c on c.fragment_id = f.id"
+        " where f.unit_id = ? and f.status = 'current' order by c.fragment_id, c.position",
         [unit],
     )
     plain = Plain(db)
@@ -110,16 +111,18 @@ def lean_on_told(db: sqlite3.Connection, unit: int) -> None:
     told, plain = _told_of(db, unit), Plain(db)
     line = 1
     rows = db.execute(
-        "select rowid, base, account from raw where unit = :unit and state ="
-        " (select max(state) from raw where unit = :unit) order by offset",
+        "select rowid, delta_base_unit_id, delta_base_fragment_id from raw_segment"
+        " where unit_id = :unit and version = (select max(version) from raw_segment where unit_id = :unit)"
+        " order by offset",
         {"unit": unit},
     )
     for row, base, account in rows.fetchall():
-        (body,) = db.execute("select body from raw where rowid = ?", [row]).fetchone()
+        (body,) = db.execute("select body from raw_segment where rowid = ?", [row]).fetchone()
         data = plain.original(base, account, body)
         lines = data.count(b"\n")
         if base is None and account is None:
             account, leaning = told.body_of(data, line, lines)
             if len(leaning) < len(body):
-                db.execute("update raw set account = ?, body = ? where rowid = ?", [account, leaning, row])
+                query = "update raw_segment set delta_base_fragment_id = ?, body = ? where rowid = ?"
+                db.execute(query, [account, leaning, row])
         line += lines

@@ -25,9 +25,10 @@ class Originals:
     def write_session(self, session_id: str, folder: Path) -> list[Path]:
         """Write the kept files of a session into a folder, byte for byte, below the names they had."""
         rows = self._db.execute(
-            "select distinct u.number, u.path from account a join unit u on u.number = a.unit"
-            " where u.kind <> 'prompts' and (a.id = ? and not a.is_agent or a.parent_id = ?)"
-            " and exists (select 1 from raw r where r.unit = u.number) order by u.path",
+            "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id"
+            " where u.kind <> 'prompts'"
+            " and (f.external_id = ? and not f.is_subagent or f.parent_external_id = ?)"
+            " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
             [session_id, session_id],
         ).fetchall()
         folder.mkdir(parents=True, exist_ok=True)

@@ -32,9 +32,9 @@ def resumable(db: sqlite3.Connection, summary: SessionSummary) -> Resumable:
 
 def _stores(db: sqlite3.Connection, session: SessionKey) -> tuple[Store, ...]:
     rows = db.execute(
-        "select distinct u.source, u.root, u.path, a.store, u.is_gone from account a"
-        " join unit u on u.number = a.unit where a.platform = ? and a.id = ?"
-        " and (not a.is_agent or coalesce(a.parent_id, a.found_parent) is null)",
+        "select distinct u.source, u.root, u.path, f.store, u.is_gone from fragment f"
+        " join unit u on u.id = f.unit_id where f.platform = ? and f.external_id = ?"
+        " and (not f.is_subagent or coalesce(f.parent_external_id, f.inferred_parent_external_id) is null)",
         [*session],
     )
     found = [Store(source, root, path, kind, bool(gone)) for source, root, path, kind, gone in rows]
@@ -44,11 +44,12 @@ def _stores(db: sqlite3.Connection, session: SessionKey) -> tuple[Store, ...]:
 def files_of(db: sqlite3.Connection, summary: SessionSummary) -> list[Original]:
     """The files that tell of nothing but a session and its subagents, as far as they are kept."""
     rows = db.execute(
-        "select distinct u.number, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"
-        " u.fingerprint, u.is_gone from account a join unit u on u.number = a.unit"
-        " where u.kind <> 'prompts' and a.platform = :platform"
-        " and (a.id = :id and not a.is_agent or coalesce(a.parent_id, a.found_parent) = :id)"
-        " and exists (select 1 from raw r where r.unit = u.number) order by u.path",
+        "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"
+        " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
+        " where u.kind <> 'prompts' and f.platform = :platform"
+        " and (f.external_id = :id and not f.is_subagent"
+        " or coalesce(f.parent_external_id, f.inferred_parent_external_id) = :id)"
+        " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
         {"platform": summary.platform, "id": summary.id},
     )
     return [Original(*row) for row in rows]

@@ -47,7 +47,8 @@ def keep(
             if sha256(file.read(size)).digest() != digest:
                 kept -= size
                 release_original(db, unit, offset=kept)
-                db.execute("delete from raw where unit = ? and state = ? and offset = ?", [unit, state, kept])
+                query = "delete from raw_segment where unit_id = ? and version = ? and offset = ?"
+                db.execute(query, [unit, state, kept])
         elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
             state, kept = state + 1, 0
         file.seek(kept)
@@ -77,31 +78,33 @@ def _keep_segment(
     """Keep a piece of a file, which begins in a line and has so many of them or all that are left."""
     account, body = told.body_of(data, line, lines)
     db.execute(
-        "insert into raw (unit, offset, size, sha256, state, account, body) values (?, ?, ?, ?, ?, ?, ?)",
+        "insert into raw_segment (unit_id, offset, size, sha256, version, delta_base_fragment_id, body)"
+        " values (?, ?, ?, ?, ?, ?, ?)",
         [unit, offset, len(data), sha256(data).digest(), state, account, body],
     )
 
 
 def _last_kept(db: sqlite3.Connection, unit: int) -> tuple[int, list[tuple[int, bytes]]]:
     """The last state of a file, and the size and digest of each of its segments."""
-    (state,) = db.execute("select coalesce(max(state), 0) from raw where unit = ?", [unit]).fetchone()
-    segments = db.execute(
-        "select size, sha256 from raw where unit = ? and state = ? order by offset", [unit, state]
-    ).fetchall()
+    query = "select coalesce(max(version), 0) from raw_segment where unit_id = ?"
+    (state,) = db.execute(query, [unit]).fetchone()
+    query = "select size, sha256 from raw_segment where unit_id = ? and version = ? order by offset"
+    segments = db.execute(query, [unit, state]).fetchall()
     return state, segments
 
 
 def _read_until(db: sqlite3.Connection, unit: int) -> int:
     """Where the last reading of a file ended."""
-    row = db.execute("select mark_offset from unit where number = ?", [unit]).fetchone()
+    row = db.execute("select checkpoint_offset from unit where id = ?", [unit]).fetchone()
     return int(row[0] or 0)
 
 
 def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
     """Write a file as it was last seen. Returns its size; the bytes are checked on the way."""
     rows = db.execute(
-        "select offset, sha256, base, account, body from raw where unit = :unit and state ="
-        " (select max(state) from raw where unit = :unit) order by offset",
+        "select offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
+        " where unit_id = :unit and version = (select max(version) from raw_segment where unit_id = :unit)"
+        " order by offset",
         {"unit": unit},
     )
     size = 0

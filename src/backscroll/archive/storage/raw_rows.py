@@ -23,12 +23,12 @@ _TOGETHER = 500  # rows written in one go
 _Place = tuple[str, str, str, str]  # path, table, key, part
 
 _INSERT = (
-    "insert into kept_row (unit, path, table_name, key, part, version, is_text, is_shared, blanked, digest,"
-    " piece, offset, size) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "insert into raw_row (unit_id, path, table_name, key, part, version, is_text, is_shared, removed_fields,"
+    " content_hash, blob_chunk_id, offset, size) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SELECT = (
-    "select path, table_name, key, part, number, version, digest, is_gone, is_text, blanked,"
-    " piece, offset, size from kept_row where unit = ? order by version"
+    "select path, table_name, key, part, id, version, content_hash, is_gone, is_text, removed_fields,"
+    " blob_chunk_id, offset, size from raw_row where unit_id = ? order by version"
 )
 
 
@@ -88,7 +88,7 @@ class _Keeper:
         if known.digest == digest:
             return
         if self._is_replaced(row, known):
-            self._db.execute("delete from kept_row where number = ?", [known.number])
+            self._db.execute("delete from raw_row where id = ?", [known.number])
             if known.spot is not None:
                 self._left.add(known.spot.piece)
         if not self._is_back(row, known.version + 1, digest):
@@ -98,8 +98,8 @@ class _Keeper:
         """Whether the row is again what it was before; then that version is the newest."""
         return bool(
             self._db.execute(
-                "update kept_row set version = ?, is_gone = 0 where unit = ? and digest is ? and key = ?"
-                " and path = ? and table_name = ? and part = ?",
+                "update raw_row set version = ?, is_gone = 0 where unit_id = ? and content_hash is ?"
+                " and key = ? and path = ? and table_name = ? and part = ?",
                 [version, self._unit, digest, row.key, row.path, row.table, row.part],
             ).rowcount
         )
@@ -136,7 +136,7 @@ class _Keeper:
     def _shared(self, digest: bytes | None) -> tuple[int, int, int] | None:
         """Where a value lies that another session has, too."""
         found: tuple[int, int, int] | None = self._db.execute(
-            "select piece, offset, size from kept_row where digest = ? and is_shared", [digest]
+            "select blob_chunk_id, offset, size from raw_row where content_hash = ? and is_shared", [digest]
         ).fetchone()
         return found
 
@@ -159,7 +159,7 @@ class _Keeper:
     def _mark(self, versions: list[_Version], *, is_gone: bool) -> None:
         if versions:
             self._db.executemany(
-                "update kept_row set is_gone = ? where number = ?",
+                "update raw_row set is_gone = ? where id = ?",
                 [(is_gone, one.number) for one in versions],
             )
 
@@ -227,8 +227,8 @@ def are_same(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> bool:
 
 def erase_rows(db: sqlite3.Connection, unit: int) -> None:
     """Leave nothing of a unit's rows but the values that another session has, too."""
-    pieces = db.execute("select distinct piece from kept_row where unit = ?", [unit]).fetchall()
-    db.execute("delete from kept_row where unit = ?", [unit])
+    pieces = db.execute("select distinct blob_chunk_id from raw_row where unit_id = ?", [unit]).fetchall()
+    db.execute("delete from raw_row where unit_id = ?", [unit])
     for (piece,) in pieces:
         if piece is not None:
             mend(db, piece, always=True)
@@ -240,8 +240,8 @@ def verify_rows(db: sqlite3.Connection) -> list[str]:
     return [
         f"the kept row {key} of unit {unit} is damaged"
         for unit, key, digest, *at in db.execute(
-            "select unit, key, digest, piece, offset, size from kept_row where digest is not null"
-            " order by piece, offset"
+            "select unit_id, key, content_hash, blob_chunk_id, offset, size from raw_row"
+            " where content_hash is not null order by blob_chunk_id, offset"
         ).fetchall()
         if digest_of(pieces.get(Spot(*at))) != digest
     ]

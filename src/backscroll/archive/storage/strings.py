@@ -47,10 +47,10 @@ class Words(dict[str | None, int]):
         self.update({None: 0}, **FIXED)
 
     def __missing__(self, word: str) -> int:
-        query = "select number from word where text = ?"
+        query = "select id from string where text = ?"
         row = self._db.execute(query, [word]).fetchone()
         if row is None:
-            self._db.execute("insert into word (text) values (?)", [word])
+            self._db.execute("insert into string (text) values (?)", [word])
             row = self._db.execute(query, [word]).fetchone()
         number = self[word] = int(row[0])
         return number

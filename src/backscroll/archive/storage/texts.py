@@ -13,11 +13,11 @@ class Texts(dict[int, str]):
         self._db = db
 
     def __missing__(self, number: int) -> str:
-        (text,) = self._db.execute("select text from word where number = ?", [number]).fetchone()
+        (text,) = self._db.execute("select text from string where id = ?", [number]).fetchone()
         self[number] = str(text)
         return self[number]
 
     def number(self, text: str) -> int | None:
         """The number of a word; None when it was never met."""
-        row = self._db.execute("select number from word where text = ?", [text]).fetchone()
+        row = self._db.execute("select id from string where text = ?", [text]).fetchone()
         return int(row[0]) if row is not None else None

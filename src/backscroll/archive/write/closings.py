@@ -28,11 +28,11 @@ def keep_title(db: sqlite3.Connection, body: bytes, new: int) -> None:
         return
     kept = replace(now, title=before.title, title_source=before.title_source)
     body = compress(msgspec.msgpack.encode(kept))
-    db.execute("update account set closing = ? where number = ?", [body, new])
+    db.execute("update fragment set closing = ? where id = ?", [body, new])
 
 
 def _closing(db: sqlite3.Connection, account: int) -> Closing | None:
-    (body,) = db.execute("select closing from account where number = ?", [account]).fetchone()
+    (body,) = db.execute("select closing from fragment where id = ?", [account]).fetchone()
     return _unpacked(body)
 
 

@@ -15,12 +15,12 @@ __all__ = ["Fingerprints", "folder_of"]
 
 MAX_SINGLE_FOLDER_QUERIES = 500  # above this, one query reads all units of the root
 _CURRENT = (
-    "select iif(key = '', path, path || char(0) || key), iif(is_retried, '?', fingerprint) from unit"
+    "select iif(key = '', path, path || char(0) || key), iif(needs_retry, '?', fingerprint) from unit"
     " where source = ? and root = ? and not is_gone"
 )
 _EXCLUDED_BEFORE = (
-    "select iif(key = '', path, path || char(0) || key), '?' from excluded join unit on number = unit"
-    " where source = ? and root = ? and not is_gone and patterns <> ?"
+    "select iif(key = '', path, path || char(0) || key), '?' from excluded_unit join unit on id = unit_id"
+    " where source = ? and root = ? and not is_gone and patterns_hash <> ?"
 )
 
 
@@ -66,7 +66,8 @@ class Fingerprints:
         """Return the fingerprint of every folder with units, by path; None if its units must be compared."""
         return dict(
             self._db.execute(
-                "select path, iif(patterns = ?, look, null) from folder where source = ? and root = ?",
+                "select path, iif(patterns_hash = ?, fingerprint, null) from folder_fingerprint"
+                " where source = ? and root = ?",
                 [self._exclusions_digest, source, str(root)],
             )
         )
@@ -80,14 +81,14 @@ class Fingerprints:
         """
         with suppress(sqlite3.OperationalError), _no_busy_timeout(self._db), transaction(self._db):
             self._db.executemany(
-                "insert or replace into folder values (?, ?, ?, ?, ?)",
+                "insert or replace into folder_fingerprint values (?, ?, ?, ?, ?)",
                 [
                     (source, str(root), path, value, self._exclusions_digest)
                     for path, value in changed.items()
                 ],
             )
             self._db.executemany(
-                "delete from folder where source = ? and root = ? and path = ?",
+                "delete from folder_fingerprint where source = ? and root = ? and path = ?",
                 [(source, str(root), path) for path in gone],
             )
 

@@ -10,10 +10,11 @@ from backscroll.model import Message, record_of
 __all__ = ["insert_messages"]
 
 _INSERT = (
-    "insert into message (account, position, record, at, role, kind, tool, call, status, decision, model,"
-    " agent_id, is_active, forked_from, copied_from) values (?, ?, ?, nullif(?, 0), ?, nullif(?, 0),"
-    " nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, nullif(?14, 0),"
-    " nullif(?14, 0))"
+    "insert into message (fragment_id, position, record_hash, at, role_string_id, kind_string_id,"
+    " tool_string_id, call_hash, status_string_id, decision_string_id, model_string_id, agent_string_id,"
+    " is_active, forked_from_string_id, copied_from_string_id)"
+    " values (?, ?, ?, nullif(?, 0), ?, nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0),"
+    " nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, nullif(?14, 0), nullif(?14, 0))"
 )
 
 

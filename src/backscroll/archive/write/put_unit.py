@@ -7,7 +7,6 @@ from pathlib import Path
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget
-from backscroll.archive.query import events
 from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.delta_raw import Told
 from backscroll.archive.storage.raw_rows import keep_rows
@@ -72,7 +71,7 @@ def put(
             if writer.was_forgotten and forget.forget_rest(db, number, unit.kind):
                 return True
             if not is_new and settle_former(db, number, is_appended=is_appended) and not is_appended:
-                event = events.LOST
+                event = "overwritten"
             whole = b""
             if keeps_file and not writer.was_forgotten and not writer.was_excluded:
                 end = unit.size or sys.maxsize

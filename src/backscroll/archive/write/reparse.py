@@ -32,7 +32,7 @@ class Original(Struct, frozen=True):
     root: str
     path: str
     size: int
-    modified_at: str | None
+    modified_at: int | None
     key: str = ""
     fingerprint: str = ""  # when it was last read
     is_gone: bool = False
@@ -45,8 +45,8 @@ class _PoorerError(Exception):
 def originals(db: sqlite3.Connection) -> list[Original]:
     """Every unit of which the file is kept, those of one root together."""
     rows = db.execute(
-        "select number, source, platform, root, path, size, modified_at from unit"
-        " where number in (select unit from raw) order by source, root, path"
+        "select id, source, platform, root, path, size, modified_at from unit"
+        " where id in (select unit_id from raw_segment) order by source, root, path"
     )
     return [Original(*row) for row in rows]
 
@@ -54,9 +54,10 @@ def originals(db: sqlite3.Connection) -> list[Original]:
 def kept_units(db: sqlite3.Connection, session_id: str | None = None) -> list[Original]:
     """Every unit of which rows are kept, those of one root together; or only those of a session."""
     rows = db.execute(
-        "select number, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
-        " from unit u where exists (select 1 from kept_row where unit = u.number) and (:id is null or exists"
-        " (select 1 from account a where a.unit = u.number and (a.id = :id or a.parent_id = :id)))"
+        "select id, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
+        " from unit u where exists (select 1 from raw_row where unit_id = u.id) and (:id is null or exists"
+        " (select 1 from fragment f where f.unit_id = u.id"
+        "  and (f.external_id = :id or f.parent_external_id = :id)))"
         " order by source, root, path, key",
         {"id": session_id},
     )
@@ -66,8 +67,8 @@ def kept_units(db: sqlite3.Connection, session_id: str | None = None) -> list[Or
 def is_same(db: sqlite3.Connection, number: int, file: Path) -> bool:
     """Whether a file is, byte for byte, what was kept of it last."""
     rows = db.execute(
-        "select size, sha256 from raw where unit = :unit and state ="
-        " (select max(state) from raw where unit = :unit) order by offset",
+        "select size, sha256 from raw_segment where unit_id = :unit and version ="
+        " (select max(version) from raw_segment where unit_id = :unit) order by offset",
         {"unit": number},
     )
     try:
@@ -82,8 +83,9 @@ def is_same(db: sqlite3.Connection, number: int, file: Path) -> bool:
 def is_same_lately(db: sqlite3.Connection, number: int, file: Path, end: int) -> bool:
     """Whether a file is, for some way back from an end, byte for byte what was kept of it last."""
     rows = db.execute(
-        "select offset, size, sha256 from raw where unit = :unit and state ="
-        " (select max(state) from raw where unit = :unit) and offset + size <= :end order by offset desc",
+        "select offset, size, sha256 from raw_segment where unit_id = :unit and version ="
+        " (select max(version) from raw_segment where unit_id = :unit) and offset + size <= :end"
+        " order by offset desc",
         {"unit": number, "end": end},
     )
     with file.open("rb") as opened:
@@ -109,19 +111,24 @@ def retell(
         with transaction(db):
             before = _sizes(db, number) if may_lack else {}
             told = db.execute(
-                "select distinct platform, session from kin where unit = ?", [number]
+                "select distinct platform, session_external_id from fragment_session where unit_id = ?",
+                [number],
             ).fetchall()
             accounts = db.execute(
-                "select number, id, parent_id, store, closing from account where unit = ? and not is_former",
+                "select id, external_id, parent_external_id, store, closing from fragment"
+                " where unit_id = ? and status = 'current'",
                 [number],
             ).fetchall()
             release_accounts(db, [account for account, *_ in accounts])
-            db.execute("delete from account where unit = ? and not is_former", [number])
-            for table in ("link", "problem"):
-                db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+            db.execute("delete from fragment where unit_id = ? and status = 'current'", [number])
+            for table in ("subagent_evidence", "problem"):
+                db.execute(f"delete from {table} where unit_id = ?", [number])  # noqa: S608 - names are ours
             # A title may be all that is left of a state that the original had before.
-            was_rewritten = "exists (select 1 from account where unit = :unit and is_former)"
-            db.execute(f"delete from naming where unit = :unit and not {was_rewritten}", {"unit": number})  # noqa: S608
+            was_rewritten = "exists (select 1 from fragment where unit_id = :unit and status <> 'current')"
+            db.execute(
+                f"delete from title_hint where unit_id = :unit and not {was_rewritten}",  # noqa: S608
+                {"unit": number},
+            )
             writer = UnitWriter(db, number, original.platform)
             writer.write(items)
             if not writer.was_read or (may_lack and _is_poorer(_sizes(db, number), before)):
@@ -140,8 +147,8 @@ def retell(
 def _keep_title(db: sqlite3.Connection, account: list[object], closing: bytes) -> None:
     """A title may be from a state that the original had before."""
     new = db.execute(
-        "select number from account where unit = ? and id = ? and parent_id is ? and store = ?"
-        " and not is_former",
+        "select id from fragment where unit_id = ? and external_id = ? and parent_external_id is ?"
+        " and store = ? and status = 'current'",
         account,
     ).fetchone()
     if new is not None:
@@ -155,16 +162,22 @@ _Size = tuple[int, bool, bool, int, int, int, int]
 def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _Size]:
     """How much each account of a unit tells."""
     found: dict[tuple[str, str | None], _Size] = {}
-    links = db.execute("select count(*) from link where unit = ?", [unit]).fetchone()[0]
+    links = db.execute("select count(*) from subagent_evidence where unit_id = ?", [unit]).fetchone()[0]
     for number, id_, parent, packed in db.execute(
-        "select number, id, parent_id, closing from account where unit = ? and not is_former", [unit]
+        "select id, external_id, parent_external_id, closing from fragment"
+        " where unit_id = ? and status = 'current'",
+        [unit],
     ).fetchall():
         amended = {
             place: unpack(body)[0]
-            for place, body in db.execute("select position, body from amendment where account = ?", [number])
+            for place, body in db.execute(
+                "select position, body from message_update where fragment_id = ?", [number]
+            )
         }
         size = details = 0
-        for first, body in db.execute("select position, body from chunk where account = ?", [number]):
+        for first, body in db.execute(
+            "select position, body from message_chunk where fragment_id = ?", [number]
+        ):
             for place, message in enumerate(messages_in(db, body), start=first):
                 message = amended.get(place, message)
                 size += len(message.content) + len((message.tool and message.tool.result) or "")

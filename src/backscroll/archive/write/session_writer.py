@@ -62,16 +62,16 @@ class AccountWriter:
         opening, writer = self.opening, self.writer
         if self.is_appended:
             known = self.db.execute(
-                "select number, messages, preview from account"
-                " where +unit = ? and id = ? and not is_former"
-                " order by parent_id is ? desc limit 1",  # whose it is may be said only now
+                "select id, message_count, preview from fragment"
+                " where +unit_id = ? and external_id = ? and status = 'current'"
+                " order by parent_external_id is ? desc limit 1",  # whose it is may be said only now
                 [writer.unit, opening.id, opening.parent_id],
             ).fetchone()
             if known is not None:
                 return known[0], known[1], known[2]
         cursor = self.db.execute(
-            "insert into account (unit, platform, source, store, id, parent_id, is_agent, opening, closing)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, x'')",
+            "insert into fragment (unit_id, platform, source, store, external_id, parent_external_id,"
+            " is_subagent, opening, closing) values (?, ?, ?, ?, ?, ?, ?, ?, x'')",
             [
                 writer.unit,
                 writer.platform,
@@ -141,7 +141,8 @@ class AccountWriter:
         if place is not None or not self.is_appended:
             return place
         rows = self.db.execute(
-            "select position from message where account = ? and record = ? and kind is not ? order by 1",
+            "select position from message where fragment_id = ? and record_hash = ?"
+            " and kind_string_id is not ? order by 1",
             [self.number, record_number(id_, self.opening.id), self.writer.words[WITHOUT_CALL]],
         ).fetchall()
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
@@ -152,7 +153,8 @@ class AccountWriter:
         place = self.calls.get(call)
         if place is None and self.is_appended:
             row = self.db.execute(
-                "select position from message where account = ? and call = ? order by position desc limit 1",
+                "select position from message where fragment_id = ? and call_hash = ?"
+                " order by position desc limit 1",
                 [self.number, number_of(call)],
             ).fetchone()
             if row is not None:
@@ -186,23 +188,23 @@ class AccountWriter:
         if self.writer.listener is not None:
             self.writer.listener.amend()
         self.db.execute(
-            "insert or replace into amendment values (?, ?, ?)", [self.number, place, pack([message])]
+            "insert or replace into message_update values (?, ?, ?)", [self.number, place, pack([message])]
         )
         self.db.execute(
-            "update account set compared = min(compared, ?) where number = ?", [place, self.number]
+            "update fragment set compared_count = min(compared_count, ?) where id = ?", [place, self.number]
         )
-        self.db.execute("delete from message where account = ? and position = ?", [self.number, place])
-        self.db.execute("delete from edit where account = ? and position = ?", [self.number, place])
+        self.db.execute("delete from message where fragment_id = ? and position = ?", [self.number, place])
+        self.db.execute("delete from edit where fragment_id = ? and position = ?", [self.number, place])
         self._insert([(place, message)])
 
     def _written(self, place: int) -> Message:
         amended = self.db.execute(
-            "select body from amendment where account = ? and position = ?", [self.number, place]
+            "select body from message_update where fragment_id = ? and position = ?", [self.number, place]
         ).fetchone()
         if amended is not None:
             return unpack(amended[0])[0]
         row: tuple[int, bytes] = self.db.execute(
-            "select position, body from chunk where account = ? and position <= ?"
+            "select position, body from message_chunk where fragment_id = ? and position <= ?"
             " order by position desc limit 1",
             [self.number, place],
         ).fetchone()
@@ -224,7 +226,7 @@ class AccountWriter:
     def _write(self, piece: list[Message]) -> None:
         plain, body = packed(piece)
         row = [self.number, self.first, body]
-        self.db.execute("insert into chunk (account, position, body) values (?, ?, ?)", row)
+        self.db.execute("insert into message_chunk (fragment_id, position, body) values (?, ?, ?)", row)
         if self.writer.told is not None:
             self.writer.told.add(self.number, self.first, piece[0], plain)
         self._insert(enumerate(piece, start=self.first))
@@ -250,9 +252,9 @@ class AccountWriter:
         self.spending.write(self.db, writer.words, self.number, self.opening, is_appended=self.is_appended)
         if closing.child_ids:
             children = [(self.number, id_) for id_ in closing.child_ids]
-            self.db.executemany("insert or ignore into child values (?, ?)", children)
+            self.db.executemany("insert or ignore into subagent_link values (?, ?)", children)
         self.db.execute(
-            "update account set closing = ?, messages = ?, preview = ?, is_settled = 0 where number = ?",
+            "update fragment set closing = ?, message_count = ?, preview = ?, is_derived = 0 where id = ?",
             [packed_closing(self.db, self.number, closing), self.count, self.preview, self.number],
         )
 
@@ -262,7 +264,7 @@ class AccountWriter:
         left = {place for place in found if place is not None}
         if self.is_appended:
             rows = self.db.execute(
-                "select position from message where account = ? and not is_active", [self.number]
+                "select position from message where fragment_id = ? and not is_active", [self.number]
             ).fetchall()
             before = {place for (place,) in rows}
             self._activate(before - left, is_active=True)
@@ -270,7 +272,7 @@ class AccountWriter:
         self._activate(left, is_active=False)
 
     def _activate(self, places: Iterable[int], *, is_active: bool) -> None:
-        change = "update message set is_active = ? where account = ? and position = ?"
+        change = "update message set is_active = ? where fragment_id = ? and position = ?"
         self.db.executemany(change, [(is_active, self.number, place) for place in places])
 
 

@@ -19,13 +19,29 @@ _CACHE = 8 * 1024  # KB of pages: enough for one who writes much, beside others 
 # KB: while rows are put in, indexes by numbers in no order have most of their pages at hand; else each row
 # has one of them read, and another written to make room for it.
 _MERGE_CACHE = 24 * 1024
-_BY_UNIT = ("account", "naming", "link", "problem", "ledger", "raw", "excluded", "kept_row")
+_BY_UNIT = (
+    "fragment",
+    "title_hint",
+    "subagent_evidence",
+    "problem",
+    "source_event",
+    "raw_segment",
+    "excluded_unit",
+    "raw_row",
+)
 _SHARD_CACHE = 256  # KB: what is in a shard is read once, in order
 _WORDS = {
-    "message": ("kind", "tool", "model", "agent_id", "forked_from", "copied_from"),
-    "response": ("model", "speed"),
+    "message": (
+        "kind_string_id",
+        "tool_string_id",
+        "model_string_id",
+        "agent_string_id",
+        "forked_from_string_id",
+        "copied_from_string_id",
+    ),
+    "response": ("model_string_id", "speed_string_id"),
 }
-_BY_ACCOUNT = ("message", "chunk", "amendment", "response", "edit", "child")
+_BY_ACCOUNT = ("message", "message_chunk", "message_update", "response", "edit", "subagent_link")
 
 
 class _Shard(NamedTuple):
@@ -95,8 +111,8 @@ def _measure(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
     units, accounts, pieces = _last(db, "main")
     for name in names:
         forgotten = (
-            f"select 1 from main.forgotten f join {name}.account a on a.platform = f.platform"  # noqa: S608
-            " and f.id = coalesce(a.parent_id, a.id) limit 1"
+            f"select 1 from main.forgotten_session s join {name}.fragment f on f.platform = s.platform"  # noqa: S608
+            " and s.external_id = coalesce(f.parent_external_id, f.external_id) limit 1"
         )
         if db.execute(forgotten).fetchone() is not None:
             raise sqlite3.IntegrityError("a session was forgotten while it was read")
@@ -109,8 +125,8 @@ def _measure(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
 def _last(db: sqlite3.Connection, name: str) -> tuple[int, int, int]:
     """The greatest numbers of units, accounts and pieces of rows."""
     units, accounts, pieces = (
-        int(db.execute(f"select coalesce(max(number), 0) from {name}.{table}").fetchone()[0])  # noqa: S608
-        for table in ("unit", "account", "kept_piece")
+        int(db.execute(f"select coalesce(max(id), 0) from {name}.{table}").fetchone()[0])  # noqa: S608
+        for table in ("unit", "fragment", "blob_chunk")
     )
     return units, accounts, pieces
 
@@ -118,7 +134,7 @@ def _last(db: sqlite3.Connection, name: str) -> tuple[int, int, int]:
 def _copy(db: sqlite3.Connection, shards: Sequence[_Shard]) -> None:
     for shard in shards:
         _translate(db, shard.name)
-    for table in ("unit", "kept_piece", *_BY_UNIT, *_BY_ACCOUNT):
+    for table in ("unit", "blob_chunk", *_BY_UNIT, *_BY_ACCOUNT):
         columns = [name for _, name, *_ in db.execute(f"pragma main.table_info({table})")]
         for shard in shards:
             changed = _changed(table, shard)
@@ -132,29 +148,29 @@ def _copy(db: sqlite3.Connection, shards: Sequence[_Shard]) -> None:
 def _changed(table: str, shard: _Shard) -> dict[str, str]:
     """The columns of a table that are written anew."""
     if table == "unit":
-        return {"number": f"number + {shard.units}"}
-    if table == "kept_piece":
-        return {"number": f"number + {shard.pieces}"}
+        return {"id": f"id + {shard.units}"}
+    if table == "blob_chunk":
+        return {"id": f"id + {shard.pieces}"}
     if table in _BY_ACCOUNT:
         meaning = f"select new from meaning_{shard.name} where old ="  # noqa: S608 - names are ours
         words = {name: f"iif({name} is null, null, ({meaning} {name}))" for name in _WORDS.get(table, ())}
-        return {"account": f"account + {shard.accounts}", **words}
-    changed = {"unit": f"unit + {shard.units}"}
-    if table == "account":
-        changed["number"] = f"number + {shard.accounts}"
-    elif table in ("ledger", "kept_row"):
-        changed |= {"number": "null", "piece": f"piece + {shard.pieces}"}
-    elif table == "raw":
-        changed["account"] = f"account + {shard.accounts}"
+        return {"fragment_id": f"fragment_id + {shard.accounts}", **words}
+    changed = {"unit_id": f"unit_id + {shard.units}"}
+    if table == "fragment":
+        changed["id"] = f"id + {shard.accounts}"
+    elif table in ("source_event", "raw_row"):
+        changed |= {"id": "null", "blob_chunk_id": f"blob_chunk_id + {shard.pieces}"}
+    elif table == "raw_segment":
+        changed["delta_base_fragment_id"] = f"delta_base_fragment_id + {shard.accounts}"
     return changed
 
 
 def _translate(db: sqlite3.Connection, shard: str) -> None:
     """Find out which numbers a shard's words have here."""
-    db.execute(f"insert or ignore into main.word (text) select text from {shard}.word")  # noqa: S608
+    db.execute(f"insert or ignore into main.string (text) select text from {shard}.string")  # noqa: S608
     db.execute(f"create temp table if not exists meaning_{shard} (old integer primary key, new integer)")
     db.execute(f"delete from meaning_{shard}")  # noqa: S608
     db.execute(
-        f"insert into meaning_{shard} select s.number, w.number"  # noqa: S608
-        f" from {shard}.word s join main.word w on w.text = s.text"
+        f"insert into meaning_{shard} select s.id, m.id"  # noqa: S608
+        f" from {shard}.string s join main.string m on m.text = s.text"
     )

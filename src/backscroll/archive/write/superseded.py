@@ -7,7 +7,6 @@ from backscroll.archive.query.messages import messages_in
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import release_accounts
 from backscroll.archive.write.closings import keep_title
-from backscroll.archive.write.units import SET_ASIDE
 from backscroll.model.merge_messages import texts_of
 
 __all__ = ["settle_former"]
@@ -25,54 +24,58 @@ def settle_former(db: sqlite3.Connection, unit: int, *, is_appended: bool) -> in
     if not is_appended:
         _keep_unchanged(db, unit)
     former = db.execute(
-        "select number, platform, id, parent_id, store, closing from account where unit = ? and is_former",
+        "select id, platform, external_id, parent_external_id, store, closing from fragment"
+        " where unit_id = ? and status <> 'current'",
         [unit],
     ).fetchall()
     for account, platform, id_, parent, store, closing in former:
         # A session may turn out to be a subagent once it is known who started it.
         told = db.execute(
-            "select number, store = ? and messages > 0 from account indexed by account_id"
-            " where unit = ? and id = ? and platform = ? and not is_former"
-            " order by 2 desc, parent_id is ? desc, number",
+            "select id, store = ? and message_count > 0 from fragment indexed by fragment_external_id"
+            " where unit_id = ? and external_id = ? and platform = ? and status = 'current'"
+            " order by 2 desc, parent_external_id is ? desc, id",
             [store, unit, id_, platform, parent],
         ).fetchone()
         new = told if told is not None and told[1] else None
         if new is not None:
             _forget_retold(db, account, new[0])
-        left = db.execute("select count(*) from message where account = ?", [account]).fetchone()[0]
+        left = db.execute("select count(*) from message where fragment_id = ?", [account]).fetchone()[0]
         if not left and told is not None:
             keep_title(db, closing, told[0])
             gone, now = _session_of(db, account), _session_of(db, told[0])
             release_accounts(db, [account])
-            db.execute("delete from account where number = ?", [account])
+            db.execute("delete from fragment where id = ?", [account])
             if gone != now:
                 write_vanished(db, gone)
             continue
         kept += left
         db.execute(
-            "update account set is_settled = 0, is_former = 1, compared = 0 where number = ?", [account]
+            "update fragment set is_derived = 0, status = 'superseded', compared_count = 0 where id = ?",
+            [account],
         )
         if new is not None:
             _leave_responses(db, account)
-            db.execute("update message set is_active = 0 where account = ?", [account])
-            db.execute("delete from edit where account = ?", [account])
+            db.execute("update message set is_active = 0 where fragment_id = ?", [account])
+            db.execute("delete from edit where fragment_id = ?", [account])
     return kept
 
 
 def _session_of(db: sqlite3.Connection, account: int) -> SessionKey:
     """The session that an account tells of, or of a subagent of."""
-    return SessionKey(*db.execute("select platform, session from kin where number = ?", [account]).fetchone())
+    query = "select platform, session_external_id from fragment_session where fragment_id = ?"
+    return SessionKey(*db.execute(query, [account]).fetchone())
 
 
 def _leave_responses(db: sqlite3.Connection, account: int) -> None:
     """Let the responses of a former account count in those that have them, too."""
     others = (
-        "from response r cross join response o on o.id = r.id and o.account <> r.account where r.account = ?"
+        "from response r cross join response o on o.response_hash = r.response_hash"
+        " and o.fragment_id <> r.fragment_id where r.fragment_id = ?"
     )
-    rows = db.execute(f"select o.account, o.id {others}", [account]).fetchall()
-    db.executemany("update response set is_copy = null where account = ? and id = ?", rows)
-    db.executemany("update account set is_settled = 0 where number = ?", {(other,) for other, _ in rows})
-    db.execute("delete from response where account = ?", [account])
+    rows = db.execute(f"select o.fragment_id, o.response_hash {others}", [account]).fetchall()
+    db.executemany("update response set is_copy = null where fragment_id = ? and response_hash = ?", rows)
+    db.executemany("update fragment set is_derived = 0 where id = ?", {(other,) for other, _ in rows})
+    db.execute("delete from response where fragment_id = ?", [account])
 
 
 def _keep_unchanged(db: sqlite3.Connection, unit: int) -> None:
@@ -81,22 +84,22 @@ def _keep_unchanged(db: sqlite3.Connection, unit: int) -> None:
     A file that tells of all sessions, such as a log of prompts, seldom says something new of more than one.
     """
     pairs = db.execute(
-        "select f.number, n.number, u.is_gone from account f"
-        " join account n indexed by account_id on n.id = f.id and n.platform = f.platform"
-        " and n.unit = f.unit and not n.is_former"
-        " and (n.parent_id, n.store, n.messages, n.opening, n.closing) is"
-        " (f.parent_id, f.store, f.messages, f.opening, f.closing)"
-        " join unit u on u.number = f.unit where f.unit = :unit and f.is_former = :aside"
-        " and not exists (select 1 from naming where unit = :unit)"
-        " and not exists (select 1 from link where unit = :unit)",
-        {"unit": unit, "aside": SET_ASIDE},
+        "select f.id, n.id, u.is_gone from fragment f"
+        " join fragment n indexed by fragment_external_id on n.external_id = f.external_id"
+        " and n.platform = f.platform and n.unit_id = f.unit_id and n.status = 'current'"
+        " and (n.parent_external_id, n.store, n.message_count, n.opening, n.closing) is"
+        " (f.parent_external_id, f.store, f.message_count, f.opening, f.closing)"
+        " join unit u on u.id = f.unit_id where f.unit_id = :unit and f.status = 'pending'"
+        " and not exists (select 1 from title_hint where unit_id = :unit)"
+        " and not exists (select 1 from subagent_evidence where unit_id = :unit)",
+        {"unit": unit},
     ).fetchall()
     for former, new, was_gone in pairs:
         if not _are_alike(db, former, new):
             continue
-        db.execute("delete from account where number = ?", [new])
+        db.execute("delete from fragment where id = ?", [new])
         db.execute(
-            "update account set is_former = 0, is_settled = is_settled and not ? where number = ?",
+            "update fragment set status = 'current', is_derived = is_derived and not ? where id = ?",
             [was_gone, former],
         )
 
@@ -105,11 +108,11 @@ def _are_alike(db: sqlite3.Connection, one: int, other: int) -> bool:
     """Whether two accounts have the same messages; those that lean on others are taken to differ."""
     return not any(
         db.execute(
-            f"select 1 from (select position, body from {table} where account = :a"  # noqa: S608 - names are ours
-            f" except select position, body from {table} where account = :b) limit 1",
+            f"select 1 from (select position, body from {table} where fragment_id = :a"  # noqa: S608 - names are ours
+            f" except select position, body from {table} where fragment_id = :b) limit 1",
             pair,
         ).fetchone()
-        for table in ("chunk", "amendment")
+        for table in ("message_chunk", "message_update")
         for pair in ({"a": one, "b": other}, {"a": other, "b": one})
     )
 
@@ -117,14 +120,16 @@ def _are_alike(db: sqlite3.Connection, one: int, other: int) -> bool:
 def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
     """Take from a former account the rows of the messages that the new one tells, at most with more text."""
     start = _alike_until(db, account, new)
-    db.execute("delete from message where account = ? and position < ?", [account, start])
+    db.execute("delete from message where fragment_id = ? and position < ?", [account, start])
     rows = db.execute(
-        "select position, record from message where account = ? and record in"
-        " (select record from message where account = ?)",
+        "select position, record_hash from message where fragment_id = ? and record_hash in"
+        " (select record_hash from message where fragment_id = ?)",
         [account, new],
     )
     records: dict[int, int] = dict(rows.fetchall())
-    stands_in = "select 1 from message join word on number = kind where account = ? and text in (?, ?)"
+    stands_in = (
+        "select 1 from message join string on id = kind_string_id where fragment_id = ? and text in (?, ?)"
+    )
     if not records and not db.execute(stands_in, [account, *_STAND_INS]).fetchone():
         return
     told = {hash(text) for message in messages_in(db, new, start) for text in texts_of(message)}
@@ -137,27 +142,30 @@ def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
             is_gone = place in records and all(_is_told(db, new, records[place], text) for text in missed)
         if is_gone:
             gone.append((account, place))
-    db.executemany("delete from message where account = ? and position = ?", gone)
+    db.executemany("delete from message where fragment_id = ? and position = ?", gone)
 
 
 def _alike_until(db: sqlite3.Connection, account: int, new: int) -> int:
     """Up to where two accounts have the same pieces, so that most of what only grew is not looked at."""
-    if db.execute("select 1 from amendment where account in (?, ?)", [account, new]).fetchone():
+    if db.execute("select 1 from message_update where fragment_id in (?, ?)", [account, new]).fetchone():
         return 0
     (first,) = db.execute(
-        "select min(f.position) from chunk f left join chunk n on n.account = ? and n.position = f.position"
-        " and n.body = f.body where f.account = ? and n.position is null",
+        "select min(f.position) from message_chunk f left join message_chunk n"
+        " on n.fragment_id = ? and n.position = f.position and n.body = f.body"
+        " where f.fragment_id = ? and n.position is null",
         [new, account],
     ).fetchone()
     if first is not None:
         return int(first)
-    (messages,) = db.execute("select messages from account where number = ?", [account]).fetchone()
+    (messages,) = db.execute("select message_count from fragment where id = ?", [account]).fetchone()
     return int(messages)
 
 
 def _is_told(db: sqlite3.Connection, account: int, record: int, text: str) -> bool:
     """Whether an account's messages of a record hold a text."""
-    rows = db.execute("select position from message where account = ? and record = ?", [account, record])
+    rows = db.execute(
+        "select position from message where fragment_id = ? and record_hash = ?", [account, record]
+    )
     for (place,) in rows.fetchall():
         message = next(messages_in(db, account, place))
         if text in message.content or text in ((message.tool and message.tool.result) or ""):

@@ -108,7 +108,7 @@ class UnitStore:
 
     def fragment_ids(self) -> set[int]:
         """Every account there is."""
-        return {number for (number,) in self._db.execute("select number from account")}
+        return {number for (number,) in self._db.execute("select id from fragment")}
 
     def mark_gone(self, numbers: Iterable[int]) -> None:
         """Note that units vanished."""

@@ -94,20 +94,22 @@ class UnitWriter:
                     self._name(record_number(message_id), title)
                 case SubagentLink():
                     call = number_of(item.tool_call_id)
-                    row = [self.unit, item.agent_id, item.tool_call_id, item.evidence, item.strength, call]
-                    db.execute("insert into link values (?, ?, ?, ?, ?, ?)", row)
-                case Problem(origin, _, reason) if not self.exclusions.names(f"{origin.path} {origin.place}"):
+                    row = [self.unit, item.agent_id, item.tool_call_id, call, item.evidence, item.strength]
+                    db.execute("insert into subagent_evidence values (?, ?, ?, ?, ?, ?)", row)
+                case Problem(origin, code, reason) if not self.exclusions.names(
+                    f"{origin.path} {origin.place}"
+                ):
                     if len(self.problems) < _MOST_PROBLEMS:
                         self.problems.append(item)
-                    row = [self.unit, origin.path, origin.place, reason]
-                    db.execute("insert into problem values (?, ?, ?, ?)", row)
+                    row = [self.unit, code, origin.path, origin.place, reason]
+                    db.execute("insert into problem values (?, ?, ?, ?, ?)", row)
                 case RecordCounts():
                     self.tally = item
 
     def _name(self, record: int, title: str) -> None:
         """Keep a title. The last one that a unit gives is the one; one that it gives no more stays."""
-        self.db.execute("delete from naming where unit = ? and record = ?", [self.unit, record])
-        self.db.execute("insert into naming values (?, ?, ?)", [self.unit, record, title])
+        self.db.execute("delete from title_hint where unit_id = ? and record_hash = ?", [self.unit, record])
+        self.db.execute("insert into title_hint values (?, ?, ?)", [self.unit, record, title])
 
     def _open(self, opening: Opening) -> None:
         if self.exclusions.is_forgotten(self.platform, opening):
@@ -130,8 +132,8 @@ class UnitWriter:
             self.db.execute("rollback to session")
             self.words.start_again()
             self.db.execute(
-                "update account set is_former = 0 where number = (select max(number) from account"
-                " where unit = ? and id = ? and parent_id is ?)",
+                "update fragment set status = 'current' where id = (select max(id) from fragment"
+                " where unit_id = ? and external_id = ? and parent_external_id is ?)",
                 [self.unit, account.opening.id, account.opening.parent_id],
             )
         self.db.execute("release session")

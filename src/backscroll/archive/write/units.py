@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from backscroll.archive.storage.delta_raw import Told
 from backscroll.model import Checkpoint, Problem, RecordCounts, Unit
 
 __all__ = [
-    "SET_ASIDE",
     "KnownUnit",
     "exclude",
     "known_units",
@@ -34,9 +33,6 @@ __all__ = [
 ]
 
 _FEW = 500  # paths that are asked for one by one
-# What an account that was told last is marked with until it is compared with the new one, unless its unit
-# says something of other sessions as well.
-SET_ASIDE = 2
 _DIGEST = 16  # bytes
 _PREFIX = 4096  # bytes, at each end of what was read
 _WITHOUT_LOG = (".jsonl", ".txt", ".json")  # files that are no databases
@@ -64,8 +60,8 @@ def known_units(
 ) -> dict[tuple[str, str], KnownUnit]:
     """Every unit ever read below a root, or only those at these paths, by path and key."""
     query = (
-        "select path, key, number, fingerprint, size, is_gone, is_retried, coalesce(prefix_hash, x''),"
-        " patterns from unit left join excluded on unit = number where source = ? and root = ?"
+        "select path, key, id, fingerprint, size, is_gone, needs_retry, coalesce(prefix_hash, x''),"
+        " patterns_hash from unit left join excluded_unit on unit_id = id where source = ? and root = ?"
     )
     if paths is None or len(paths) > _FEW:
         rows = db.execute(query, [source, root]).fetchall()
@@ -88,7 +84,7 @@ def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> 
 def mark_of(db: sqlite3.Connection, number: int) -> Checkpoint | None:
     """How far a unit was read."""
     row = db.execute(
-        "select mark_offset, mark_line, mark_state from unit where number = ?", [number]
+        "select checkpoint_offset, checkpoint_line, checkpoint_state from unit where id = ?", [number]
     ).fetchone()
     if row is None or row[0] is None:
         return None
@@ -106,34 +102,32 @@ def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bo
     if cursor.rowcount:
         assert cursor.lastrowid is not None
         return cursor.lastrowid, True
-    row = db.execute("select number from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
+    row = db.execute("select id from unit where path = ? and key = ?", [unit.path, unit.key]).fetchone()
     return int(row[0]), False
 
 
 def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None:
     """Note for which patterns something in a unit was passed over; None when nothing was."""
-    db.execute("delete from excluded where unit = ?", [number])
+    db.execute("delete from excluded_unit where unit_id = ?", [number])
     if patterns is not None:
-        db.execute("insert into excluded values (?, ?)", [number, patterns])
+        db.execute("insert into excluded_unit values (?, ?)", [number, patterns])
 
 
 def set_aside(db: sqlite3.Connection, number: int) -> None:
     """Before a unit is told anew: what it told stays as a former state until it is known what is missing."""
     db.execute(
-        "update account set is_former = iif(exists (select 1 from naming where unit = :unit)"
-        "  or exists (select 1 from link where unit = :unit), 1, :aside)"
-        " where unit = :unit and not is_former",
-        {"unit": number, "aside": SET_ASIDE},
+        "update fragment set status = iif(exists (select 1 from title_hint where unit_id = :unit)"
+        "  or exists (select 1 from subagent_evidence where unit_id = :unit), 'superseded', 'pending')"
+        " where unit_id = :unit and status = 'current'",
+        {"unit": number},
     )
-    for table in ("link", "problem"):
-        db.execute(f"delete from {table} where unit = ?", [number])  # noqa: S608 - names are ours
+    for table in ("subagent_evidence", "problem"):
+        db.execute(f"delete from {table} where unit_id = ?", [number])  # noqa: S608 - names are ours
 
 
 def mend_tail(db: sqlite3.Connection, number: int) -> None:
     """Before more of a unit is told: a line that was cut off is read again, and not counted twice."""
-    torn = db.execute(
-        "delete from problem where unit = ? and reason like 'cut off at the end%'", [number]
-    ).rowcount
+    torn = db.execute("delete from problem where unit_id = ? and code = 'truncated-line'", [number]).rowcount
     if torn:
         counts = _earlier(db, number)
         counts.records -= torn
@@ -141,21 +135,21 @@ def mend_tail(db: sqlite3.Connection, number: int) -> None:
         counts.kinds[_TORN] = counts.kinds.get(_TORN, torn) - torn
         if not counts.kinds[_TORN]:
             del counts.kinds[_TORN]
-        db.execute("update unit set tally = ? where number = ?", [_counts(counts), number])
+        db.execute("update unit set record_counts = ? where id = ?", [_counts(counts), number])
 
 
 def _earlier(db: sqlite3.Connection, number: int) -> RecordCounts:
     """The account of a unit as it was last read."""
-    (counts,) = db.execute("select tally from unit where number = ?", [number]).fetchone()
+    (counts,) = db.execute("select record_counts from unit where id = ?", [number]).fetchone()
     return msgspec.json.decode(counts, type=RecordCounts)
 
 
 def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> None:
     """Note that a unit could not be read this time, and why."""
-    db.execute("update unit set is_retried = 1 where number = ?", [number])
-    db.execute("delete from problem where unit = ?", [number])
-    rows = [(number, one.origin.path, one.origin.place, one.reason) for one in problems]
-    db.executemany("insert into problem values (?, ?, ?, ?)", rows)
+    db.execute("update unit set needs_retry = 1 where id = ?", [number])
+    db.execute("delete from problem where unit_id = ?", [number])
+    rows = [(number, one.code, one.origin.path, one.origin.place, one.reason) for one in problems]
+    db.executemany("insert into problem values (?, ?, ?, ?, ?)", rows)
 
 
 def record(
@@ -174,7 +168,7 @@ def record(
 
     ``told`` is what was read of it, ``whole`` the file, where somebody has it in hand.
     """
-    now = datetime.now(UTC).isoformat()
+    now = _now()
     mark = tally.mark
     status = status_of(unit.path)
     counts = _earlier(db, number).plus(tally) if is_appended else tally
@@ -183,8 +177,8 @@ def record(
     packed = told.state_of if told is not None and not is_appended else compress
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
-        " is_retried = ?, mark_offset = ?, mark_line = ?, mark_state = ?,"
-        " prefix_hash = ?, tally = ? where number = ?",
+        " needs_retry = ?, checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?,"
+        " prefix_hash = ?, record_counts = ? where id = ?",
         [
             unit.kind,
             unit.fingerprint,
@@ -200,7 +194,7 @@ def record(
             number,
         ],
     )
-    db.execute("insert into ledger (unit, at, event) values (?, ?, ?)", [number, now, event])
+    db.execute("insert into source_event (unit_id, at, code) values (?, ?, ?)", [number, now, event])
 
 
 def status_of(path: str) -> os.stat_result | None:
@@ -211,19 +205,19 @@ def status_of(path: str) -> os.stat_result | None:
         return None
 
 
-def _modified_at(path: str, status: os.stat_result | None) -> str | None:
+def _modified_at(path: str, status: os.stat_result | None) -> int | None:
     """When a file was last written to, a database's log included."""
     log = status_of(f"{path}-wal") if not path.endswith(_WITHOUT_LOG) else None
-    newest = max((found.st_mtime for found in (status, log) if found is not None), default=None)
-    return datetime.fromtimestamp(newest, UTC).isoformat() if newest is not None else None
+    newest = max((found.st_mtime_ns for found in (status, log) if found is not None), default=None)
+    return newest // 1_000_000 if newest is not None else None
 
 
 def record_again(db: sqlite3.Connection, number: int, tally: RecordCounts, file: Path) -> None:
     """Note that a unit's original was read once more; of the unit itself nothing new is known."""
     mark = tally.mark
     db.execute(
-        "update unit set mark_offset = ?, mark_line = ?, mark_state = ?, prefix_hash = ?, tally = ?"
-        " where number = ?",
+        "update unit set checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?, prefix_hash = ?,"
+        " record_counts = ? where id = ?",
         [
             mark.offset if mark else None,
             mark.line if mark else None,
@@ -233,13 +227,13 @@ def record_again(db: sqlite3.Connection, number: int, tally: RecordCounts, file:
             number,
         ],
     )
-    now = datetime.now(UTC).isoformat()
-    db.execute("insert into ledger (unit, at, event) values (?, ?, 'rebuilt')", [number, now])
+    now = _now()
+    db.execute("insert into source_event (unit_id, at, code) values (?, ?, 'reparsed')", [number, now])
 
 
 def _which(db: sqlite3.Connection, number: int) -> bytes:
     """Which file a unit was when it was last read in its place; what is read again may be a copy of it."""
-    (prefix,) = db.execute("select prefix_hash from unit where number = ?", [number]).fetchone()
+    (prefix,) = db.execute("select prefix_hash from unit where id = ?", [number]).fetchone()
     return (prefix or b"")[_DIGEST:]
 
 
@@ -292,8 +286,12 @@ def still_begins(known: KnownUnit, path: Path, offset: int) -> bool:
 
 def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     """Note that units are no longer where they were. What was read from them stays."""
-    now = datetime.now(UTC).isoformat()
+    now = _now()
     for number in numbers:
-        db.execute("update unit set is_gone = 1 where number = ?", [number])
-        db.execute("update account set is_settled = 0 where unit = ?", [number])
-        db.execute("insert into ledger (unit, at, event) values (?, ?, 'vanished')", [number, now])
+        db.execute("update unit set is_gone = 1 where id = ?", [number])
+        db.execute("update fragment set is_derived = 0 where unit_id = ?", [number])
+        db.execute("insert into source_event (unit_id, at, code) values (?, ?, 'vanished')", [number, now])
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from backscroll.model import Unit
 from backscroll.sources import named
+from backscroll.sources.protocols import close
 from benchmarks.figures import Figure
 from benchmarks.histories import MB, claude_large, cursor_agent, cursor_ide, size_of
 from benchmarks.measure import best, run
@@ -80,4 +81,4 @@ def _read(name: str, root: Path, units: list[Unit] | None = None) -> None:
     for unit in units if units is not None else list(source.units(root)):
         for _ in source.read(unit):
             pass
-    source.close()
+    close(source)

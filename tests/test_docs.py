@@ -265,7 +265,7 @@ def test_every_error_is_on_its_page() -> None:
     assert tree in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sources.NAMES)
+@pytest.mark.parametrize("name", sources.names())
 def test_every_source_has_a_page_and_is_in_the_readme(name: str) -> None:
     page = DOCS / "formats" / f"{name}.md"
     assert f"(`{name}`)" in page.read_text(encoding="utf-8").splitlines()[0]

@@ -11,6 +11,7 @@ import pytest
 
 from backscroll import sources
 from backscroll.model import fold
+from backscroll.sources.protocols import close
 from backscroll.testing import from_description
 from tests.normal import normal
 
@@ -42,7 +43,7 @@ def test_an_example_reads_as_expected(native: Path, tmp_path: Path, update_golde
     for unit in source.units(tmp_path):
         name = f"{Path(unit.path).relative_to(tmp_path)} {unit.key}".strip()
         found[name] = normal(fold(source.read(unit)), tmp_path)
-    source.close()
+    close(source)
     expected = native.with_name(f"{native.name.split('.')[0]}.json")
     text = msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
     if update_golden:
@@ -55,6 +56,6 @@ def test_every_example_has_its_golden_file() -> None:
     expected = {
         (path.parent.name, path.stem)
         for path in GOLDEN.glob("*/*.json")
-        if path.parent.name in sources.NAMES and not path.name.endswith(".native.json")
+        if path.parent.name in sources.names() and not path.name.endswith(".native.json")
     }
     assert natives == expected

@@ -8,6 +8,7 @@ import backscroll
 from backscroll import config, errors, history, model, sources
 from backscroll.errors import BackscrollError
 from backscroll.ingest import join
+from backscroll.sources import protocols
 from backscroll.sources.protocols import Source
 
 MODEL = {
@@ -72,25 +73,33 @@ def test_the_tree_drawn_at_the_top_names_every_error() -> None:
 
 
 def test_sources_are_had_by_name() -> None:
-    assert set(sources.__all__) == {"NAMES", "Source", "named"}
-    assert sources.NAMES == ("claude-code", "cursor", "cursor-cli")
-    assert {name: sources.named(name).platform for name in sources.NAMES} == {
+    assert set(sources.__all__) == {"SOURCES", "Source", "named", "names"}
+    assert sources.names() == ("claude-code", "cursor", "cursor-cli")
+    assert {name: sources.named(name).platform for name in sources.names()} == {
         "claude-code": "claude_code",
         "cursor": "cursor",
         "cursor-cli": "cursor",
     }
 
 
-@pytest.mark.parametrize("name", sources.NAMES)
-def test_a_source_can_be_called_as_the_protocol_says(name: str) -> None:
+@pytest.mark.parametrize("name", sources.names())
+def test_the_methods_of_a_source_have_the_parameters_of_the_protocols(name: str) -> None:
     source = sources.named(name)
-    for method in ("roots", "units", "read", "documents", "retention", "resumption", "held_by", "close"):
-        promised = list(inspect.signature(getattr(Source, method)).parameters)[1:]
-        assert list(inspect.signature(getattr(source, method)).parameters) == promised, method
+    capabilities = [base for base in type(source).__mro__ if base.__module__ == protocols.__name__]
+    for protocol in (Source, *capabilities):
+        for method, promised in inspect.getmembers(protocol, inspect.isfunction):
+            if not method.startswith("_"):
+                parameters = list(inspect.signature(promised).parameters)[1:]
+                assert list(inspect.signature(getattr(source, method)).parameters) == parameters, method
+
+
+def test_a_source_has_exactly_five_required_members() -> None:
+    members = {name for name in vars(Source) if not name.startswith("_")}
+    assert members == {"name", "platform", "roots", "units", "read"}
 
 
 def test_a_source_that_does_not_exist_is_a_wrong_call() -> None:
-    with pytest.raises(errors.UsageError, match="the sources are claude-code, cursor, cursor-cli"):
+    with pytest.raises(errors.UsageError, match="The sources are claude-code, cursor, cursor-cli"):
         sources.named("notepad")
 
 

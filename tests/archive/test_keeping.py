@@ -10,6 +10,7 @@ import pytest
 
 from backscroll.ingest.join import join
 from backscroll.model import fold
+from backscroll.sources.protocols import close
 from backscroll.testing import cursor, cursor_cli, database
 from backscroll.testing.claude_code import GENERATIONS, Transcript, resume, tool_calls
 from tests.archive.keeping import Kept
@@ -39,7 +40,7 @@ def test_the_archive_tells_what_the_units_tell_together(history: History, tmp_pa
     kept.sync()
     source = history.source()
     expected = join((source.platform, fold(source.read(unit))) for unit in source.units(root))
-    source.close()
+    close(source)
     sessions = {key: one for key, one in expected.items() if one.opening.agent_id is None}
     found = {one.id: one for one in kept.summaries() if one.parent_ref is None}
     agents = {key[1] for key, one in expected.items() if one.opening.agent_id is not None}

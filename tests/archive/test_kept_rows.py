@@ -172,7 +172,7 @@ def test_rows_read_by_other_processes_are_taken_in(tmp_path: Path) -> None:
     other.write()
     source = named("cursor")
     for unit in source.units(tmp_path / "two"):
-        shard.units.put(unit, "cursor", source.read(unit), event="created", rows=source.rows(unit))
+        shard.units.put(unit, "cursor", source.read(unit), event="created", rows=source.raw_rows(unit))
     source.close()
     shard.close()
     kept.archive.units.merge_shards([tmp_path / "shard.db"])

@@ -7,6 +7,7 @@ import pytest
 
 from backscroll import sources
 from backscroll.model import Reading, fold
+from backscroll.sources.protocols import close
 from backscroll.testing import demo
 from backscroll.testing.demo import Demo
 
@@ -43,4 +44,4 @@ def _readings(written: Demo) -> Iterator[Reading]:
         source = sources.named(name)
         for unit in source.units(Path(root)):
             yield from fold(source.read(unit)).readings
-        source.close()
+        close(source)

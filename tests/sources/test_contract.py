@@ -1,4 +1,4 @@
-"""What every source promises, whatever tool it reads."""
+"""Tests that every source passes."""
 
 import os
 from datetime import timedelta
@@ -8,18 +8,25 @@ import pytest
 
 from backscroll.config import Machine
 from backscroll.model import Message, Reading, Told, Unit, fold
-from backscroll.sources import NAMES, named
+from backscroll.sources import named, names
+from backscroll.sources.protocols import ChangeMarkers, PathLookup, RawRecords, Watchable, close, raw_rows
 from backscroll.testing import cursor
 from tests.histories import HISTORIES, History
 
 every_history = pytest.mark.parametrize("history", HISTORIES, ids=repr)
-every_source = pytest.mark.parametrize("name", NAMES)
+every_source = pytest.mark.parametrize("name", names())
 
 
-def tell(history: History, root: Path) -> list[tuple[Unit, Told]]:
+def histories_with(capability: type) -> pytest.MarkDecorator:
+    """Parametrize a test with the histories of all sources that have a capability."""
+    found = [history for history in HISTORIES if isinstance(history.source(), capability)]
+    return pytest.mark.parametrize("history", found, ids=repr)
+
+
+def read_all(history: History, root: Path) -> list[tuple[Unit, Told]]:
     source = history.source()
     told = [(unit, fold(source.read(unit))) for unit in source.units(root)]
-    source.close()
+    close(source)
     return told
 
 
@@ -48,52 +55,54 @@ def contents(root: Path) -> dict[str, tuple[bytes, int, int]]:
 def test_reading_changes_nothing(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     before = contents(root)
-    tell(history, root)
+    read_all(history, root)
     assert contents(root) == before
 
 
 @every_history
-def test_two_readings_are_equal(history: History, tmp_path: Path) -> None:
+def test_reading_twice_gives_equal_results(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
-    assert tell(history, root) == tell(history, root)
+    assert read_all(history, root) == read_all(history, root)
 
 
 @every_history
-def test_rows_are_told_the_same_twice_without_secrets_and_change_nothing(
+def test_reading_rows_is_repeatable_omits_secrets_and_changes_nothing(
     history: History, tmp_path: Path
 ) -> None:
     root = history.write(tmp_path / "root")
     before = contents(root)
-    told = []
+    found = []
     for _ in range(2):
         source = history.source()
-        told.append([(unit.path, unit.key, row) for unit in source.units(root) for row in source.rows(unit)])
-        source.close()
-    assert told[0] == told[1]
+        found.append(
+            [(unit.path, unit.key, row) for unit in source.units(root) for row in raw_rows(source, unit)]
+        )
+        close(source)
+    assert found[0] == found[1]
     assert contents(root) == before
-    places = [(path, key, row.path, row.table, row.key, row.part) for path, key, row in told[0]]
+    places = [(path, key, row.path, row.table, row.key, row.part) for path, key, row in found[0]]
     assert len(set(places)) == len(places)
-    assert not [row.key for _, _, row in told[0] if cursor.SECRET.encode() in (row.value or b"")]
+    assert not [row.key for _, _, row in found[0] if cursor.SECRET.encode() in (row.value or b"")]
 
 
 @every_history
-def test_every_record_is_accounted_for(history: History, tmp_path: Path) -> None:
-    for unit, told in tell(history, history.write(tmp_path / "root")):
+def test_every_record_is_counted_once(history: History, tmp_path: Path) -> None:
+    for unit, told in read_all(history, history.write(tmp_path / "root")):
         tally = told.tally
         assert tally.records == tally.parsed + tally.ignored + tally.problems, unit
         assert tally.records == sum(tally.kinds.values()), unit
 
 
 @every_history
-def test_every_message_says_where_it_was_read(history: History, tmp_path: Path) -> None:
-    for message in messages(tell(history, history.write(tmp_path / "root"))):
+def test_every_message_has_the_path_and_place_of_its_origin(history: History, tmp_path: Path) -> None:
+    for message in messages(read_all(history, history.write(tmp_path / "root"))):
         assert Path(message.origin.path).exists()
         assert message.origin.place
 
 
 @every_history
-def test_times_know_their_zone_and_say_where_they_are_from(history: History, tmp_path: Path) -> None:
-    for message in messages(tell(history, history.write(tmp_path / "root"))):
+def test_timestamps_are_in_utc_and_have_a_source(history: History, tmp_path: Path) -> None:
+    for message in messages(read_all(history, history.write(tmp_path / "root"))):
         assert (message.timestamp is None) == (message.timestamp_source is None)
         if message.timestamp is not None:
             assert message.timestamp.utcoffset() == timedelta(0)
@@ -101,14 +110,14 @@ def test_times_know_their_zone_and_say_where_they_are_from(history: History, tmp
 
 @every_history
 def test_ids_are_unique_within_a_session(history: History, tmp_path: Path) -> None:
-    for reading in readings(tell(history, history.write(tmp_path / "root"))):
+    for reading in readings(read_all(history, history.write(tmp_path / "root"))):
         ids = [message.id for message in reading.messages]
         assert len(ids) == len(set(ids))
 
 
 @every_history
 def test_a_tool_message_has_a_tool_and_no_other_has(history: History, tmp_path: Path) -> None:
-    for message in messages(tell(history, history.write(tmp_path / "root"))):
+    for message in messages(read_all(history, history.write(tmp_path / "root"))):
         assert (message.role == "tool") == (message.tool is not None)
         if message.tool is not None:
             assert isinstance(message.tool.params, dict)
@@ -116,7 +125,7 @@ def test_a_tool_message_has_a_tool_and_no_other_has(history: History, tmp_path: 
 
 
 @every_history
-def test_listing_needs_no_parsing_and_names_every_unit_once(history: History, tmp_path: Path) -> None:
+def test_listing_is_repeatable_and_lists_every_unit_once(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     units = list(history.source().units(root))
     assert units == list(history.source().units(root))
@@ -124,10 +133,11 @@ def test_listing_needs_no_parsing_and_names_every_unit_once(history: History, tm
     assert all(unit.fingerprint and unit.source == history.source_name for unit in units)
 
 
-@every_history
-def test_a_change_at_a_path_leads_to_its_units_and_no_others(history: History, tmp_path: Path) -> None:
+@histories_with(PathLookup)
+def test_a_change_of_a_file_affects_its_units_and_no_others(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     source = history.source()
+    assert isinstance(source, PathLookup)
     units = list(source.units(root))
     for path in {unit.path for unit in units}:
         found = source.units_at(root, [path])
@@ -139,71 +149,75 @@ def test_a_change_at_a_path_leads_to_its_units_and_no_others(history: History, t
             assert all(unit in units for unit in there)
     everything = source.units_at(root, [unit.path for unit in units])
     assert everything is None or sorted(everything, key=repr) == sorted(units, key=repr)
-    source.close()
+    close(source)
 
 
-@every_history
-def test_a_change_at_a_folder_leads_to_all_that_is_in_it(history: History, tmp_path: Path) -> None:
+@histories_with(PathLookup)
+def test_a_change_of_a_folder_affects_all_units_in_it(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     source = history.source()
+    assert isinstance(source, PathLookup)
     units = list(source.units(root))
     for folder in {str(Path(unit.path).parent) for unit in units} - {str(root)}:
         found = source.units_at(root, [folder])
         assert found is None or {unit for unit in units if Path(unit.path).is_relative_to(folder)} <= set(
             found
         )
-    source.close()
+    close(source)
 
 
 @every_history
-def test_all_units_are_in_places_that_are_watched(history: History, tmp_path: Path) -> None:
+def test_all_units_are_in_watched_paths(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     source = history.source()
-    watched = source.watched(root)
+    assert isinstance(source, Watchable)
+    watched = source.watched_paths(root)
     for unit in source.units(root):
-        assert any(Path(unit.path).is_relative_to(place) for place in watched), unit.path
-    source.close()
+        assert any(Path(unit.path).is_relative_to(path) for path in watched), unit.path
+    close(source)
 
 
-@every_history
-def test_signs_are_among_the_units_and_stay_while_nothing_changes(history: History, tmp_path: Path) -> None:
+@histories_with(ChangeMarkers)
+def test_change_markers_are_the_last_units_and_stable(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     source = history.source()
-    signs = source.signs(root)
+    assert isinstance(source, ChangeMarkers)
+    markers = source.change_markers(root)
     units = list(source.units(root))
-    assert signs is None or units[len(units) - len(signs) :] == signs
-    assert source.signs(root) == signs
-    source.close()
+    assert units[len(units) - len(markers) :] == markers
+    assert source.change_markers(root) == markers
+    close(source)
 
 
 @every_history
-def test_outlines_hold_no_values(history: History, tmp_path: Path) -> None:
+def test_every_raw_record_has_a_type(history: History, tmp_path: Path) -> None:
     source = history.source()
+    assert isinstance(source, RawRecords)
     for unit in source.units(history.write(tmp_path / "root")):
-        for kind, _ in source.documents(unit):
+        for kind, _ in source.raw_records(unit):
             assert kind
-    source.close()
+    close(source)
 
 
 @every_source
-def test_a_missing_root_is_silence(name: str, tmp_path: Path) -> None:
+def test_a_missing_root_has_no_units(name: str, tmp_path: Path) -> None:
     assert list(named(name).units(tmp_path / "nowhere")) == []
 
 
 @every_source
-def test_an_empty_root_is_silence(name: str, tmp_path: Path) -> None:
+def test_an_empty_root_has_no_units(name: str, tmp_path: Path) -> None:
     assert list(named(name).units(tmp_path)) == []
 
 
 @every_source
-def test_a_tool_that_is_not_installed_still_has_a_place_to_look_at(name: str, tmp_path: Path) -> None:
+def test_a_tool_that_is_not_installed_has_roots(name: str, tmp_path: Path) -> None:
     assert named(name).roots(Machine(tmp_path))
 
 
 @every_history
-def test_a_file_cut_short_keeps_its_earlier_messages(history: History, tmp_path: Path) -> None:
+def test_a_truncated_file_keeps_its_earlier_messages(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
-    for unit, whole in tell(history, root):
+    for unit, whole in read_all(history, root):
         if not unit.path.endswith(".jsonl") or unit.kind == "prompts":
             continue
         path = Path(unit.path)

@@ -37,13 +37,13 @@ def cli(kind: str = "store", folder: str = FERRY, root: str = "/home/zoe/.cursor
 
 
 def asked(name: str, wanted: Resumable, machine: Machine = MACHINE) -> Command:
-    found = sources.named(name).resumption(wanted, machine)
+    found = sources.named(name).resume_command(wanted, machine)
     assert isinstance(found, Command)
     return found
 
 
 def refused(name: str, wanted: Resumable) -> str:
-    found = sources.named(name).resumption(wanted, MACHINE)
+    found = sources.named(name).resume_command(wanted, MACHINE)
     assert isinstance(found, Refusal)
     return found.why
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from backscroll.cli.completion_values import complete_names, complete_tags
 from backscroll.cli.error_output import as_sentence
 from backscroll.cli.progress import ProgressBar
 from backscroll.errors import ArchiveError
-from backscroll.model.source_names import SOURCE_NAMES
 
 if TYPE_CHECKING:
     from backscroll.history import History
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DateParam",
+    "SourceParam",
     "keep_secrets_option",
     "launch_options",
     "make_filter",
@@ -54,6 +55,29 @@ class DateParam(click.ParamType[datetime]):
         return span[1] if self._is_end else span[0]
 
 
+class SourceParam(click.ParamType[str]):
+    """Name of a source. The registry of sources is loaded only when the option is used."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return _source_choice().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return _source_choice().get_metavar(param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return _source_choice().shell_complete(ctx, param, incomplete)
+
+
+def _source_choice() -> click.Choice[str]:
+    from backscroll.history import History  # start-up time
+
+    return click.Choice(History.source_names())
+
+
 def workspace_option(command: F) -> F:
     """Add ``--workspace`` to a command."""
     return click.option(
@@ -72,7 +96,7 @@ def keep_secrets_option(command: F) -> F:
 def _add_filters(command: F, *, since: str, until: str, branch: str) -> F:
     for option in reversed(
         [
-            click.option("--source", type=click.Choice(SOURCE_NAMES), help="Only sessions from this source."),
+            click.option("--source", type=SourceParam(), help="Only sessions from this source."),
             workspace_option,
             click.option("--since", type=DateParam(), help=since),
             click.option("--until", type=DateParam(is_end=True), help=until),

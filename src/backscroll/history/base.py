@@ -39,8 +39,13 @@ class Opened:
         self._named = tuple(roots)
         self._home = home
         for root in self._named:
-            if root.source not in sources.NAMES:
+            if root.source not in sources.names():
                 sources.named(root.source)
+
+    @staticmethod
+    def source_names() -> tuple[str, ...]:
+        """Return the names of all sources that can be read."""
+        return sources.names()
 
     @property
     def archive_path(self) -> Path:
@@ -114,8 +119,8 @@ class Opened:
 
     def roots(self) -> Iterator[tuple[Source, Path]]:
         """Every folder that is looked at, whether or not it exists."""
-        wanted = {root.source for root in self._named} or set(sources.NAMES)
-        for name in filter(wanted.__contains__, sources.NAMES):
+        wanted = {root.source for root in self._named} or set(sources.names())
+        for name in filter(wanted.__contains__, sources.names()):
             source = sources.named(name)
             named = [root.path for root in self._named if root.source == name]
             for path in named or source.roots(self._machine):

@@ -77,7 +77,7 @@ class Sessions(Opened):
             if place <= self._archive.sessions.count(wanted):
                 return self._archive.sessions.page(wanted, limit=1, offset=place - 1)[0]
         source, colon, id_ = ref.partition(":")
-        if not colon or source not in sources.NAMES:
+        if not colon or source not in sources.names():
             id_ = ref
         parent, slash, name = id_.rpartition("/")
         found = (

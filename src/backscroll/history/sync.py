@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backscroll.history.sessions import Sessions
+from backscroll.sources.protocols import RawRecords, RetentionPolicy, close
 
 if TYPE_CHECKING:
     from threading import Event
@@ -110,9 +111,10 @@ class Syncing(Sessions):
         now = now or datetime.now(UTC)
         found: list[Retention] = []
         for source, root in self.roots():
-            if root.is_dir():
-                looks = self._archive.fingerprints.folders(source.name, root) if self._is_compared else None
-                one = source.retention(root, now, looks)
+            if isinstance(source, RetentionPolicy) and root.is_dir():
+                is_current = self._is_compared
+                known = self._archive.fingerprints.folders(source.name, root) if is_current else None
+                one = source.retention(root, now, known)
                 found += [one] if one is not None else []
         return found
 
@@ -129,8 +131,10 @@ class Syncing(Sessions):
         found: dict[str, dict[str, Outline]] = {}
         for source, root in self.roots():
             kinds = found.setdefault(source.name, {})
-            for unit in source.units(root) if root.is_dir() else ():
-                for kind, document in source.documents(unit):
+            if not isinstance(source, RawRecords) or not root.is_dir():
+                continue
+            for unit in source.units(root):
+                for kind, document in source.raw_records(unit):
                     kinds.setdefault(kind, Outline()).add(document)
-            source.close()
+            close(source)
         return found

@@ -12,6 +12,7 @@ from msgspec import Struct
 from backscroll.model import STORES, Closing, Message, Opening, Problem, RecordCounts, Unit
 from backscroll.model.audit import Audit, AuditedRoot
 from backscroll.sources import Source
+from backscroll.sources.protocols import close
 
 __all__ = ["Progress", "audit"]
 
@@ -54,7 +55,7 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
             done += unit.size
             if progress is not None:
                 progress(done, total)
-        source.close()
+        close(source)
         found.append((source.platform, place, sessions))
     told = {
         (platform, key)

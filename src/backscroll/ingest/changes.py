@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.archive.write.fingerprints import folder_of
+from backscroll.sources.protocols import ChangeMarkers, FolderListing, PathLookup
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, KnownUnit
@@ -33,7 +34,7 @@ class Differences:
         self.changed = changed  # to be read, and what is known of them
         self.vanished = vanished  # their numbers
         self.unsettled = unsettled  # paths of what is to be read, has vanished, or is not to be known
-        self.signs: Sequence[
+        self.change_markers: Sequence[
             tuple[Unit, KnownUnit | None]
         ] = ()  # as ``changed``, to be read after all others
 
@@ -42,44 +43,47 @@ def differences(
     archive: Archive, source: Source, root: Path, paths: Collection[str] | None = None
 ) -> Differences:
     """Everything that changed below a root or, where changes were noticed, only what they bear on."""
-    if paths is not None and (some := source.units_at(root, paths)) is not None:
-        listed = list(some)
+    found_at = source.units_at(root, paths) if paths is not None and isinstance(source, PathLookup) else None
+    if paths is not None and found_at is not None:
+        listed = list(found_at)
         met = {unit.path for unit in listed}
         for path in paths:
             met |= archive.units.below(source.name, root, path)
         return _compared(archive, listed, archive.units.known(source.name, root, met))
-    if (folders := source.folders(root)) is not None:
-        return _by_folder(archive, source, root, folders)
+    if isinstance(source, FolderListing):
+        return _by_folder(archive, source, root, source.folders(root))
     current = archive.fingerprints.units(source.name, root)
-    signs = source.signs(root)
-    if signs is not None and _say_nothing_new(signs, current):
+    markers = source.change_markers(root) if isinstance(source, ChangeMarkers) else None
+    if markers is not None and _are_unchanged(markers, current):
         return Differences(len(current))
     found = _among(archive, source, root, source.units(root), current)
-    if signs:
+    if markers:
         # Once these are known, nobody asks for the others: they must not be before them.
-        last = {unit.path for unit in signs}
-        found.signs = [one for one in found.changed if not one[0].key and one[0].path in last]
+        last = {unit.path for unit in markers}
+        found.change_markers = [one for one in found.changed if not one[0].key and one[0].path in last]
         found.changed = [one for one in found.changed if one[0].key or one[0].path not in last]
     return found
 
 
 def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[Folder]) -> Differences:
     """Of all units those that are not as they were, without a thought for folders that look as they did."""
-    looks = archive.fingerprints.folders(source.name, root)
+    fingerprints = archive.fingerprints.folders(source.name, root)
     number = 0
     unlike: list[Folder] = []
     closed: list[Folder] = []
     for folder in folders:
-        number += folder.number
-        if folder.is_closed:
+        number += folder.unit_count
+        if folder.is_unreadable:
             closed.append(folder)
-            looks = {path: look for path, look in looks.items() if not path.startswith(folder.path)}
-        elif looks.pop(folder.path, None) != folder.look:
+            fingerprints = {
+                path: one for path, one in fingerprints.items() if not path.startswith(folder.path)
+            }
+        elif fingerprints.pop(folder.path, None) != folder.fingerprint:
             unlike.append(folder)
-    if not unlike and not looks and not closed:
+    if not unlike and not fingerprints and not closed:
         return Differences(number)
     there = [folder.path for folder in unlike]
-    current = archive.fingerprints.units(source.name, root, [*there, *looks])
+    current = archive.fingerprints.units(source.name, root, [*there, *fingerprints])
     found = _among(
         archive, source, root, chain.from_iterable(one.units() for one in (*unlike, *closed)), current
     )
@@ -88,15 +92,15 @@ def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[F
     archive.fingerprints.save_folders(
         source.name,
         root,
-        changed={one.path: one.look for one in unlike if one.path not in owed},
-        gone=looks.keys() - owed,
+        changed={one.path: one.fingerprint for one in unlike if one.path not in owed},
+        gone=fingerprints.keys() - owed,
     )
     return found
 
 
-def _say_nothing_new(signs: Iterable[Unit], current: dict[str, str]) -> bool:
+def _are_unchanged(markers: Iterable[Unit], current: dict[str, str]) -> bool:
     """Whether the units that change with every other are those that are known, and nothing is owed."""
-    told = {unit.path: unit.fingerprint for unit in signs}
+    told = {unit.path: unit.fingerprint for unit in markers}
     return told == {name: token for name, token in current.items() if "\0" not in name} and (
         "?" not in current.values()
     )

@@ -11,6 +11,7 @@ from backscroll.archive.write.reparse import Original
 from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResult, UsageReport
 from backscroll.readers.temp_folder import Scratch
 from backscroll.sources import Source
+from backscroll.sources.protocols import close, raw_rows
 from backscroll.sources.restore_rows import Restoring
 
 __all__ = ["Extracted", "extract", "placed", "retold_rows"]
@@ -67,14 +68,18 @@ def retold_rows(
     for original in originals:
         unit = there.get((original.path, original.key))
         is_current = unit is not None and not original.is_gone and unit.fingerprint == original.fingerprint
-        if unit is None or not is_current or not archive.originals.has_same_rows(original, source.rows(unit)):
+        if (
+            unit is None
+            or not is_current
+            or not archive.originals.has_same_rows(original, raw_rows(source, unit))
+        ):
             changed.append(original)
             continue
         yield (
             original,
             archive.originals.replace_parsed(original, source.read(unit), Path(unit.path), may_lack=False),
         )
-    source.close()
+    close(source)
     if not changed:
         return
     with Scratch() as folder:
@@ -90,7 +95,7 @@ def retold_rows(
                 continue
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
             yield original, archive.originals.replace_parsed(original, items, Path(copy.path), may_lack=True)
-        source.close()
+        close(source)
 
 
 def placed(item: Item, folder: str, root: str) -> Item:

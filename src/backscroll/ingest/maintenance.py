@@ -17,6 +17,7 @@ from backscroll.ingest.indexer import update
 from backscroll.model import SessionSummary, Unit
 from backscroll.readers.temp_folder import Scratch
 from backscroll.sources import Source, named
+from backscroll.sources.protocols import close
 
 __all__ = ["Rebuilt", "erase", "forget", "rebuild"]
 
@@ -78,7 +79,7 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
                     if progress is not None:
                         progress(done, total)
             finally:
-                source.close()
+                close(source)
     archive.invalidate_derived()
     report.sessions = len(archive.derive())
     index.rebuild()

@@ -19,6 +19,7 @@ from backscroll.archive import Archive, Exclusions
 from backscroll.ingest.malloc import MUCH, give_back_freed_memory, give_back_now
 from backscroll.model import Unit
 from backscroll.sources import named
+from backscroll.sources.protocols import close, raw_rows
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -210,10 +211,10 @@ def _read(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shar
             source.read(unit),
             event="created",
             keeps_file=keeps_file(unit),
-            rows=source.rows(unit),
+            rows=raw_rows(source, unit),
             listener=recorder,
         )
-    source.close()
+    close(source)
     frames = recorder.close(archive.units.fragment_ids())
     archive.close()
     if any(unit.size > _LARGE for unit in batch.units):

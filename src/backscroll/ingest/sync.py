@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backscroll.ingest.changes import differences
 from backscroll.model.sync_report import SyncReport
+from backscroll.sources.protocols import PathLookup, close, raw_rows
 
 if TYPE_CHECKING:
     from backscroll.archive import Archive, KnownUnit, SessionKey
@@ -56,7 +57,7 @@ def sync(
     report = SyncReport()
     began = datetime.now(UTC)
     work: list[_Work] = []
-    signs: list[_Work] = []
+    markers: list[_Work] = []
     vanished: list[int] = []
     used: list[Source] = []
     for source, root in roots:
@@ -67,7 +68,7 @@ def sync(
         found = differences(archive, source, root, paths)
         report.units += found.units
         work += [_Work(source, unit, known) for unit, known in found.changed]
-        signs += [_Work(source, unit, known) for unit, known in found.signs]
+        markers += [_Work(source, unit, known) for unit, known in found.change_markers]
         vanished += found.vanished
     report.vanished = len(vanished)
     if vanished:
@@ -80,7 +81,7 @@ def sync(
             done = min(done + size, total)  # what somebody else took in meanwhile is looked at again
             if progress is not None:
                 progress(done, total)
-        for one in signs:
+        for one in markers:
             _read(archive, one, report)
     finally:
         # What was read is whole; its sessions are told even when the rest was interrupted.
@@ -88,7 +89,7 @@ def sync(
         report.sessions = len(told)
         report.problems = archive.count_problems(began)
         for source in used:
-            source.close()
+            close(source)
     return report
 
 
@@ -222,7 +223,7 @@ def _read(archive: Archive, work: _Work, report: SyncReport) -> None:
             event=event,
             is_appended=mark is not None,
             keeps_file=keeps_file(unit),
-            rows=work.source.rows(unit),
+            rows=raw_rows(work.source, unit),
         )
         if is_read or (fresh := _met_again(work.source, unit)) is None:
             return
@@ -231,6 +232,8 @@ def _read(archive: Archive, work: _Work, report: SyncReport) -> None:
 
 def _met_again(source: Source, unit: Unit) -> Unit | None:
     """A unit as it is now; None when it is as it was, or gone."""
+    if not isinstance(source, PathLookup):
+        return None
     for fresh in source.units_at(Path(unit.root), [unit.path]) or ():
         if (fresh.path, fresh.key) == (unit.path, unit.key) and fresh.fingerprint != unit.fingerprint:
             return fresh

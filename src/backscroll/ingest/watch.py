@@ -16,6 +16,7 @@ from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
 from backscroll.model.live import SessionChange
 from backscroll.sources import Source
+from backscroll.sources.protocols import Watchable
 
 if TYPE_CHECKING:
     from watchfiles import Change as Kind
@@ -137,7 +138,7 @@ def _existing(roots: Roots) -> dict[Path, int]:
     """The places to watch, and which file or folder each is at the moment."""
     found: dict[Path, int] = {}
     for source, root in roots():
-        for place in source.watched(root):
+        for place in source.watched_paths(root) if isinstance(source, Watchable) else [root]:
             with suppress(OSError):
                 found[place] = place.stat().st_ino
     return found

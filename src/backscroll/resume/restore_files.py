@@ -15,6 +15,7 @@ from backscroll.errors import DestinationError
 from backscroll.model import SessionSummary
 from backscroll.model.tool import RestorePlan
 from backscroll.sources import named
+from backscroll.sources.protocols import open_process
 
 __all__ = ["plan", "put_back"]
 
@@ -58,7 +59,7 @@ def _obstacle(missing: list[Original], summary: SessionSummary) -> str | None:
     for root, source in {one.root: one.source for one in missing}.items():
         if not Path(root).is_dir():
             return f"{root} is not there"
-        pid = named(source).held_by(Path(root), summary.id)
+        pid = open_process(named(source), Path(root), summary.id)
         if pid is not None:
             return f"process {pid} has the session open; close it first"
     return None

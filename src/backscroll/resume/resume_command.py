@@ -6,9 +6,10 @@ from pathlib import Path
 from backscroll.archive import Archive
 from backscroll.config import Machine
 from backscroll.model import SessionSummary
-from backscroll.model.tool import Refusal, RestorePlan, Resumable, Resumption
+from backscroll.model.tool import Command, Refusal, RestorePlan, Resumable, Resumption
 from backscroll.resume.restore_files import plan
 from backscroll.sources import named
+from backscroll.sources.protocols import ResumeCommands, open_process
 
 __all__ = ["resumption"]
 
@@ -16,7 +17,10 @@ __all__ = ["resumption"]
 def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
     """Ask the session's source how it is continued, and look whether that can be done here."""
     resumable = archive.originals.resumable(summary)
-    found = named(summary.source).resumption(resumable, machine)
+    source = named(summary.source)
+    found: Command | Refusal = Refusal("its tool does not resume sessions")
+    if isinstance(source, ResumeCommands):
+        found = source.resume_command(resumable, machine)
     if isinstance(found, Refusal):
         return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", False, None)
     is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
@@ -32,7 +36,7 @@ def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> R
 
 def _held_by(session: Resumable, summary: SessionSummary) -> int | None:
     roots = {store.root for store in session.stores if store.source == summary.source and not store.is_gone}
-    held = (named(summary.source).held_by(Path(root), session.id) for root in sorted(roots))
+    held = (open_process(named(summary.source), Path(root), session.id) for root in sorted(roots))
     return next((pid for pid in held if pid is not None), None)
 
 

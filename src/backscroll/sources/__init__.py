@@ -1,39 +1,31 @@
-"""One room per source. Reading is read-only by construction."""
+"""One package per source. Reading is read-only by construction."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from importlib import import_module
 
 from backscroll.errors import UsageError
-from backscroll.model.source_names import SOURCE_NAMES
+from backscroll.sources.protocols import Source
 
-if TYPE_CHECKING:
-    from backscroll.sources.protocols import Source
+__all__ = ["SOURCES", "Source", "named", "names"]
 
-__all__ = ["NAMES", "Source", "named"]
-
-NAMES = SOURCE_NAMES
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Source":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from backscroll.sources.protocols import Source  # not loaded for those who only need the names
-
-    return Source
+# The registry: the name of a source and its class, which is imported on first use.
+SOURCES = {
+    "claude-code": "backscroll.sources.claude_code:ClaudeCode",
+    "cursor": "backscroll.sources.cursor:Cursor",
+    "cursor-cli": "backscroll.sources.cursor_cli:CursorCli",
+}
 
 
-def named(name: str) -> "Source":
-    """A source by its name; only the one asked for is loaded."""
-    match name:
-        case "claude-code":
-            from backscroll.sources.claude_code import ClaudeCode
+def names() -> tuple[str, ...]:
+    """Return the names of all sources, in the order in which they are read."""
+    return tuple(SOURCES)
 
-            return ClaudeCode()
-        case "cursor":
-            from backscroll.sources.cursor import Cursor
 
-            return Cursor()
-        case "cursor-cli":
-            from backscroll.sources.cursor_cli import CursorCli
-
-            return CursorCli()
-    raise UsageError(f"there is no source {name!r}; the sources are {', '.join(NAMES)}")
+def named(name: str) -> Source:
+    """Return a new source. Raises `UsageError` if there is none of this name."""
+    if name not in SOURCES:
+        raise UsageError(f"There is no source {name!r}. The sources are {', '.join(SOURCES)}.")
+    module, _, class_name = SOURCES[name].partition(":")
+    source: Source = getattr(import_module(module), class_name)()
+    return source

@@ -1,42 +1,46 @@
-"""What every source can do. Adding one is a room like its neighbours and a line in the registry."""
+"""The interface of a source, and its optional capabilities.
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
+A source has the five members of `Source`. Everything else is optional: a source that can do more inherits
+from the capability, and callers check with ``isinstance``. Capabilities are abstract base classes, not
+protocols: since Python 3.12, ``isinstance`` on a protocol imports ``inspect``, which slows down start-up.
+"""
 
-from backscroll.config import Machine
-from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
-from backscroll.model.tool import Command, Refusal, Resumable
+from __future__ import annotations
 
-__all__ = ["Folder", "Source"]
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Protocol
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+    from pathlib import Path
+    from typing import Any
 
-class Folder(Protocol):
-    """A folder as it was listed, of which nothing more is asked when it looks as it did."""
+    from backscroll.config import Machine
+    from backscroll.model import Checkpoint, Item, RawRow, Retention, Unit
+    from backscroll.model.tool import Command, Refusal, Resumable
 
-    @property
-    def path(self) -> str:
-        """Where it is, with the separator at the end."""
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it could not be listed: then nothing is known of what is in it and below."""
-
-    @property
-    def number(self) -> int:
-        """How many units there are in it."""
-
-    @property
-    def look(self) -> bytes:
-        """Changes whenever a unit in it does, or what counts as one."""
-
-    def units(self) -> Iterator[Unit]:
-        """Its units, as they were when it was listed; none of folders below."""
+__all__ = [
+    "ChangeMarkers",
+    "Closeable",
+    "Folder",
+    "FolderListing",
+    "PathLookup",
+    "ProcessLookup",
+    "RawRecords",
+    "RawRows",
+    "ResumeCommands",
+    "RetentionPolicy",
+    "Source",
+    "Watchable",
+    "close",
+    "open_process",
+    "raw_rows",
+]
 
 
 class Source(Protocol):
-    """One tool's history on disk, opened for reading only."""
+    """Read-only access to the history of one tool."""
 
     @property
     def name(self) -> str:
@@ -47,52 +51,141 @@ class Source(Protocol):
         """The value of the unified schema's ``platform`` column."""
 
     def roots(self, machine: Machine) -> list[Path]:
-        """Where this tool keeps history, whether or not it is installed."""
+        """Return the folders where the tool keeps history, installed or not."""
 
     def units(self, root: Path) -> Iterator[Unit]:
-        """What is there. Cheap: names, sizes and change tokens, no parsing."""
-
-    def folders(self, root: Path) -> Iterator[Folder] | None:
-        """What `units` tells, folder by folder; None where a unit is more than a file in a folder."""
-
-    def units_at(self, root: Path, paths: Collection[str]) -> Iterable[Unit] | None:
-        """Of the units those that a change at one of these paths bears on, and all that are in a folder.
-
-        None where only a look at everything can tell.
-        """
-
-    def signs(self, root: Path) -> list[Unit] | None:
-        """Units that change whenever any other does, and come after all others; None where there are none."""
-
-    def watched(self, root: Path) -> list[Path]:
-        """The files and folders that history is written to, whether or not they exist."""
+        """List the units below a root: names, sizes and fingerprints. No parsing."""
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
-        """What it says from there on. A bad record is a problem; the good ones still arrive."""
+        """Parse a unit, from a checkpoint if there is one. A bad record yields a `Problem`."""
 
-    def rows(self, unit: Unit) -> Iterator[RawRow]:
-        """The rows of a database that make up a unit, as they lie there, without secrets; none of a file.
 
-        Raises `BackscrollError` or `sqlite3.Error` when they cannot be read to the end.
+class Folder(Protocol):
+    """A listed folder. If its fingerprint is unchanged, its units are not compared."""
+
+    @property
+    def path(self) -> str:
+        """The path, with a separator at the end."""
+
+    @property
+    def is_unreadable(self) -> bool:
+        """True if the folder could not be listed: its content is unknown."""
+
+    @property
+    def unit_count(self) -> int:
+        """The number of units in the folder itself."""
+
+    @property
+    def fingerprint(self) -> bytes:
+        """Changes whenever a unit in the folder changes, or the rule for what is a unit."""
+
+    def units(self) -> Iterator[Unit]:
+        """Return the units in the folder itself, as they were when it was listed."""
+
+
+class FolderListing(ABC):
+    """Lists units folder by folder, so that unchanged folders are skipped. For sources of single files."""
+
+    @abstractmethod
+    def folders(self, root: Path) -> Iterator[Folder]:
+        """Return every folder that has units, and every folder that could not be listed."""
+
+
+class PathLookup(ABC):
+    """Finds the units that a change of a file affects, without listing the others."""
+
+    @abstractmethod
+    def units_at(self, root: Path, paths: Collection[str]) -> Iterable[Unit] | None:
+        """Return the units affected by changes at these paths; of a folder, all units in it.
+
+        Return None if all units have to be compared.
         """
 
-    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        """The raw records, decoded, by kind, to look at their outline; never one that holds secrets."""
 
+class ChangeMarkers(ABC):
+    """Has units that change whenever any other unit changes."""
+
+    @abstractmethod
+    def change_markers(self, root: Path) -> list[Unit]:
+        """Return these units. They are read after all others."""
+
+
+class Watchable(ABC):
+    """Knows which paths to watch. By default the whole root is watched."""
+
+    @abstractmethod
+    def watched_paths(self, root: Path) -> list[Path]:
+        """Return the files and folders that the tool writes history to, existing or not."""
+
+
+class RawRows(ABC):
+    """Returns the database rows that make up a unit, so that the archive can keep them."""
+
+    @abstractmethod
+    def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
+        """Return the rows of a unit without secrets; none if the unit is a file.
+
+        Raises `BackscrollError` or `sqlite3.Error` if they cannot be read to the end.
+        """
+
+
+class RawRecords(ABC):
+    """Returns decoded records, so that their structure can be printed for a bug report."""
+
+    @abstractmethod
+    def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """Return the records of a unit with their types; no record that contains secrets."""
+
+
+class RetentionPolicy(ABC):
+    """Predicts what the tool itself will delete."""
+
+    @abstractmethod
     def retention(
-        self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None
+        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
     ) -> Retention | None:
-        """What the tool itself will delete within a week, if it does such things.
+        """Return what the tool will delete within a week; None if nothing.
 
-        Whoever has just compared all folders gives their looks, by path: then nothing is listed again but
-        those without one.
+        ``fingerprints`` are those of all folders, by path, if they are current. Then only folders without one
+        are listed.
         """
 
-    def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
-        """What continues a session in the tool itself, whether or not that is installed."""
 
-    def held_by(self, root: Path, session_id: str) -> int | None:
-        """The process of the tool that has a session open, as far as the tool tells."""
+class ResumeCommands(ABC):
+    """Builds the command that resumes a session in the tool."""
 
+    @abstractmethod
+    def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        """Return the command, whether or not the tool is installed."""
+
+
+class ProcessLookup(ABC):
+    """Finds the running process of the tool that has a session open."""
+
+    @abstractmethod
+    def open_process(self, root: Path, session_id: str) -> int | None:
+        """Return the process id; None if no process is known."""
+
+
+class Closeable(ABC):
+    """Keeps files or caches open between two calls."""
+
+    @abstractmethod
     def close(self) -> None:
-        """Let go of whatever stayed open between two readings."""
+        """Close what is open. The source can be used again."""
+
+
+def raw_rows(source: Source, unit: Unit) -> Iterator[RawRow]:
+    """Return the rows of a unit; none if the source does not read rows."""
+    return source.raw_rows(unit) if isinstance(source, RawRows) else iter(())
+
+
+def open_process(source: Source, root: Path, session_id: str) -> int | None:
+    """Return the process that has a session open, as far as the source can find it."""
+    return source.open_process(root, session_id) if isinstance(source, ProcessLookup) else None
+
+
+def close(source: Source) -> None:
+    """Close the source if it keeps anything open."""
+    if isinstance(source, Closeable):
+        source.close()

@@ -172,7 +172,7 @@ def test_nothing_but_what_is_known_to_be_harmless_is_read_of_a_note(desk: Desk) 
     assert "abcdefghij" not in repr(told)
     source = ClaudeCode()
     (unit,) = source.units(desk.desktop)
-    assert list(source.documents(unit)) == []
+    assert list(source.raw_records(unit)) == []
 
 
 def test_a_session_that_never_began_is_counted_and_not_told(desk: Desk) -> None:

@@ -78,7 +78,9 @@ def test_times_are_those_of_the_rows_to_the_second(tmp_path: Path) -> None:
 def test_a_message_says_which_row_it_was_read_from(tmp_path: Path) -> None:
     session = talk()
     path = write_store(tmp_path, session)
-    rows = {row.key: row.value for unit in ClaudeCode().units(tmp_path) for row in ClaudeCode().rows(unit)}
+    rows = {
+        row.key: row.value for unit in ClaudeCode().units(tmp_path) for row in ClaudeCode().raw_rows(unit)
+    }
     for message in session_in(tmp_path, session).messages:
         assert message.origin.path == str(path)
         assert message.content.encode() in (rows[message.origin.place] or b"")

@@ -115,7 +115,7 @@ def test_no_secret_is_ever_told(tmp_path: Path, name: str) -> None:
     for unit in source.units(root):
         for item in source.read(unit):
             assert cursor.SECRET not in msgspec.json.encode(item).decode()
-        for _, document in source.documents(unit):
+        for _, document in source.raw_records(unit):
             assert cursor.SECRET not in json.dumps(document)
     source.close()
 
@@ -181,7 +181,7 @@ def test_no_secret_lies_deep_in_a_document(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "Cursor", generation=1)
     home.composer(TALK, is_in_workspace=True, data={"blobEncryptionKey": cursor.SECRET})
     source = Cursor()
-    seen = [document for unit in source.units(home.write()) for _, document in source.documents(unit)]
+    seen = [document for unit in source.units(home.write()) for _, document in source.raw_records(unit)]
     source.close()
     assert "Totals are off" in json.dumps(seen)
     assert cursor.SECRET not in json.dumps(seen)

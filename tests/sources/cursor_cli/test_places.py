@@ -154,7 +154,7 @@ def test_documents_are_the_raw_records_without_secrets(tmp_path: Path) -> None:
     store.meta |= {"blobEncryptionKey": "c2VjcmV0LWtleQ==", "flavour": "x"}
     store.say(user("go")).write(sidecar={"schemaVersion": 1})
     source = CursorCli()
-    documents = dict(source.documents(next(source.units(tmp_path))))
+    documents = dict(source.raw_records(next(source.units(tmp_path))))
     assert documents.keys() == {"meta", "meta.json", "blob/user", "blob/root"}
     assert documents["blob/root"] == {"field_1": None}
     assert "flavour" in documents["meta"]

@@ -6,10 +6,9 @@ import sys
 import click
 
 from backscroll.cli.hints import welcome_lines
-from backscroll.cli.options import no_sync_option
+from backscroll.cli.options import SourceParam, no_sync_option
 from backscroll.cli.setup import Setup
 from backscroll.errors import UsageError
-from backscroll.model.source_names import SOURCE_NAMES
 
 __all__ = ["command"]
 
@@ -18,9 +17,7 @@ QUIT_TIMEOUT_SECONDS = 1.0  # wait for a running sync after the user quits
 
 @click.command("tui")
 @click.argument("words", nargs=-1)
-@click.option(
-    "--source", type=click.Choice(SOURCE_NAMES), help="Show only sessions from this source at first."
-)
+@click.option("--source", type=SourceParam(), help="Show only sessions from this source at first.")
 @click.option(
     "--theme", type=click.Choice(["dark", "light"]), help="Color theme. Default: detected from the terminal."
 )

@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING
 
 from backscroll.sources.claude_code import locations
 from backscroll.sources.claude_code.folders import Folder, every_folder
+from backscroll.sources.protocols import (
+    FolderListing,
+    PathLookup,
+    ProcessLookup,
+    RawRecords,
+    RawRows,
+    ResumeCommands,
+    RetentionPolicy,
+    Watchable,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,8 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["ClaudeCode"]
 
 
-class ClaudeCode:
-    """Transcripts, subagents' transcripts and the log of prompts."""
+class ClaudeCode(
+    FolderListing, PathLookup, ProcessLookup, RawRecords, RawRows, ResumeCommands, RetentionPolicy, Watchable
+):
+    """Transcripts of sessions and subagents, and the prompt log."""
 
     name = locations.NAME
     platform = "claude_code"
@@ -41,51 +53,43 @@ class ClaudeCode:
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit]:
         return locations.units_at(root, paths)
 
-    def signs(self, root: Path) -> None:
-        """Nothing but a look at every file tells whether one of them grew."""
-
-    def watched(self, root: Path) -> list[Path]:
-        return locations.watched(root)
+    def watched_paths(self, root: Path) -> list[Path]:
+        return locations.watched_paths(root)
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
-        """A transcript from its mark on; the other files anew each time."""
-        from backscroll.sources.claude_code.reader import (
-            read,
-        )  # loaded by nobody who only looks what is there
+        """Parse a transcript from its checkpoint on, any other file from the start."""
+        from backscroll.sources.claude_code.reader import read  # start-up time: not needed to list units
 
         return read(unit, since)
 
-    def rows(self, unit: Unit) -> Iterator[RawRow]:
-        """Of the database of 0.2, a session's; files are kept whole."""
+    def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
+        """Return the rows of a session in the database of version 0.2."""
         if not unit.key:
             return iter(())
-        from backscroll.sources.claude_code import legacy_db
+        from backscroll.sources.claude_code import legacy_db  # start-up time: loads sqlite3
 
         return legacy_db.rows(Path(unit.path), unit.key)
 
-    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        """Every line, by type and, where there is one, by subtype."""
-        from backscroll.sources.claude_code.reader import documents
+    def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+        """Return every line with its type and, if there is one, its subtype."""
+        from backscroll.sources.claude_code.reader import raw_records  # start-up time
 
-        return documents(unit)
+        return raw_records(unit)
 
     def retention(
-        self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None
+        self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
     ) -> Retention | None:
-        from backscroll.sources.claude_code.retention import retention
+        from backscroll.sources.claude_code.retention import retention  # start-up time
 
-        return retention(root, now, looks)
+        return retention(root, now, fingerprints)
 
-    def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
-        from backscroll.sources.claude_code.resume import resumption
+    def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        from backscroll.sources.claude_code.resume import resume_command  # start-up time
 
-        return resumption(session, machine)
+        return resume_command(session, machine)
 
-    def held_by(self, root: Path, session_id: str) -> int | None:
-        """As the registry of running programs tells."""
-        from backscroll.sources.claude_code.resume import held_by
+    def open_process(self, root: Path, session_id: str) -> int | None:
+        """Return the process id from the tool's registry of running processes."""
+        from backscroll.sources.claude_code.resume import open_process  # start-up time
 
-        return held_by(root, session_id)
-
-    def close(self) -> None:
-        """Nothing stays open."""
+        return open_process(root, session_id)

@@ -60,7 +60,7 @@ class Folder:
     A row is a string because most folders are as they were, and then nobody wants to know more of it.
     """
 
-    __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "is_closed", "path")
+    __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "is_unreadable", "path")
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class Folder:
         *,
         session: str | None = None,
         outermost: str | None = None,
-        is_closed: bool = False,
+        is_unreadable: bool = False,
     ) -> None:
-        self.is_closed = is_closed  # it is there, and could not be listed
+        self.is_unreadable = is_unreadable  # it is there, and could not be listed
         self.path = f"{plain(path)}{_SEP}"
         self._is_text = is_text(path)
         self._root = root
@@ -85,12 +85,12 @@ class Folder:
         self._outermost = outermost  # the folder above them that must not be a link
 
     @property
-    def number(self) -> int:
+    def unit_count(self) -> int:
         """How many units there are in it."""
         return len(self._rows)
 
     @property
-    def look(self) -> bytes:
+    def fingerprint(self) -> bytes:
         """Changes with any file in it, and with the version that tells which files count."""
         rows = [*self._rows, *self._beside] if self._beside else self._rows
         return _VERSION + "\n".join(rows).encode("utf-8", "surrogatepass")
@@ -101,7 +101,7 @@ class Folder:
 
         if self._outermost is not None and os.path.islink(self._outermost):  # noqa: PTH114 - as above
             return
-        if self.is_closed:
+        if self.is_unreadable:
             yield Unit(NAME, self._root, self.path[:-1], kind="closed")
         times = {name: _time(token) for name, _, token in (row.partition("/") for row in self._beside)}
         for row in self._rows:
@@ -142,7 +142,7 @@ def every_folder(root: str) -> Iterator[Folder]:
     base = f"{root}{_SEP}projects"
     projects = _folders_in(base)
     if projects is None:
-        yield Folder(root, base, [], [], is_closed=True)
+        yield Folder(root, base, [], [], is_unreadable=True)
     for project in projects or ():
         yield from below_project(root, f"{base}{_SEP}{project}")
     yield from desktop_notes(root)
@@ -153,7 +153,7 @@ def below_project(root: str, folder: str) -> Iterator[Folder]:
     """A project's folder, and those of its sessions' subagents."""
     listed = _listed(folder)
     if listed is None:
-        yield Folder(root, folder, [], [], is_closed=True)
+        yield Folder(root, folder, [], [], is_unreadable=True)
         return
     rows, beside, inner = listed
     if rows:
@@ -169,7 +169,7 @@ def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
         path, session = waiting.pop()
         listed = _listed(path)
         if listed is None:
-            yield Folder(root, path, [], [], is_closed=True)
+            yield Folder(root, path, [], [], is_unreadable=True)
             continue
         rows, beside, inner = listed
         if rows:
@@ -179,13 +179,13 @@ def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
             waiting.append((below, _parent(below) or session_id))
 
 
-def remembered_sessions(root: str, looks: Mapping[str, bytes | None], before: int) -> Iterator[str]:
+def remembered_sessions(root: str, fingerprints: Mapping[str, bytes | None], before: int) -> Iterator[str]:
     """`Folder.sessions` of every project, from how it looked; where that is not known, it is listed."""
     depth = root.count(_SEP) + 3  # the root, projects, the project, and the end of its name
-    for path, look in looks.items():
+    for path, fingerprint in fingerprints.items():
         if path.count(_SEP) == depth:
-            if look is not None:
-                yield from _written_before(before, look.decode("utf-8", "surrogatepass"))
+            if fingerprint is not None:
+                yield from _written_before(before, fingerprint.decode("utf-8", "surrogatepass"))
             elif (listed := _listed(path)) is not None:
                 yield from _written_before(before, "\n".join(listed[0]))
 

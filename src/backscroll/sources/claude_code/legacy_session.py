@@ -26,7 +26,7 @@ from backscroll.sources.claude_code import legacy_db
 from backscroll.sources.claude_code.transcript.line_types import STARTS, Line, decoder, is_record
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["documents", "read"]
+__all__ = ["raw_records", "read"]
 
 
 def read(unit: Unit) -> Iterator[Item]:
@@ -40,7 +40,7 @@ def read(unit: Unit) -> Iterator[Item]:
         yield tally
 
 
-def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
+def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Every message by type, as a line of a transcript has it."""
     try:
         for _, record in legacy_db.records(Path(unit.path), unit.key) if unit.key else ():

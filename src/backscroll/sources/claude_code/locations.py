@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Unit
 
-__all__ = ["NAME", "roots", "units", "units_at", "watched"]
+__all__ = ["NAME", "roots", "units", "units_at", "watched_paths"]
 
 _join = os.path.join
 _is_link = os.path.islink
@@ -81,7 +81,7 @@ def _desktop_roots(machine: Machine) -> list[Path]:
     return [base, *found] if any((base / name).is_dir() for name in NOTES) else found
 
 
-def watched(root: Path) -> list[Path]:
+def watched_paths(root: Path) -> list[Path]:
     """What is written to while a session is held."""
     return [root / name for name in ("projects", "history.jsonl", *NOTES, DATABASE)]
 

@@ -14,7 +14,7 @@ from backscroll.sources.claude_code.folders import STORE
 from backscroll.sources.claude_code.transcript.line_types import STARTS
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["documents", "read"]
+__all__ = ["raw_records", "read"]
 
 _anything = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _generic = msgspec.json.Decoder(dict[str, Any])
@@ -46,12 +46,12 @@ def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
         yield RecordCounts()
 
 
-def documents(unit: Unit) -> Iterator[tuple[str, Any]]:
+def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Every line, by type and, where there is one, by subtype."""
     if unit.kind == "notes":
         return  # they may hold names and addresses
     if unit.key or unit.kind == STORE:
-        yield from legacy_session.documents(unit)
+        yield from legacy_session.raw_records(unit)
         return
     try:
         for line in jsonl.lines(Path(unit.path), _generic, starts=STARTS):

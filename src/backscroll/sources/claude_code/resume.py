@@ -8,12 +8,12 @@ from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.project_key import matches
 from backscroll.sources.claude_code.workspace import project_folder
 
-__all__ = ["held_by", "resumption"]
+__all__ = ["open_process", "resume_command"]
 
 _HOME = "CLAUDE_CONFIG_DIR"
 
 
-def resumption(session: Resumable, machine: Machine) -> Command | Refusal:
+def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
     """``claude --resume``. Versions before autumn 2026 find a session only in its own project's folder."""
     stores = [store for store in session.stores if store.kind == "lines" and store.path.endswith(".jsonl")]
     if not stores:
@@ -42,7 +42,7 @@ def _environ(root: Path, machine: Machine) -> dict[str, str]:
     return {} if root == usual else {_HOME: str(root)}
 
 
-def held_by(root: Path, session_id: str) -> int | None:
+def open_process(root: Path, session_id: str) -> int | None:
     """The process that holds a session open (2.1.139 and later tell), or None."""
     for path in sorted((root / "sessions").glob("*.json")):
         try:

@@ -22,7 +22,9 @@ _SOON = timedelta(days=7)
 _KEY = "cleanupPeriodDays"
 
 
-def retention(root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None) -> Retention | None:
+def retention(
+    root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
+) -> Retention | None:
     """What the program will delete within a week, and the change of settings that would keep it.
 
     0 is taken at its word, as versions before 2.1.89 did; what is no number of days means the default.
@@ -31,8 +33,8 @@ def retention(root: Path, now: datetime, looks: Mapping[str, bytes | None] | Non
     said = _days(setting) if setting.is_said else None
     days = said if said is not None else _DEFAULT_DAYS
     limit = int((now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9)
-    if looks is not None:
-        expiring = list(remembered_sessions(str(root), looks, limit))
+    if fingerprints is not None:
+        expiring = list(remembered_sessions(str(root), fingerprints, limit))
     else:
         expiring = [session for folder in every_folder(str(root)) for session in folder.sessions(limit)]
     if not expiring:

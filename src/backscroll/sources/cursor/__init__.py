@@ -6,7 +6,7 @@ docs/formats/cursor.md describes the stores and the versions met.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,16 @@ from backscroll.errors import BackscrollError
 from backscroll.model import Unit
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor import locations
+from backscroll.sources.protocols import (
+    ChangeMarkers,
+    Closeable,
+    RawRecords,
+    RawRows,
+    ResumeCommands,
+    Watchable,
+)
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from typing import Any
 
     from backscroll.config import Machine
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Cursor"]
 
 
-class Cursor:
+class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, ResumeCommands, Watchable):
     """The history of Cursor's editor, opened for reading only.
 
     Units come in an order that reads a large database from front to back; reading
@@ -52,21 +59,15 @@ class Cursor:
         library.refresh()
         return listing.units(library)
 
-    def folders(self, root: Path) -> None:
-        """A session's rows may lie in several databases."""
-
-    def units_at(self, root: Path, paths: Collection[str]) -> None:
-        """What a session is depends on several databases; those that did not change are not asked again."""
-
-    def signs(self, root: Path) -> list[Unit]:
-        """The databases themselves: nothing is written anywhere else."""
+    def change_markers(self, root: Path) -> list[Unit]:
+        """Return the databases: nothing is written anywhere else."""
         base = str(root)
         found = [(path, "index") for path, _ in locations.database_files(root)]
         found += [(str(path), locations.TITLES) for path in locations.side_databases(root)]
         return [Unit(self.name, base, path, "", change_token(path), 0, kind) for path, kind in found]
 
-    def watched(self, root: Path) -> list[Path]:
-        return locations.watched(root)
+    def watched_paths(self, root: Path) -> list[Path]:
+        return locations.watched_paths(root)
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """All that a unit says; ``since`` is of no use, for a session's rows are written anew as it grows."""
@@ -82,7 +83,7 @@ class Cursor:
             yield Problem(Origin(unit.path, unit.key or "database"), problem_code(error), str(error))
             yield tally
 
-    def rows(self, unit: Unit) -> Iterator[RawRow]:
+    def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """The rows of one session, and the entries of lists that name it; of a whole database none."""
         from backscroll.sources.cursor import raw_rows
 
@@ -99,7 +100,7 @@ class Cursor:
             return raw_rows.log_rows(library, mark)
         return raw_rows.session_rows(library, mark.path, unit.key)
 
-    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+    def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
         from backscroll.sources.cursor import raw_records
 
@@ -113,16 +114,10 @@ class Cursor:
         except (BackscrollError, sqlite3.Error):
             return
 
-    def retention(self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None) -> None:
-        """Nothing is deleted by itself."""
+    def resume_command(self, session: Resumable, machine: Machine) -> Command:
+        from backscroll.sources.cursor.resume import resume_command
 
-    def resumption(self, session: Resumable, machine: Machine) -> Command:
-        from backscroll.sources.cursor.resume import resumption
-
-        return resumption(session, machine)
-
-    def held_by(self, root: Path, session_id: str) -> None:
-        """Nothing tells."""
+        return resume_command(session, machine)
 
     def close(self) -> None:
         """Close all databases and forget what was fetched ahead, but not what databases listed."""

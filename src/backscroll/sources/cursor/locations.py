@@ -23,7 +23,7 @@ __all__ = [
     "side_databases",
     "storages",
     "tracking_database",
-    "watched",
+    "watched_paths",
 ]
 
 TITLES = "titles"  # the kind of a database that knows what sessions are called, and holds none
@@ -85,7 +85,7 @@ def side_databases(root: Path) -> list[Path]:
     return [path for path in (search_database(root), tracking_database(root)) if path and is_file(path)]
 
 
-def watched(root: Path) -> list[Path]:
+def watched_paths(root: Path) -> list[Path]:
     """What is written to while a session is held."""
     return [root / "User" / "globalStorage", root / "User" / "workspaceStorage"]
 

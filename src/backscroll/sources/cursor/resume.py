@@ -6,10 +6,10 @@ from backscroll.config import Machine
 from backscroll.model.tool import Command, Resumable
 from backscroll.sources.cursor.locations import roots
 
-__all__ = ["resumption"]
+__all__ = ["resume_command"]
 
 
-def resumption(session: Resumable, machine: Machine) -> Command:
+def resume_command(session: Resumable, machine: Machine) -> Command:
     """Cursor on the workspace; no command of it opens a single conversation."""
     argv = ["cursor"]
     store = next((one for one in session.stores if not one.is_gone and one.source == "cursor"), None)

@@ -5,14 +5,21 @@ docs/formats/cursor-cli.md describes the format and the versions seen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.sources.cursor_cli import locations
+from backscroll.sources.protocols import (
+    Closeable,
+    PathLookup,
+    RawRecords,
+    RawRows,
+    ResumeCommands,
+    Watchable,
+)
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from typing import Any
 
     from backscroll.config import Machine
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CursorCli"]
 
 
-class CursorCli:
+class CursorCli(Closeable, PathLookup, RawRecords, RawRows, ResumeCommands, Watchable):
     """Sessions held with ``cursor-agent`` in a terminal or through another editor."""
 
     name = locations.SOURCE
@@ -39,18 +46,12 @@ class CursorCli:
         self._known.pop(str(root), None)  # it may have changed
         return locations.find_units(root)
 
-    def folders(self, root: Path) -> None:
-        """What a transcript is depends on others, elsewhere."""
-
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit] | None:
         self._known.pop(str(root), None)
         return locations.find_units_at(root, paths)
 
-    def signs(self, root: Path) -> None:
-        """Every session has files of its own."""
-
-    def watched(self, root: Path) -> list[Path]:
-        return locations.watched(root)
+    def watched_paths(self, root: Path) -> list[Path]:
+        return locations.watched_paths(root)
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
         """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""
@@ -70,7 +71,7 @@ class CursorCli:
                 return read_draft(path)
         return read_store(path)
 
-    def rows(self, unit: Unit) -> Iterator[RawRow]:
+    def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """The rows of a store and the file beside it; transcripts are kept whole."""
         from backscroll.sources.cursor_cli.raw_rows import file_row, store_rows
 
@@ -82,21 +83,15 @@ class CursorCli:
                 return file_row(path, Path(unit.root))
         return iter(())
 
-    def documents(self, unit: Unit) -> Iterator[tuple[str, Any]]:
+    def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         from backscroll.sources.cursor_cli.raw_records import documents_of
 
         return documents_of(Path(unit.path))
 
-    def retention(self, root: Path, now: datetime, looks: Mapping[str, bytes | None] | None = None) -> None:
-        """Nothing is deleted by itself."""
+    def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
+        from backscroll.sources.cursor_cli.resume import resume_command
 
-    def resumption(self, session: Resumable, machine: Machine) -> Command | Refusal:
-        from backscroll.sources.cursor_cli.resume import resumption
-
-        return resumption(session, machine)
-
-    def held_by(self, root: Path, session_id: str) -> None:
-        """Nothing tells."""
+        return resume_command(session, machine)
 
     def close(self) -> None:
         """Forget the folders learned from other sessions."""

@@ -11,7 +11,7 @@ from backscroll.readers.file_names import is_text
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor_cli.transcript_layout import rivals_of
 
-__all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots", "watched"]
+__all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots", "watched_paths"]
 
 SOURCE = "cursor-cli"
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
@@ -56,7 +56,7 @@ def find_units(root: Path) -> Iterator[Unit]:
     yield from _prompt_units(base, root)
 
 
-def watched(root: Path) -> list[Path]:
+def watched_paths(root: Path) -> list[Path]:
     """What is written to while a session is held."""
     return [root / name for name in ("chats", "acp-sessions", "projects", "prompt_history.json")]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from backscroll.config import Machine
 from backscroll.model.tool import Command, Refusal, Resumable
 
-__all__ = ["resumption"]
+__all__ = ["resume_command"]
 
 
-def resumption(session: Resumable, machine: Machine) -> Command | Refusal:
+def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
     """``cursor-agent --resume``, which looks below the hash of the folder that it is started in."""
     stores = [store for store in session.stores if store.kind == "store"]
     if not stores:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Exclusions
+from backscroll.archive import Archive
 from backscroll.archive.maintenance.legacy_import import Adopted, adopt
 from backscroll.archive.maintenance.legacy_upgrade import upgrade
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import Filter, SessionSummary, workspace_hash
 from backscroll.testing.claude_code import Transcript

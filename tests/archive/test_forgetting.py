@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive, Exclusions
+from backscroll.archive import Archive
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.history import History

@@ -351,7 +351,7 @@ def test_one_more_prompt_in_the_log_bears_on_no_other_session(kept: Kept) -> Non
         last |= {"uuid": "10000000-0000-4000-8000-000000000009", "parentUuid": last["uuid"]}
         file.write(json.dumps(last) + "\n")
     kept.sync()
-    assert [lack.first for lack in kept.archive.index_queue.next_jobs(100)] == [2]
+    assert [lack.first_position for lack in kept.archive.index_queue.next_jobs(100)] == [2]
 
 
 def test_what_another_account_completes_says_how_it_is_known(kept: Kept) -> None:

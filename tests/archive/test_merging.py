@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Exclusions
+from backscroll.archive import Archive
 from backscroll.archive.connection import connect
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.shard_merge import merging
 from backscroll.archive.write.unit_store import UnitStore
 from backscroll.ingest import parallel

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.archive import Archive, Exclusions
+from backscroll.archive import Archive
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.model import Closing, Item, Message, Opening, Origin, RecordCounts, ToolCall, Unit, Workspace
 
 

@@ -1,4 +1,4 @@
-"""Workspaces by whatever people call them."""
+"""Filters by workspace, branch and model."""
 
 import sqlite3
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.archive.connection import connect
-from backscroll.archive.query.filters import numbers
+from backscroll.archive.query.read_cache import ReadCache
+from backscroll.archive.query.sessions import SessionQueries
 from backscroll.archive.query.workspaces import workspace_hashes
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import Filter, Workspace
@@ -23,19 +24,31 @@ ALL = (FERRY, OTHER_FERRY, REMOTE, SAME_PATH_THERE, WINDOWS, WEB)
 @pytest.fixture
 def db(tmp_path: Path) -> sqlite3.Connection:
     db = connect(tmp_path / "archive.db")
-    for number, one in enumerate(ALL * 2):
+    for number, workspace in enumerate(ALL * 2):
         db.execute(
             "insert into conversations (id, external_id, platform, workspace_hash, workspace_name,"
             " workspace_path, started_at, number, source, metadata, is_gone)"
             " values (?1, ?1, 'claude_code', ?2, ?3, ?4, '2026-10-01', ?5, 'claude-code',"
             " json_object('workspace_authority', nullif(?6, '')), ?7)",
-            [str(number), one.hash, one.name, one.path, number, one.authority, number < len(ALL)],
+            [
+                str(number),
+                workspace.hash,
+                workspace.name,
+                workspace.path,
+                number,
+                workspace.authority,
+                number < len(ALL),
+            ],
         )
     return db
 
 
+def matching_ids(db: sqlite3.Connection, filter_: Filter) -> tuple[set[int], set[int]]:
+    return SessionQueries(db, ReadCache(db)).matching_ids(filter_)
+
+
 @pytest.mark.parametrize(
-    ("called", "meant"),
+    ("name", "workspaces"),
     [
         ("/home/zoe/work/ferry", {FERRY, SAME_PATH_THERE}),
         ("/home/zoe/work/ferry/", {FERRY, SAME_PATH_THERE}),
@@ -60,13 +73,13 @@ def db(tmp_path: Path) -> sqlite3.Connection:
         ("*", set(ALL)),
     ],
 )
-def test_a_workspace_is_found_by_what_it_is_called(
-    db: sqlite3.Connection, called: str, meant: set[Workspace]
+def test_a_workspace_is_found_by_path_name_host_and_wildcard(
+    db: sqlite3.Connection, name: str, workspaces: set[Workspace]
 ) -> None:
-    assert set(workspace_hashes(db, called)) == {one.hash for one in meant}
+    assert set(workspace_hashes(db, name)) == {workspace.hash for workspace in workspaces}
 
 
-def test_the_end_of_several_paths_answers_with_the_candidates(db: sqlite3.Connection) -> None:
+def test_an_ambiguous_end_of_a_path_raises_an_error_with_the_candidates(db: sqlite3.Connection) -> None:
     with pytest.raises(WorkspaceNotFoundError, match="gauge-box:/home/zoe/work/ferry") as raised:
         workspace_hashes(db, "work/ferry")
     assert raised.value.workspace == "work/ferry"
@@ -74,15 +87,15 @@ def test_the_end_of_several_paths_answers_with_the_candidates(db: sqlite3.Connec
     assert set(workspace_hashes(db, "work/ferry", is_strict=False)) == {FERRY.hash, SAME_PATH_THERE.hash}
 
 
-def test_sessions_are_numbered_with_all_others_beside_them(db: sqlite3.Connection) -> None:
-    gone, others = numbers(db, Filter(is_gone=True))
+def test_matching_ids_returns_the_matching_ids_and_all_others(db: sqlite3.Connection) -> None:
+    gone, others = matching_ids(db, Filter(is_gone=True))
     assert gone == set(range(len(ALL)))
     assert others == set(range(len(ALL), 2 * len(ALL)))
-    assert numbers(db, Filter(is_gone=True, workspace="play/ferry"))[0] == {1}
+    assert matching_ids(db, Filter(is_gone=True, workspace="play/ferry"))[0] == {1}
 
 
 @pytest.mark.parametrize(
-    ("called", "branches"),
+    ("pattern", "branches"),
     [
         ("main", {"main"}),
         ("MAIN", {"main"}),
@@ -93,17 +106,17 @@ def test_sessions_are_numbered_with_all_others_beside_them(db: sqlite3.Connectio
         ("fix", set()),
     ],
 )
-def test_a_branch_is_found_by_its_name_and_by_parts_of_it(
-    db: sqlite3.Connection, called: str, branches: set[str]
+def test_a_branch_is_found_by_its_name_and_by_a_wildcard(
+    db: sqlite3.Connection, pattern: str, branches: set[str]
 ) -> None:
     every = ["main", "fix/Ünder", "fix/[1]"]
     for number, branch in enumerate(every):
         db.execute("update conversations set git_branch = ? where number = ?", [branch, number])
-    assert {every[number] for number in numbers(db, Filter(branch=called))[0]} == branches
+    assert {every[number] for number in matching_ids(db, Filter(branch=pattern))[0]} == branches
 
 
 @pytest.mark.parametrize(
-    ("called", "models"),
+    ("pattern", "models"),
     [
         ("opus", {0}),
         ("OPUS-5", {0}),
@@ -115,8 +128,8 @@ def test_a_branch_is_found_by_its_name_and_by_parts_of_it(
     ],
 )
 def test_a_model_is_found_by_a_part_of_its_name(
-    db: sqlite3.Connection, called: str, models: set[int]
+    db: sqlite3.Connection, pattern: str, models: set[int]
 ) -> None:
     for number, model in enumerate(["claude-opus-5", "gpt_5"]):
         db.execute("update conversations set models = json_array(?) where number = ?", [model, number])
-    assert numbers(db, Filter(model=called))[0] == models
+    assert matching_ids(db, Filter(model=pattern))[0] == models

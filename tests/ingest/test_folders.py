@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from backscroll.archive import Archive, Exclusions
+from backscroll.archive import Archive
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import folder_of
 from backscroll.config import NamedRoot
 from backscroll.errors import UsageError

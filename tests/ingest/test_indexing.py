@@ -151,7 +151,7 @@ def test_only_what_a_session_grew_by_is_indexed(kept: Kept, index: Index) -> Non
     session.user("and its keeper").write(kept.root)
     kept.sync()
     (lack,) = kept.archive.index_queue.next_jobs(10)
-    assert lack.first == 2
+    assert lack.first_position == 2
     assert update(kept.archive, index)
     assert [hit.position for hit in index.search(parse("keeper"), limit=9, by="message").hits] == [2]
     assert [hit.position for hit in index.search(parse("lighthouse"), limit=9, by="message").hits] == [0]
@@ -166,7 +166,7 @@ def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: Kept, in
     path.write_bytes(b"".join([*before, last]))
     kept.sync()
     (lack,) = kept.archive.index_queue.next_jobs(10)
-    assert lack.first == 1
+    assert lack.first_position == 1
     assert update(kept.archive, index)
     assert [hit.position for hit in index.search(parse("lantern"), limit=9, by="message").hits] == [1]
 
@@ -178,7 +178,7 @@ def test_a_new_title_has_the_whole_session_indexed(kept: Kept, index: Index) -> 
     assert update(kept.archive, index)
     session.ai_title("Beacons").write(kept.root)
     kept.sync()
-    assert [lack.first for lack in kept.archive.index_queue.next_jobs(10)] == [0]
+    assert [lack.first_position for lack in kept.archive.index_queue.next_jobs(10)] == [0]
     assert update(kept.archive, index)
     assert [hit.position for hit in index.search(parse("beacons"), limit=9, by="message").hits] == [0]
 
@@ -191,7 +191,7 @@ def test_what_is_noted_while_the_index_is_written_is_not_lost(kept: Kept) -> Non
     session.user("two").write(kept.root)
     kept.sync()
     kept.archive.index_queue.mark_done(taken)
-    assert [lack.first for lack in kept.archive.index_queue.next_jobs(10)] == [0]
+    assert [lack.first_position for lack in kept.archive.index_queue.next_jobs(10)] == [0]
     kept.archive.index_queue.mark_done(kept.archive.index_queue.next_jobs(10))
     assert kept.archive.index_queue.next_jobs(10) == []
 
@@ -204,7 +204,7 @@ def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept,
     session.user("thanks").write(kept.root)
     kept.sync()
     (lack,) = kept.archive.index_queue.next_jobs(10)
-    assert lack.first > 0
+    assert lack.first_position > 0
 
 
 def test_an_index_that_was_replaced_while_it_was_written_is_not_taken_for_complete(

@@ -12,7 +12,7 @@ from typing import Any, Self
 import pytest
 import watchfiles
 
-from backscroll.archive.query.message_queries import MessageQueries
+from backscroll.archive.query.messages import MessageQueries
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.model import Message, SessionSummary

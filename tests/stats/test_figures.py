@@ -141,11 +141,11 @@ def test_a_record_that_repeats_a_response_is_a_stream_duplicate(history: History
     history.sync()
     explained = history.explain_session(ONE)
     assert fates(explained.records) == ["counted", "stream duplicate", "stream duplicate"]
-    assert explained.records[0].reason == "the most that 3 records of it say"
+    assert explained.records[0].reason == "the largest counts of its 3 records"
 
 
 @pytest.mark.parametrize(
-    ("copy", "fate", "word"), [(resume, "replay", "made it first"), (fork, "fork prefix", "forked from")]
+    ("copy", "fate", "word"), [(resume, "replay", "produced it first"), (fork, "fork prefix", "forked from")]
 )
 def test_a_copied_response_says_where_it_counts(
     copy: object, fate: str, word: str, history: History, root: Path

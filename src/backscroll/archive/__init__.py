@@ -1,50 +1,34 @@
-"""The SQLite file that outlives the tools: the truth.
+"""The SQLite archive. It keeps everything that was read, also after the tools delete it.
 
-A name is loaded when it is first asked for: whoever only asks what sessions are called, as a shell does with
-every key, does not wait for what reads and writes them.
+archive.py          Archive: open and close; its parts are attributes
+connection.py       open the database, transactions, schema version
+migrations/         the schema
+write/              store one unit in one transaction
+derive/             assemble sessions from fragments
+query/              list, read and filter sessions and messages
+storage/            compressed chunks, raw files, interned strings
+maintenance/        verify, compact, forget, back up, import of older databases
+annotations.py      tags, stars, notes and titles of users
+index_queue.py      sessions that the search index does not contain yet
+pending_erasure.py  marker file of an unfinished `forget`
+session_key.py      SessionKey: platform and id
+sync_lock.py        one sync at a time, across processes
+errors.py           SQLite errors as `ArchiveError`
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sqlite3 import IntegrityError
-
     from backscroll.archive.archive import Archive
-    from backscroll.archive.index_queue import IndexJob
-    from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
-    from backscroll.archive.query.session_state import SessionState
-    from backscroll.archive.session_key import SessionKey
-    from backscroll.archive.write.exclusions import Exclusions
-    from backscroll.archive.write.units import KnownUnit
 
-__all__ = [
-    "Archive",
-    "Exclusions",
-    "IndexJob",
-    "IntegrityError",
-    "KnownUnit",
-    "MessageInSession",
-    "MessageKey",
-    "SessionKey",
-    "SessionState",
-]
-
-_PLACES = {
-    "SessionKey": "backscroll.archive.session_key",
-    "Archive": "backscroll.archive.archive",
-    "Exclusions": "backscroll.archive.write.exclusions",
-    "IntegrityError": "sqlite3",
-    "KnownUnit": "backscroll.archive.write.units",
-    "IndexJob": "backscroll.archive.index_queue",
-    "MessageInSession": "backscroll.archive.query.message_lookup",
-    "MessageKey": "backscroll.archive.query.message_lookup",
-    "SessionState": "backscroll.archive.query.session_state",
-}
+__all__ = ["Archive"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name != "Archive":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_PLACES[name]), name)
-    return value
+    # Loaded on first use: shell completion imports query.completion on every key press.
+    from backscroll.archive.archive import Archive
+
+    globals()[name] = Archive
+    return Archive

@@ -1,4 +1,4 @@
-"""The archive: one SQLite file with everything that was ever read."""
+"""`Archive`: open, close and lock an archive, and give access to its parts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from backscroll.archive.annotations import Annotations
     from backscroll.archive.index_queue import IndexQueue
     from backscroll.archive.maintenance.maintenance import Maintenance
-    from backscroll.archive.query.event_queries import Events
-    from backscroll.archive.query.message_queries import MessageQueries
-    from backscroll.archive.query.read_cache import AtHand
-    from backscroll.archive.query.session_queries import SessionQueries
+    from backscroll.archive.query.events import Events
+    from backscroll.archive.query.messages import MessageQueries
+    from backscroll.archive.query.read_cache import ReadCache
+    from backscroll.archive.query.sessions import SessionQueries
     from backscroll.archive.session_key import SessionKey
     from backscroll.archive.storage.original_files import Originals
     from backscroll.archive.write.unit_store import UnitStore
@@ -36,7 +36,10 @@ __all__ = ["Archive"]
 
 
 class Archive:
-    """An open archive. Its parts are attributes, each loaded on first use to keep commands quick to start."""
+    """An open archive. Its parts are attributes.
+
+    Each part is imported on first use: that saves start-up time for commands that do not need it.
+    """
 
     def __init__(self, path: Path, *, exclusions: Exclusions | None = None, is_shard: bool = False) -> None:
         self.path = path
@@ -60,25 +63,25 @@ class Archive:
 
     @cached_property
     def sessions(self) -> SessionQueries:
-        from backscroll.archive.query.session_queries import SessionQueries
+        from backscroll.archive.query.sessions import SessionQueries
 
         return SessionQueries(self._db, self._cache)
 
     @cached_property
     def messages(self) -> MessageQueries:
-        from backscroll.archive.query.message_queries import MessageQueries
+        from backscroll.archive.query.messages import MessageQueries
 
         return MessageQueries(self._db, self._cache)
 
     @cached_property
-    def _cache(self) -> AtHand:
-        from backscroll.archive.query.read_cache import AtHand
+    def _cache(self) -> ReadCache:
+        from backscroll.archive.query.read_cache import ReadCache
 
-        return AtHand(self._db)
+        return ReadCache(self._db)
 
     @cached_property
     def events(self) -> Events:
-        from backscroll.archive.query.event_queries import Events
+        from backscroll.archive.query.events import Events
 
         return Events(self._db)
 

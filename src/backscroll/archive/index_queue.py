@@ -12,9 +12,9 @@ __all__ = ["IndexJob", "IndexQueue"]
 class IndexJob(NamedTuple):
     """A session or subagent to index from a position on."""
 
-    number: int
-    first: int
-    noted: int  # changes when another process adds to the job
+    session_id: int  # conversations.number or subagent.id
+    first_position: int
+    revision: int  # changes when another process adds to the job
 
 
 class IndexQueue:
@@ -39,7 +39,7 @@ class IndexQueue:
         with transaction(self._db):
             self._db.executemany(
                 "delete from index_queue where session_number = ? and revision = ?",
-                [(job.number, job.noted) for job in jobs],
+                [(job.session_id, job.revision) for job in jobs],
             )
 
     def add_all(self) -> None:

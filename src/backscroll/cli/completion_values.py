@@ -13,7 +13,7 @@ from backscroll.model.sanitize import one_line
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from backscroll.archive.query.completion import Kind, Names
+    from backscroll.archive.query.completion import CompletionNames, NameKind
 
 __all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
 
@@ -29,7 +29,7 @@ def complete_refs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     source, colon, prefix = incomplete.rpartition(":")
     given = set(ctx.params.get("refs") or ())
 
-    def items(names: Names) -> list[CompletionItem]:
+    def items(names: CompletionNames) -> list[CompletionItem]:
         return [
             CompletionItem(
                 f"{source}{colon}{session.id}", help=one_line(session.title or "", MAX_TITLE_CHARS)
@@ -42,19 +42,19 @@ def complete_refs(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 
 def complete_names(
-    kind: Kind,
+    kind: NameKind,
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """Return a completion function for workspaces, branches or models."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return _query_archive(ctx, lambda names: _with_prefix(names.of(kind), incomplete))
+        return _query_archive(ctx, lambda names: _with_prefix(names.of_kind(kind), incomplete))
 
     return complete
 
 
 def complete_tags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return tags with this prefix."""
-    return _query_archive(ctx, lambda names: _with_prefix(names.of("tag"), incomplete.lstrip("#")))
+    return _query_archive(ctx, lambda names: _with_prefix(names.of_kind("tag"), incomplete.lstrip("#")))
 
 
 def complete_roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -78,17 +78,19 @@ def _with_prefix(names: Iterable[str], prefix: str) -> list[CompletionItem]:
 
 
 def _query_archive(
-    ctx: click.Context, query: Callable[[Names], list[CompletionItem]]
+    ctx: click.Context, query: Callable[[CompletionNames], list[CompletionItem]]
 ) -> list[CompletionItem]:
     """Return the result of a query; an empty list if the archive is missing or cannot be read.
 
     Imports neither `History` nor the model: that takes longer than the query.
     """
-    from backscroll.archive.query.completion import Names
+    from backscroll.archive.query.completion import CompletionNames
     from backscroll.config import archive_home, this_machine
 
     try:
-        with Names(archive_home(ctx.find_root().params.get("home"), this_machine()) / "archive.db") as names:
+        with CompletionNames(
+            archive_home(ctx.find_root().params.get("home"), this_machine()) / "archive.db"
+        ) as names:
             return query(names)
     except (BackscrollError, OSError):
         return []  # an error message would disturb the command line

@@ -56,7 +56,7 @@ def show_records(
             missing.add((message.origin.path, message.origin.place))
         else:
             yield record, message
-        result = records.answer(message)
+        result = records.result_of(message)
         if result is not None:
             yield result[0], replace(message, origin=result[1])
 

@@ -11,7 +11,7 @@ from backscroll.errors import (
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.archive import SessionKey as Noted
+    from backscroll.archive.session_key import SessionKey as Noted
     from backscroll.model import SessionSummary
 
 __all__ = ["Noting"]
@@ -20,7 +20,7 @@ _LONGEST_TAG = 100
 
 
 def _key(summary: SessionSummary) -> Noted:
-    from backscroll.archive import SessionKey as Noted
+    from backscroll.archive.session_key import SessionKey as Noted
 
     return Noted(summary.platform, summary.id)
 

@@ -54,7 +54,8 @@ class Opened:
 
     @cached_property
     def _archive(self) -> Archive:
-        from backscroll.archive import Archive, Exclusions  # the database is loaded only by those who need it
+        from backscroll.archive import Archive  # the database is loaded only by those who need it
+        from backscroll.archive.write.exclusions import Exclusions
 
         return Archive(self.archive_path, exclusions=Exclusions(patterns=self.settings.exclude))
 

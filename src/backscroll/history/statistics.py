@@ -44,7 +44,7 @@ class Counting(Sessions):
 
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> "Explanation":
         """Every usage record of a session, counted or not and why, and the arithmetic of its cost."""
-        from backscroll.archive import SessionKey
+        from backscroll.archive.session_key import SessionKey
         from backscroll.model import Filter
         from backscroll.stats.explain import explain
 

@@ -10,7 +10,7 @@ from backscroll.errors import UsageError
 from backscroll.history.sessions import Sessions
 
 if TYPE_CHECKING:
-    from backscroll.archive.query.original_records import Records
+    from backscroll.archive.query.original_records import OriginalRecords
     from backscroll.model import Message, SessionSummary
     from backscroll.render.turns import TranscriptItem
 
@@ -95,7 +95,7 @@ class Reading(Sessions):
             raise UsageError(f"{name!r} may be any of these messages; write more of it:\n{named}{more}")
         return found[0][0]
 
-    def records_of(self, summary: SessionSummary) -> Records:
+    def records_of(self, summary: SessionSummary) -> OriginalRecords:
         """Finds the original line or row of each message of a session, where it is kept."""
         return self._archive.messages.original_records(summary)
 

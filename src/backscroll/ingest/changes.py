@@ -12,7 +12,8 @@ from backscroll.archive.write.fingerprints import folder_of
 from backscroll.sources.protocols import ChangeMarkers, FolderListing, PathLookup
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, KnownUnit
+    from backscroll.archive import Archive
+    from backscroll.archive.write.units import KnownUnit
     from backscroll.model import Unit
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from backscroll.archive import Archive, SessionKey
+from backscroll.archive import Archive
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import Message, SessionSummary
 from backscroll.model.live import FollowedMessage
 

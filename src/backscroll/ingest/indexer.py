@@ -5,7 +5,8 @@ from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from backscroll.archive import Archive, IndexJob
+from backscroll.archive import Archive
+from backscroll.archive.index_queue import IndexJob
 from backscroll.index import Index, IndexSession
 from backscroll.index.engine.background import BackgroundTask
 from backscroll.ingest.index_documents import Ready, noted, spoken
@@ -131,10 +132,10 @@ class Indexing:
 
     def _write(self, writer: "Writer", lacks: Sequence[IndexJob], ready: Ready | None) -> None:
         archive = self._archive
-        writer.delete_sessions(one.number for one in lacks if one.first == 0)
+        writer.delete_sessions(one.session_id for one in lacks if one.first_position == 0)
         told: list[_Told] = []
         for start in range(0, len(lacks), _BATCH):
-            firsts = {one.number: one.first for one in lacks[start : start + _BATCH]}
+            firsts = {one.session_id: one.first_position for one in lacks[start : start + _BATCH]}
             workspaces = archive.sessions.workspace_hashes_by_id(firsts)
             for number, summary in archive.sessions.by_ids(firsts).items():
                 if summary.parent_ref is not None and summary.id.startswith("inline-"):

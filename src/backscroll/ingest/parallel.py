@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, Exclusions
+from backscroll.archive import Archive
+from backscroll.archive.write.exclusions import Exclusions
 from backscroll.ingest.malloc import MUCH, give_back_freed_memory, give_back_now
 from backscroll.model import Unit
 from backscroll.sources import named

@@ -13,7 +13,9 @@ from backscroll.model.sync_report import SyncReport
 from backscroll.sources.protocols import PathLookup, close, raw_rows
 
 if TYPE_CHECKING:
-    from backscroll.archive import Archive, KnownUnit, SessionKey
+    from backscroll.archive import Archive
+    from backscroll.archive.session_key import SessionKey
+    from backscroll.archive.write.units import KnownUnit
     from backscroll.index import Index
     from backscroll.ingest.index_documents import Ready
     from backscroll.ingest.parallel import Batch, Shard
@@ -172,7 +174,8 @@ def _read_side_by_side(
 
 def _take_in(archive: Archive, shards: list[Shard], ready: Ready) -> list[Batch]:
     """Merge what was read into the archive; the batches of which that is done."""
-    from backscroll.archive import IntegrityError
+    from sqlite3 import IntegrityError
+
     from backscroll.ingest.malloc import give_back_now
 
     try:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from sqlite3 import IntegrityError
 from threading import Event
 from typing import TYPE_CHECKING
 
-from backscroll.archive import Archive, IntegrityError, SessionKey, SessionState
+from backscroll.archive import Archive
+from backscroll.archive.query.events import SessionState
+from backscroll.archive.session_key import SessionKey
 from backscroll.index import Index
 from backscroll.ingest.indexer import update
 from backscroll.ingest.sync import sync
@@ -82,13 +85,13 @@ class Watcher:
             yield self._sources.setdefault(source.name, source), root
 
     def _change(self, before: SessionState | None, now: SessionState) -> SessionChange | None:
-        summary = self._archive.sessions.by_id(now.number)
+        summary = self._archive.sessions.by_id(now.id)
         if summary is None:
             return None
         return SessionChange(
             at=datetime.now(UTC),
             session=summary,
-            added=now.messages - (before.messages if before is not None else 0),
+            added=now.message_count - (before.message_count if before is not None else 0),
             is_new=before is None,
             has_vanished=now.is_gone and not (before is not None and before.is_gone),
         )

@@ -1,6 +1,6 @@
 """What a client may offer while somebody types an argument."""
 
-from backscroll.archive.query.completion import Names
+from backscroll.archive.query.completion import CompletionNames
 from backscroll.mcp.call import Call
 from backscroll.model.sanitize import one_line
 
@@ -15,8 +15,8 @@ def complete(call: Call, name: str, typed: str) -> list[str]:
         case "ref":
             return _refs(call, typed)
         case "workspace":
-            with Names(call.history.archive_path) as names:
-                every = [one_line(call.text(one, "workspaces"), 300) for one in names.of("workspace")]
+            with CompletionNames(call.history.archive_path) as names:
+                every = [one_line(call.text(one, "workspaces"), 300) for one in names.of_kind("workspace")]
             return [one for one in every if one.casefold().startswith(typed.casefold())][:_MOST]
         case "year":
             rows = call.history.stats(by="month").rows
@@ -27,7 +27,7 @@ def complete(call: Call, name: str, typed: str) -> list[str]:
 
 def _refs(call: Call, typed: str) -> list[str]:
     source, colon, start = typed.rpartition(":")
-    with Names(call.history.archive_path) as names:
+    with CompletionNames(call.history.archive_path) as names:
         found = names.sessions(start, source=source if colon else None, limit=_MOST)
     refs = [f"{one.source}:{one.id}" for one in found]
     if refs or colon:

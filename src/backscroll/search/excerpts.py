@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from backscroll.archive import Archive, MessageInSession
+from backscroll.archive import Archive
+from backscroll.archive.query.message_lookup import MessageInSession
 from backscroll.index.query.parser import Query
 from backscroll.index.results.highlights import find_spans
 from backscroll.index.results.snippet import make_snippet

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from backscroll.archive import Archive, MessageInSession, MessageKey
+from backscroll.archive import Archive
+from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.model import Message
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 

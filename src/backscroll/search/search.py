@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from backscroll.archive import Archive, MessageInSession, MessageKey
+from backscroll.archive import Archive
+from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.index import Index, Pattern, Query
 from backscroll.model import Filter, SearchMatch, SearchResult, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION

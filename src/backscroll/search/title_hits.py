@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from backscroll.archive import Archive, MessageInSession, MessageKey
+from backscroll.archive import Archive
+from backscroll.archive.query.message_lookup import MessageInSession, MessageKey
 from backscroll.index import Pattern
 from backscroll.model import SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION

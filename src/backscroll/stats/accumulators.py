@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from backscroll.archive.query.statistics import Done, Kind, Part, Spent
+from backscroll.archive.query.statistics import ActivityTotals, GroupTotals, PriceClass, TokenTotals
 from backscroll.model.statistics import By, Consumption, Sums, Tokens
 from backscroll.pricing.costs import bill_of
 from backscroll.pricing.prices import PriceTable
@@ -14,17 +14,17 @@ class Spending:
     """Tokens and what they cost, while they are added up."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Kind, list[float]] = {}
+        self._kinds: dict[PriceClass, list[float]] = {}
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: TokenTotals) -> None:
         """Take what responses took."""
-        known = self._kinds.get(spent.kind)
+        known = self._kinds.get(spent.price_class)
         if known is None:
-            known = self._kinds[spent.kind] = [0, 0, 0, 0, 0, 0, 0, 0, 0]
+            known = self._kinds[spent.price_class] = [0, 0, 0, 0, 0, 0, 0, 0, 0]
         for place, count in enumerate(spent.counts):
             known[place] += count
-        if spent.reported is not None:
-            known[6] += spent.reported
+        if spent.reported_usd is not None:
+            known[6] += spent.reported_usd
             known[7] = 1
         known[8] = known[8] or spent.is_at_least
 
@@ -68,28 +68,28 @@ class Adding:
         self.messages = self.subagent_messages = self.prompts = self.calls = self.failures = 0
         self.active = self.added = self.removed = self.decided = self.accepted = 0
 
-    def do(self, done: Done) -> None:
+    def do(self, done: ActivityTotals) -> None:
         """Take what was done within a quarter of an hour."""
-        self.sessions.add(done.session)
+        self.sessions.add(done.session_id)
         self.messages += done.messages
         self.subagent_messages += done.subagent_messages
         self.prompts += done.prompts
         self.calls += done.calls
         self.failures += done.failures
-        self.active += done.active
-        self.added += done.added
-        self.removed += done.removed
+        self.active += done.active_ms
+        self.added += done.lines_added
+        self.removed += done.lines_removed
         self.decided += done.decided
         self.accepted += done.accepted
 
-    def take(self, part: Part) -> None:
+    def take(self, part: GroupTotals) -> None:
         """Take what one tool or model did."""
-        self.sessions.add(part.session)
+        self.sessions.add(part.session_id)
         self.messages += part.messages
         self.calls += part.calls
         self.failures += part.failures
-        self.added += part.added
-        self.removed += part.removed
+        self.added += part.lines_added
+        self.removed += part.lines_removed
         self.decided += part.decided
         self.accepted += part.accepted
 

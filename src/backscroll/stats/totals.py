@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
-from backscroll.archive.query.statistics import Done, Statistics
+from backscroll.archive.query.statistics import ActivityTotals, Statistics
 from backscroll.model.statistics import By, Report, Sums
 from backscroll.pricing.costs import bill_of
 from backscroll.pricing.prices import PriceTable
@@ -31,21 +31,21 @@ def add_up(
     rows: defaultdict[str | None, Adding] = defaultdict(Adding)
     is_span, is_place = by in _SPANS, by in ("source", "workspace")
     key = _keys(counted, by, zone)
-    done = list(counted.done())
+    done = list(counted.activity())
     for one in done:
         total.do(one)
         if is_span or is_place:
-            rows[key(one.session, one.quarter)].do(one)
-    for spent in counted.spent(
-        prices.steps, prices.changes, by_session=is_place or by == "model", by_quarter=is_span
+            rows[key(one.session_id, one.bucket)].do(one)
+    for spent in counted.tokens(
+        prices.steps, prices.changes, by_session=is_place or by == "model", by_bucket=is_span
     ):
         total.spending.add(spent)
         if by is None or by == "tool":
             continue
-        row = rows[spent.kind.model if by == "model" else key(spent.session, spent.quarter)]
+        row = rows[spent.price_class.model if by == "model" else key(spent.session_id, spent.bucket)]
         row.spending.add(spent)
-        if spent.session is not None:
-            row.sessions.add(spent.session)
+        if spent.session_id is not None:
+            row.sessions.add(spent.session_id)
     if by in ("tool", "model"):
         for part in counted.by_tool() if by == "tool" else counted.by_model():
             rows[part.name].take(part)
@@ -65,7 +65,7 @@ def add_up(
         until=until,
         timeline=_timeline(done, zone),
         uncounted_sessions=sum(not counted.sessions[number].has_tokens for number in held),
-        undated_messages=sum(one.messages for one in done if one.quarter is None),
+        undated_messages=sum(one.messages for one in done if one.bucket is None),
     )
 
 
@@ -101,9 +101,9 @@ def _ordered(rows: Sequence[Sums], by: By | None) -> tuple[Sums, ...]:
     )
 
 
-def _timeline(done: Sequence[Done], zone: tzinfo | None) -> tuple[tuple[str, int], ...]:
+def _timeline(done: Sequence[ActivityTotals], zone: tzinfo | None) -> tuple[tuple[str, int], ...]:
     """Messages by day, or by week or month when there are too many days for a line; with the pauses."""
-    quarters = [one.quarter for one in done if one.quarter is not None and one.messages]
+    quarters = [one.bucket for one in done if one.bucket is not None and one.messages]
     if not quarters:
         return ()
     first, last = min(quarters), max(quarters)
@@ -114,7 +114,7 @@ def _timeline(done: Sequence[Done], zone: tzinfo | None) -> tuple[tuple[str, int
             break
     counts = {name: 0 for name in names if name is not None}
     for one in done:
-        name = named(one.quarter)
+        name = named(one.bucket)
         if name in counts:
             counts[name] += one.messages
     return tuple(counts.items())

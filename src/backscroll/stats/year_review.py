@@ -7,7 +7,7 @@ from datetime import date, timedelta, tzinfo
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.query.statistics import Done, Part, Statistics
+from backscroll.archive.query.statistics import ActivityTotals, GroupTotals, Statistics
 from backscroll.model import Filter
 from backscroll.model.statistics import Favourite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
@@ -28,11 +28,11 @@ def review(
     counted = archive.sessions.statistics(replace(wanted, since=since, until=until))
     by_month = add_up(counted, prices, by="month", zone=zone, since=since, until=until)
     by_place = add_up(counted, prices, by="workspace", zone=zone, since=since, until=until)
-    done = [one for one in counted.done() if one.messages or one.subagent_messages]
+    done = [one for one in counted.activity() if one.messages or one.subagent_messages]
     days: Counter[date] = Counter()
     hours, weekdays = [0] * 24, [0] * 7
     for one in done:
-        at = local(one.quarter or 0, zone)
+        at = local(one.bucket or 0, zone)
         days[at.date()] += one.messages
         hours[at.hour] += one.messages
         weekdays[at.weekday()] += one.messages
@@ -55,7 +55,7 @@ def review(
         files=tuple(MostEdited(*one) for one in counted.edited_files(_MANY)),
         tools=_favourites(counted.by_tool(), by_calls=True),
         models=_favourites(counted.by_model(), by_calls=False),
-        topics=_topics(counted, {one.session for one in done}),
+        topics=_topics(counted, {one.session_id for one in done}),
         prices_checked=prices.checked,
     )
 
@@ -73,12 +73,12 @@ def _longest_streak(days: Sequence[date]) -> Streak | None:
     return best
 
 
-def _longest_session(counted: Statistics, done: Iterable[Done]) -> LongestSession | None:
+def _longest_session(counted: Statistics, done: Iterable[ActivityTotals]) -> LongestSession | None:
     active: Counter[int] = Counter()
     messages: Counter[int] = Counter()
     for one in done:
-        active[one.session] += one.active
-        messages[one.session] += one.messages
+        active[one.session_id] += one.active_ms
+        messages[one.session_id] += one.messages
     if not active:
         return None
     number = max(active, key=lambda number: (active[number], messages[number], -number))
@@ -94,7 +94,7 @@ def _busiest(rows: Iterable[Sums]) -> tuple[Sums, ...]:
     return tuple(sorted(named, key=lambda row: (-(row.messages or 0), row.key or ""))[:_MANY])
 
 
-def _favourites(parts: Iterable[Part], *, by_calls: bool) -> tuple[Favourite, ...]:
+def _favourites(parts: Iterable[GroupTotals], *, by_calls: bool) -> tuple[Favourite, ...]:
     counts: Counter[str] = Counter()
     for part in parts:
         if part.name is not None:

@@ -1,4 +1,8 @@
-"""Pieces of messages as far as they were asked for, unpacked, and those used last kept at hand."""
+"""LRU cache of decompressed message chunks.
+
+A chunk consists of zstd frames that can be decompressed one by one. The cache stores the frames that were
+read, and evicts whole chunks.
+"""
 
 import sqlite3
 from collections import defaultdict
@@ -11,147 +15,150 @@ from backscroll.archive.storage.codec import Piece, listed
 from backscroll.archive.storage.delta import Plain
 from backscroll.archive.storage.seekable import Frames, frames_in
 from backscroll.model import Message
+from backscroll.readers.lru_cache import LRUCache
 
-__all__ = ["Part", "Spot", "Unpacked"]
+__all__ = ["ChunkCache", "DecompressedFrame", "FragmentPosition"]
 
-_MOST = 16 * 1024 * 1024  # bytes of pieces
-_BASES = 4 * 1024 * 1024  # bytes of what some of them lean on
-_TOGETHER = 1024 * 1024  # compressed bytes that are unpacked at once
+MAX_CACHE_BYTES = 16 * 1024 * 1024
+MAX_DELTA_BASE_BYTES = 4 * 1024 * 1024
+BATCH_BYTES = 1024 * 1024  # compressed bytes that are decompressed in one batch
 
-Spot = tuple[int, int]  # an account's number, and a position in it
+FragmentPosition = tuple[int, int]  # id of a fragment, position of a message or of a chunk's first message
 
 
-class Part:
-    """Messages of a piece that lie together in a frame, from a place in it on; taken apart when asked for."""
+class DecompressedFrame:
+    """Consecutive messages of a chunk, decoded on first use."""
 
-    def __init__(self, plain: bytes, first: int) -> None:
-        self._plain = plain
-        self._first = first
+    def __init__(self, encoded: bytes, first: int) -> None:
+        self._encoded = encoded
+        self._first = first  # offset of the first message in the chunk
 
     @cached_property
-    def _piece(self) -> Piece:
-        return Piece(self._plain)
+    def _chunk(self) -> Piece:
+        return Piece(self._encoded)
 
-    def messages(self, places: Sequence[int], having: Sequence[bytes] = ()) -> Iterator[tuple[int, Message]]:
-        """Those at these places of the piece that are there, and have some bytes as they are packed."""
-        if not all(some in self._plain for some in having):
+    def messages(
+        self, offsets: Sequence[int], required_bytes: Sequence[bytes] = ()
+    ) -> Iterator[tuple[int, Message]]:
+        """Return the messages at these offsets in the chunk whose encoded form contains `required_bytes`."""
+        if not all(required in self._encoded for required in required_bytes):
             return
-        first, piece = self._first, self._piece
-        for place in places:
-            if place - first < len(piece) and (not having or piece.has(place - first, *having)):
-                yield place, piece.message(place - first)
+        first, chunk = self._first, self._chunk
+        for offset in offsets:
+            index = offset - first
+            if index < len(chunk) and (not required_bytes or chunk.has(index, *required_bytes)):
+                yield offset, chunk.message(index)
 
 
-class Unpacked:
-    """The pieces of one state of the archive."""
+class _CachedChunk:
+    """The decompressed frames of one chunk."""
+
+    def __init__(self, frames: Frames | None) -> None:
+        self._frames = frames  # None: the whole chunk is treated as one frame
+        self.decompressed: dict[int, DecompressedFrame] = {}  # by index of the frame
+        self.size_bytes = 0
+
+    def by_frame(self, offsets: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """Group offsets of messages by the index of their frame."""
+        if self._frames is None:
+            return {0: offsets}
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for offset in offsets:
+            found[self._frames.number(offset)].append(offset)
+        return found
+
+    def compressed_frame(self, body: bytes, index: int) -> bytes:
+        return body if self._frames is None else self._frames.frame(body, index)
+
+    def add(self, index: int, encoded: bytes) -> None:
+        """Add a decompressed frame."""
+        if self._frames is None:
+            self.decompressed[index] = DecompressedFrame(encoded, 0)
+        else:
+            frame = DecompressedFrame(listed(encoded, self._frames, index), self._frames.places[index])
+            self.decompressed[index] = frame
+        self.size_bytes += len(encoded)
+
+
+# Position of a chunk, the chunk, and the requested offsets by frame.
+_Request = tuple[FragmentPosition, _CachedChunk, Mapping[int, Sequence[int]]]
+
+
+class ChunkCache:
+    """LRU cache of the chunks of one version of the archive."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._plain = Plain(db, at_hand=_BASES)
-        self._pieces: dict[Spot, _Held] = {}  # by the spot they begin at
-        self._size = 0
+        self._reader = Plain(db, at_hand=MAX_DELTA_BASE_BYTES)
+        self._chunks: LRUCache[FragmentPosition, _CachedChunk] = LRUCache(
+            MAX_CACHE_BYTES, lambda chunk: chunk.size_bytes
+        )
 
-    def parts(self, wanted: Mapping[Spot, Sequence[int]]) -> Iterator[tuple[Spot, Part, Sequence[int]]]:
-        """The parts that hold the messages at these places, by the spots that their pieces begin at.
+    def frames(
+        self, offsets_by_chunk: Mapping[FragmentPosition, Sequence[int]]
+    ) -> Iterator[tuple[FragmentPosition, DecompressedFrame, Sequence[int]]]:
+        """Return the frames with the messages at these offsets.
 
-        Each comes with its piece's spot and those of the places that are in it. Without a piece that somebody
-        has just removed.
+        Each result is the position of a chunk, one of its frames, and the requested offsets in that frame.
+        A chunk that was just deleted by another process is omitted.
         """
-        lacking: list[Spot] = []
-        for first, places in wanted.items():
-            held = self._pieces.pop(first, None)
-            if held is not None:
-                self._pieces[first] = held  # the one used last
-                frames = held.by_frame(places)
-                if frames.keys() <= held.parts.keys():
-                    for number, some in frames.items():
-                        yield first, held.parts[number], some
+        missing: list[FragmentPosition] = []
+        for start, offsets in offsets_by_chunk.items():
+            chunk = self._chunks.get(start)
+            if chunk is not None:
+                by_frame = chunk.by_frame(offsets)
+                if by_frame.keys() <= chunk.decompressed.keys():
+                    for index, in_frame in by_frame.items():
+                        yield start, chunk.decompressed[index], in_frame
                     continue
-            lacking.append(first)
-        for first, held, frames in self._read(lacking, wanted) if lacking else ():
-            for number, some in frames.items():
-                yield first, held.parts[number], some
+            missing.append(start)
+        for start, chunk, by_frame in self._read(missing, offsets_by_chunk) if missing else ():
+            for index, in_frame in by_frame.items():
+                yield start, chunk.decompressed[index], in_frame
 
-    def _read(self, firsts: Sequence[Spot], wanted: Mapping[Spot, Sequence[int]]) -> "Iterator[_Read]":
-        """Pieces from the archive with what is wanted of them unpacked, many at once unless that is much."""
+    def _read(
+        self, starts: Sequence[FragmentPosition], offsets_by_chunk: Mapping[FragmentPosition, Sequence[int]]
+    ) -> Iterator[_Request]:
+        """Read chunks from the archive and decompress the requested frames in batches."""
         rows = self._db.execute(
             "select c.fragment_id, c.position, c.body from json_each(?) j cross join message_chunk c"
-            " on c.fragment_id = json_extract(j.value, '$[0]') and c.position ="
-            " json_extract(j.value, '$[1]')",
-            [msgspec.json.encode(firsts).decode()],
+            " on c.fragment_id = json_extract(j.value, '$[0]')"
+            " and c.position = json_extract(j.value, '$[1]')",
+            [msgspec.json.encode(starts).decode()],
         )
-        read: list[_Read] = []
-        bodies: list[bytes] = []
-        size = 0
-        for account, start, body in rows:
-            held = self._pieces.get((account, start)) or _held(body, wanted[account, start])
-            frames = held.by_frame(wanted[account, start])
-            read.append(((account, start), held, frames))
-            more = [held.frame(body, number) for number in frames if number not in held.parts]
-            bodies += more
-            size += sum(map(len, more))
-            if size > _TOGETHER:
-                self._unpack(read, bodies)
-                yield from read
-                read, bodies, size = [], [], 0
-        self._unpack(read, bodies)
-        yield from read
+        requests: list[_Request] = []
+        compressed: list[bytes] = []
+        batch_bytes = 0
+        for fragment_id, position, body in rows:
+            start = fragment_id, position
+            chunk = self._chunks.get(start) or _new_chunk(body, offsets_by_chunk[start])
+            by_frame = chunk.by_frame(offsets_by_chunk[start])
+            requests.append((start, chunk, by_frame))
+            frames = [
+                chunk.compressed_frame(body, index) for index in by_frame if index not in chunk.decompressed
+            ]
+            compressed += frames
+            batch_bytes += sum(map(len, frames))
+            if batch_bytes > BATCH_BYTES:
+                self._decompress(requests, compressed)
+                yield from requests
+                requests, compressed, batch_bytes = [], [], 0
+        self._decompress(requests, compressed)
+        yield from requests
 
-    def _unpack(self, read: "Sequence[_Read]", bodies: Sequence[bytes]) -> None:
-        """Unpack those frames that pieces lack, in their order."""
-        rest = iter(self._plain.every(bodies))
-        for first, held, frames in read:
-            for number in frames:
-                if number not in held.parts:
-                    self._hold(first, held, number, next(rest))
-
-    def _hold(self, first: Spot, held: "_Held", number: int, plain: bytes) -> None:
-        """Keep a part at hand, and let go of the pieces that were not used for longest."""
-        if self._pieces.pop(first, None) is not None:
-            self._size -= held.size
-        held.add(number, plain)
-        self._pieces[first] = held
-        self._size += held.size
-        while self._size > _MOST and self._pieces:
-            self._size -= self._pieces.pop(next(iter(self._pieces))).size
+    def _decompress(self, requests: Sequence[_Request], compressed: Sequence[bytes]) -> None:
+        """Decompress the missing frames, which are in the same order as in the requests."""
+        decompressed = iter(self._reader.every(compressed))
+        for start, chunk, by_frame in requests:
+            for index in by_frame:
+                if index not in chunk.decompressed:
+                    chunk.add(index, next(decompressed))
+                    self._chunks.put(start, chunk)
 
 
-class _Held:
-    """A piece, and what is unpacked of it."""
-
-    def __init__(self, frames: Frames | None) -> None:
-        self._frames = frames
-        self.parts: dict[int, Part] = {}  # by the number of the frame
-        self.size = 0
-
-    def by_frame(self, places: Sequence[int]) -> Mapping[int, Sequence[int]]:
-        """Places of messages by the frames that they are in."""
-        if self._frames is None:
-            return {0: places}
-        found: defaultdict[int, list[int]] = defaultdict(list)
-        for place in places:
-            found[self._frames.number(place)].append(place)
-        return found
-
-    def frame(self, body: bytes, number: int) -> bytes:
-        """A frame of the piece's body."""
-        return body if self._frames is None else self._frames.frame(body, number)
-
-    def add(self, number: int, plain: bytes) -> None:
-        """Take a frame that was unpacked."""
-        if self._frames is None:
-            self.parts[number] = Part(plain, 0)
-        else:
-            self.parts[number] = Part(listed(plain, self._frames, number), self._frames.places[number])
-        self.size += len(plain)
-
-
-def _held(body: bytes, places: Sequence[int]) -> _Held:
-    """A piece of which the messages at some places are wanted; whole when they are in most of its frames."""
+def _new_chunk(body: bytes, offsets: Sequence[int]) -> _CachedChunk:
+    """Return a chunk without frames. If most frames are requested, the chunk is decompressed as a whole."""
     frames = frames_in(body)
-    if frames is not None and 2 * len({frames.number(place) for place in places}) > len(frames.places) - 1:
-        return _Held(None)
-    return _Held(frames)
-
-
-_Read = tuple[Spot, _Held, Mapping[int, Sequence[int]]]  # a piece, and by its frames what is wanted of it
+    if frames is not None and 2 * len({frames.number(offset) for offset in offsets}) > len(frames.places) - 1:
+        return _CachedChunk(None)
+    return _CachedChunk(frames)

@@ -1,4 +1,4 @@
-"""Names that sessions have, for whoever begins to type one: read at once, and without opening the archive."""
+"""Names for shell completion. Reads the archive's file directly, because opening an `Archive` is slower."""
 
 import sqlite3
 from pathlib import Path
@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from backscroll.errors import ArchiveError
 
-__all__ = ["Kind", "Named", "Names", "live"]
+__all__ = ["CompletionNames", "NameKind", "SessionName"]
 
-Kind = Literal["workspace", "branch", "model", "tag"]
+NameKind = Literal["workspace", "branch", "model", "tag"]
 
-_PATIENCE = 0.1  # seconds
-_QUERIES: dict[Kind, str] = {
+TIMEOUT_SECONDS = 0.1  # of waiting for a lock; the user is typing
+_QUERIES: dict[NameKind, str] = {
     "workspace": "select workspace_name, max(updated_at) from conversations"
     " where workspace_name is not null group by workspace_name order by 2 desc",
     "branch": "select git_branch, max(updated_at) from conversations"
@@ -25,24 +25,25 @@ _QUERIES: dict[Kind, str] = {
 }
 
 
-class Named(Struct, frozen=True):
-    """A session as it is called."""
+class SessionName(Struct, frozen=True):
+    """A session as completion shows it."""
 
     source: str
     id: str
     title: str | None
 
 
-class Names:
-    """The names in an archive's file, which is neither made nor changed.
+class CompletionNames:
+    """Read-only access to the names in an archive. The file is not created or changed.
 
-    Raises `ArchiveError` when there is none, or none that can be read.
+    Raises `ArchiveError` if the file does not exist or cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        uri = f"{path.absolute().as_uri()}?mode=ro"
         try:
-            self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)
+            self._db = sqlite3.connect(uri, uri=True, timeout=TIMEOUT_SECONDS)
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
 
@@ -54,30 +55,25 @@ class Names:
     ) -> None:
         self._db.close()
 
-    def of(self, kind: Kind) -> list[str]:
-        """Every name of this kind, the one met last first; the tag that most sessions have first."""
-        return [name for name, _ in self._asked(_QUERIES[kind], {})]
+    def of_kind(self, kind: NameKind) -> list[str]:
+        """Return all names of a kind, last used first. Tags are sorted by the number of their sessions."""
+        return [name for name, _ in self._query(_QUERIES[kind], {})]
 
-    def sessions(self, start: str, *, source: str | None, limit: int) -> list[Named]:
-        """Listed sessions whose id begins so, newest first."""
-        rows = self._asked(
+    def sessions(self, prefix: str, *, source: str | None, limit: int) -> list[SessionName]:
+        """Return listed sessions with this id prefix, newest first."""
+        rows = self._query(
             "select source, external_id, coalesce(title, first_message_preview) from conversations"
-            " where visibility in ('listed', 'archived') and substr(external_id, 1, :length) = :start"
+            " where visibility in ('listed', 'archived') and substr(external_id, 1, :length) = :prefix"
             " and (:source is null or source = :source) order by updated_at desc limit :limit",
-            {"length": len(start), "start": start, "source": source, "limit": limit},
+            {"length": len(prefix), "prefix": prefix, "source": source, "limit": limit},
         )
-        return [Named(*row) for row in rows]
+        return [SessionName(*row) for row in rows]
 
-    def _asked(self, query: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    def _query(self, query: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         try:
-            return self._db.execute(query, values).fetchall()
+            return self._db.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: sqlite3.Error) -> ArchiveError:
-        return ArchiveError(f"the archive {self._path} cannot be read: {error}", self._path)
-
-
-def live(db: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Sessions that are being held, by platform and id."""
-    return set(db.execute("select platform, external_id from conversations where ended_at is null"))
+        return ArchiveError(f"Cannot read the archive {self._path}: {error}", self._path)

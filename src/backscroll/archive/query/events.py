@@ -1,43 +1,113 @@
-"""What became of sessions, told from what the event log says of the units that they were read from."""
+"""Queries for what happened to sessions in the tools' stores, from the event log (table source_event).
+
+All processes write to the same log.
+"""
 
 import sqlite3
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from backscroll.model.events import EventLog, SessionEvent
+from backscroll.archive.session_key import SessionKey
+from backscroll.model.events import EventCode, EventLog, SessionEvent
 
-__all__ = ["ledger"]
+__all__ = ["Events", "SessionState"]
 
-# The last that was noticed of each session. What vanished counts for as long as all of it is gone, what was
-# overwritten for as long as there is something that only a former state of it holds. The index is used only
-# where its condition is repeated word for word; without it every time that a file grew is looked at.
-_EVENTS = """
-with noticed as materialized (
+# The last event of each kind for each session. 'vanished' counts while the session is gone, 'returned' while
+# it is not, 'overwritten' while a superseded fragment still has messages of it. SQLite uses the partial index
+# only if its condition is repeated literally; without it the query scans all 'grew' events.
+_LAST_EVENTS = """
+with recent as materialized (
     select unit_id, at, code from source_event indexed by source_event_session
     where code in ('vanished', 'returned', 'overwritten') and at >= ?
 )
 select c.source, c.external_id, e.code, max(e.at)
 from (
-    select s.platform, s.session_external_id, n.code, n.at
-    from noticed n join fragment_session s on s.unit_id = n.unit_id where n.code in ('vanished', 'returned')
+    select s.platform, s.session_external_id, r.code, r.at
+    from recent r join fragment_session s on s.unit_id = r.unit_id where r.code in ('vanished', 'returned')
     union all
-    select s.platform, s.session_external_id, n.code, n.at
-    from noticed n join fragment f on f.unit_id = n.unit_id and f.status <> 'current'
+    select s.platform, s.session_external_id, r.code, r.at
+    from recent r join fragment f on f.unit_id = r.unit_id and f.status <> 'current'
     join fragment_session s on s.fragment_id = f.id
-    where n.code = 'overwritten'
+    where r.code = 'overwritten'
 ) e
 join conversations c on c.platform = e.platform and c.external_id = e.session_external_id
 where c.visibility in ('listed', 'archived')
     and case e.code when 'vanished' then c.is_gone when 'returned' then not c.is_gone else 1 end
 group by c.number, e.code order by max(e.at), c.number
 """
-_PUBLIC = {"returned": "came_back"}
+_EVENT_CODES: dict[str, EventCode] = {
+    "vanished": "vanished",
+    "returned": "came_back",
+    "overwritten": "overwritten",
+}
+_SESSION_STATES = (
+    "select c.platform, c.external_id, c.number, c.message_count + coalesce((select sum(s.message_count)"
+    " from subagent s where s.platform = c.platform and s.parent_external_id = c.external_id), 0),"
+    " c.updated_at, c.title, c.total_tokens, c.is_gone from conversations c"
+    " where c.visibility in ('listed', 'archived')"
+)
 
 
-def ledger(db: sqlite3.Connection, since: datetime | None) -> EventLog:
-    """What became of sessions since a moment, or ever."""
-    rows = db.execute(_EVENTS, [int(since.timestamp() * 1000) if since is not None else 0])
-    fates = (
-        SessionEvent(f"{source}:{id_}", id_, _PUBLIC.get(code, code), datetime.fromtimestamp(at / 1000, UTC))
-        for source, id_, code, at in rows
-    )
-    return EventLog(since, tuple(fates))
+class SessionState(NamedTuple):
+    """The listed values of a session. Equal states look the same in a list."""
+
+    id: int
+    message_count: int  # including subagents
+    updated_at: str | None
+    title: str | None
+    total_tokens: int | None
+    is_gone: bool
+
+
+class Events:
+    """What happened to sessions, ever or since an event."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def log(self, since: datetime | None) -> EventLog:
+        """Return the events of sessions since a time, or all of them."""
+        rows = self._db.execute(_LAST_EVENTS, [int(since.timestamp() * 1000) if since is not None else 0])
+        events = (
+            SessionEvent(
+                f"{source}:{id_}", id_, _EVENT_CODES[code], datetime.fromtimestamp(milliseconds / 1000, UTC)
+            )
+            for source, id_, code, milliseconds in rows
+        )
+        return EventLog(since, tuple(events))
+
+    def last_id(self) -> int:
+        """Return the id of the last event, 0 if there is none."""
+        return int(self._db.execute("select coalesce(max(id), 0) from source_event").fetchone()[0])
+
+    def sessions_since(self, event_id: int) -> set[SessionKey]:
+        """Return the sessions with events after this one. Events of subagents count for their session."""
+        rows = self._db.execute(
+            "select distinct s.platform, s.session_external_id"
+            " from source_event e join fragment_session s on s.unit_id = e.unit_id where e.id > ?",
+            [event_id],
+        )
+        return {SessionKey(*row) for row in rows}
+
+    def underived_sessions(self) -> set[SessionKey]:
+        """Return the sessions with fragments that are stored but not yet derived."""
+        rows = self._db.execute(
+            "select distinct s.platform, s.session_external_id"
+            " from fragment f join fragment_session s on s.fragment_id = f.id where not f.is_derived"
+        )
+        return {SessionKey(*row) for row in rows}
+
+    def session_states(self, keys: Iterable[SessionKey] | None = None) -> dict[SessionKey, SessionState]:
+        """Return the states of these sessions, or of all. Unlisted sessions are omitted."""
+        if keys is None:
+            rows = self._db.execute(_SESSION_STATES).fetchall()
+        else:
+            query = f"{_SESSION_STATES} and c.platform = ? and c.external_id = ?"
+            rows = [row for key in keys for row in self._db.execute(query, key)]
+        return {
+            SessionKey(platform, external_id): SessionState(
+                id_, message_count, updated_at, title, total_tokens, bool(is_gone)
+            )
+            for platform, external_id, id_, message_count, updated_at, title, total_tokens, is_gone in rows
+        }

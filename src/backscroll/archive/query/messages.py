@@ -1,131 +1,118 @@
-"""The messages of sessions, as they stand today."""
+"""Queries for messages."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator
 
-from msgspec.structs import replace
+import msgspec
 
-from backscroll.archive.derive.fragments import Account, accounts_of, agents_of, told_by
-from backscroll.archive.derive.token_usage import usage_of
-from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.codec import decoded, number_of, unpack
-from backscroll.archive.storage.delta import Plain
-from backscroll.model import Message, SessionSummary, TokenUsage
-from backscroll.model.merge_messages import woven
+from backscroll.archive.query.message_lookup import (
+    MessageInSession,
+    MessageKey,
+    lookup_messages,
+    single_fragment,
+)
+from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
+from backscroll.archive.query.original_records import OriginalRecords
+from backscroll.archive.query.read_cache import ReadCache
+from backscroll.archive.storage.codec import record_number
+from backscroll.archive.storage.strings import FIXED
+from backscroll.model import Message, SessionSummary
 
-__all__ = ["extent", "messages_in", "messages_of"]
-
-
-def messages_of(db: sqlite3.Connection, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
-    """The messages of a session or a subagent from a position on, in order, as they stand today.
-
-    Told by one account, as nearly all are, they come piece by piece and are never all in memory, and what is
-    before the position is not read.
-    """
-    accounts, agent_id = _accounts(db, summary)
-    if start and len(accounts) == 1 and agent_id is None and not accounts[0].is_former:
-        # With the one before it, which may be of the same response.
-        some = _with_usage(messages_in(db, accounts[0].number, start - 1), usage_of(db, accounts[0].number))
-        return islice(some, 1, None)
-    return islice(_messages_of(db, accounts, agent_id), start, None)
+__all__ = ["MessageQueries"]
 
 
-def extent(db: sqlite3.Connection, summary: SessionSummary) -> tuple[int | None, int]:
-    """Which account tells of a session and how many messages it has; None when there are several."""
-    accounts, agent_id = _accounts(db, summary)
-    if len(accounts) == 1 and agent_id is None and not accounts[0].is_former:
-        return accounts[0].number, accounts[0].messages
-    return None, sum(1 for _ in _messages_of(db, accounts, agent_id))
+class MessageQueries:
+    """Read messages, find their positions and their original records."""
 
+    def __init__(self, db: sqlite3.Connection, cache: ReadCache) -> None:
+        self._db = db
+        self._cache = cache
 
-def _messages_of(db: sqlite3.Connection, accounts: list[Account], agent_id: str | None) -> Iterator[Message]:
-    told = [
-        _left_in(db, account.number) if account.is_former else messages_in(db, account.number)
-        for account in accounts
-    ]
-    if agent_id is not None:
-        told = [(message for message in own if message.agent_id == agent_id) for own in told]
-    if len(accounts) == 1:
-        return _with_usage(told[0], usage_of(db, accounts[0].number))
-    messages: Sequence[Message] = []
-    for own in told:
-        messages = woven(messages, own)
-    return _with_usage(messages, _merged_usage(messages))
+    def lookup(
+        self, keys: Iterable[MessageKey], required_bytes: tuple[bytes, ...] = ()
+    ) -> dict[MessageKey, MessageInSession]:
+        """Return the messages with these keys and their sessions. See `lookup_messages`."""
+        return lookup_messages(self._db, self._cache, keys, required_bytes)
 
+    def of_session(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """Return the messages of a session from a position on, in order. See `session_messages`."""
+        return session_messages(self._db, summary, start)
 
-def _left_in(db: sqlite3.Connection, account: int) -> Iterator[Message]:
-    """Those messages of a former account that its unit no longer tells; of the others it has no rows."""
-    rows = db.execute("select position from message where fragment_id = ?", [account])
-    left = {place for (place,) in rows}
-    return (message for place, message in enumerate(messages_in(db, account)) if place in left)
+    def without_usage(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """Return the same messages without merged token usage. The first one arrives without delay."""
+        fragment_id = single_fragment(self._db, summary)
+        if fragment_id is None:
+            return session_messages(self._db, summary, start)
+        return fragment_messages(self._db, fragment_id, start)
 
+    def of_fragment(self, fragment_id: int, start: int) -> Iterator[Message]:
+        """Return the messages of a fragment from a position on, without merged token usage."""
+        return fragment_messages(self._db, fragment_id, start)
 
-def _accounts(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Account], str | None]:
-    """Where a session's messages lie; for a subagent inlined in its parent, the parent's and its own id."""
-    if summary.parent_ref is None:
-        return told_by(accounts_of(db, SessionKey(summary.platform, summary.id))), None
-    parent = SessionKey(summary.platform, summary.parent_ref.partition(":")[2])
-    own = agents_of(db, parent).get(summary.id)
-    if own is not None:
-        return told_by(own), None
-    return told_by(accounts_of(db, parent)), summary.id
+    def extent(self, summary: SessionSummary) -> tuple[int | None, int]:
+        """Return the id of a session's fragment, None if there are several, and the number of messages."""
+        return session_extent(self._db, summary)
 
-
-def messages_in(db: sqlite3.Connection, account: int, start: int = 0) -> Iterator[Message]:
-    """An account's messages from a position on, with what was said of them later: whether they are still
-    shown, and whose they are; but without what they cost."""
-    at = db.execute(
-        "select position from message_chunk where fragment_id = ? and position <= ? order by"
-        " position desc limit 1",
-        [account, start],
-    ).fetchone()
-    begin = at[0] if at is not None else 0
-    changed = {
-        place: (bool(active), copied)
-        for place, active, copied in db.execute(
-            "select position, is_active, text from message left join string on id = copied_from_string_id"
-            " where fragment_id = ? and position >= ? and (not is_active or copied_from_string_id is"
-            " not null)",
-            [account, start],
+    def single_fragment(self, summary: SessionSummary) -> tuple[int, set[int]] | None:
+        """Return a session's only fragment and the positions of copied messages, None if it has several."""
+        fragment_id = single_fragment(self._db, summary)
+        if fragment_id is None:
+            return None
+        rows = self._db.execute(
+            "select position from message where fragment_id = ? and copied_from_string_id is not null",
+            [fragment_id],
         )
-    }
-    plain = Plain(db)
-    for first, body in db.execute(
-        "select position, body from message_chunk where fragment_id = ? and position >= ? order by position",
-        [account, begin],
-    ):
-        messages = decoded(plain.chunk(body))
-        for place, amended in db.execute(
-            "select position, body from message_update where fragment_id = ? and position between ? and ?",
-            [account, first, first + len(messages) - 1],
-        ):
-            messages[place - first] = unpack(amended)[0]
-        passed = max(0, start - first)
-        for place, message in enumerate(messages[passed:], start=first + passed):
-            active, copied = changed.get(place, (True, None))
-            if active is not message.is_active or copied != message.copied_from:
-                message = replace(message, is_active=active, copied_from=copied)
-            yield message
+        return fragment_id, {position for (position,) in rows}
 
+    def turn_starts(self, summary: SessionSummary, agents: Collection[str] = ()) -> list[int]:
+        """Return the positions of the user's messages on the active branch.
 
-def _merged_usage(messages: Iterable[Message]) -> dict[int, TokenUsage]:
-    """What each response cost, by the number of its id, where several accounts tell of it."""
-    usage: dict[int, TokenUsage] = {}
-    for message in messages:
-        if message.usage is not None and message.response_id is not None:
-            number = number_of(message.response_id)
-            known = usage.get(number)
-            usage[number] = known.merged(message.usage) if known else message.usage
-    return usage
+        Messages to these agents, inlined in the session's own file, are omitted.
+        """
+        fragment_id = single_fragment(self._db, summary)
+        if fragment_id is None:
+            return [
+                position
+                for position, message in enumerate(session_messages(self._db, summary))
+                if message.role == "user" and message.is_active and message.agent_id not in agents
+            ]
+        rows = self._db.execute(
+            "select position from message left join string on id = agent_string_id"
+            " where fragment_id = ? and role_string_id = ? and is_active"
+            " and (text is null or text not in (select value from json_each(?))) order by position",
+            [fragment_id, FIXED["user"], msgspec.json.encode(list(agents)).decode()],
+        )
+        return [position for (position,) in rows]
 
+    def find_positions(self, summary: SessionSummary, message_id: str) -> list[tuple[int, str]]:
+        """Return position and id of the message with this id. If there is none, match the id as a prefix."""
+        fragment_id = single_fragment(self._db, summary)
+        if fragment_id is not None:
+            position = self._find_in_fragment(fragment_id, summary, message_id)
+            if position is not None:
+                return [(position, message_id)]
+        ids = enumerate(message.id for message in self.without_usage(summary))
+        found = [(position, id_) for position, id_ in ids if id_.startswith(message_id)]
+        return [match for match in found if match[1] == message_id][:1] or found
 
-def _with_usage(messages: Iterable[Message], usage: dict[int, TokenUsage]) -> Iterator[Message]:
-    """Each response's cost on its first message and nowhere else."""
-    last = None  # the messages of a response follow each other
-    for message in messages:
-        share = message.usage
-        if message.response_id is not None:
-            share = usage.pop(number_of(message.response_id), None) if message.response_id != last else None
-            last = message.response_id
-        yield message if share is message.usage else replace(message, usage=share)
+    def _find_in_fragment(self, fragment_id: int, summary: SessionSummary, message_id: str) -> int | None:
+        """Return the position of a message by its record hash, which several messages can share."""
+        positions = [
+            position
+            for (position,) in self._db.execute(
+                "select position from message where fragment_id = ? and record_hash = ? order by position",
+                [fragment_id, record_number(message_id, summary.id)],
+            )
+        ]
+        if not positions:
+            return None
+        candidates = zip(
+            range(positions[0], positions[-1] + 1),
+            fragment_messages(self._db, fragment_id, positions[0]),
+            strict=False,
+        )
+        return next((position for position, message in candidates if message.id == message_id), None)
+
+    def original_records(self, summary: SessionSummary) -> OriginalRecords:
+        """Return access to the original records of a session's messages."""
+        return OriginalRecords(self._db, summary)

@@ -1,4 +1,4 @@
-"""The original records of messages, out of the files and rows that are kept."""
+"""The original records of messages: lines of stored files and stored database rows."""
 
 import re
 import sqlite3
@@ -10,178 +10,182 @@ from backscroll.archive.storage.blob_store import Pieces, Spot
 from backscroll.archive.storage.delta import Plain
 from backscroll.model import Message, Origin, SessionSummary, is_universal, record_of
 
-__all__ = ["Records"]
+__all__ = ["OriginalRecords"]
 
-# How a record says which call it answers: in a line of a file, and in a blob.
-_ANSWERED = re.compile(rb'"tool_use_id"\s*:\s*("(?:[^"\\]|\\.)+")')
-_RESULT = re.compile(rb'"toolCallId"\s*:\s*("(?:[^"\\]|\\.)+")')
+# The id of the answered tool call: in a line of a file, and in a blob.
+_LINE_CALL_ID = re.compile(rb'"tool_use_id"\s*:\s*("(?:[^"\\]|\\.)+")')
+_BLOB_CALL_ID = re.compile(rb'"toolCallId"\s*:\s*("(?:[^"\\]|\\.)+")')
 
 
-class Records:
-    """Finds the record that a message was read from; quickly, when they are asked for in order."""
+class OriginalRecords:
+    """Find the records that messages were parsed from. Fastest if messages are requested in order."""
 
     def __init__(self, db: sqlite3.Connection, summary: SessionSummary) -> None:
         self._db = db
-        session = summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id
+        session_id = summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id
         rows = db.execute(
-            "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id where"
-            " f.platform = ?"
+            "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id"
+            " where f.platform = ?"
             " and (f.external_id = ? or coalesce(f.parent_external_id, f.inferred_parent_external_id) = ?)",
-            [summary.platform, session, session],
+            [summary.platform, session_id, session_id],
         ).fetchall()
-        self._units = {path: number for number, path in rows}
-        self._numbers = msgspec.json.encode([number for number, _ in rows]).decode()
-        self._pieces = Pieces(db)
-        self._files: dict[tuple[int, int], _Lines] = {}
-        self._answers: dict[int, _Answers] = {}
-        self._results: dict[bytes, str] | None = None
+        self._units = {path: unit_id for unit_id, path in rows}
+        self._unit_ids = msgspec.json.encode([unit_id for unit_id, _ in rows]).decode()
+        self._blobs = Pieces(db)
+        self._files: dict[tuple[int, int], _FileLines] = {}
+        self._result_lines: dict[int, _ResultLines] = {}
+        self._result_blobs: dict[bytes, str] | None = None
 
     def of(self, message: Message) -> bytes | None:
-        """The line or row, as it is kept; None when it is not."""
+        """Return the line or row of a message, None if it is not stored."""
         place = message.origin.place
         if place.startswith("line "):
             return self._line(message, int(place.removeprefix("line ")))
         return self._row(place)
 
-    def answer(self, message: Message) -> tuple[bytes, Origin] | None:
-        """The record that answered a call, and where it stood; None when the call's own record has it too."""
+    def result_of(self, message: Message) -> tuple[bytes, Origin] | None:
+        """Return the record with the result of a tool call, and its origin.
+
+        None if there is no such record, or if the record of the call contains the result.
+        """
         if message.tool is None or message.tool.id is None or message.tool.result is None:
             return None
-        call = msgspec.json.encode(message.tool.id)
+        call_id = msgspec.json.encode(message.tool.id)
         origin = message.origin
         if origin.place.startswith("blob "):
-            place, record = self._answering_blob(call)
+            place, record = self._result_blob(call_id)
         elif origin.place.startswith("line "):
-            place, record = self._answering_line(call, origin.path)
+            place, record = self._result_line(call_id, origin.path)
         else:
             return None
         if record is None or place == origin.place:
             return None
         return record, Origin(origin.path, place)
 
-    def _answering_line(self, call: bytes, path: str) -> tuple[str, bytes | None]:
-        unit = self._units.get(path)
-        if unit is None:
+    def _result_line(self, call_id: bytes, path: str) -> tuple[str, bytes | None]:
+        unit_id = self._units.get(path)
+        if unit_id is None:
             return "", None
-        answers = self._answers.setdefault(unit, _Answers(self._db, unit))
-        number = answers.number(call)
-        return f"line {number}", answers.lines.get(number) if number is not None else None
+        results = self._result_lines.setdefault(unit_id, _ResultLines(self._db, unit_id))
+        number = results.line_number(call_id)
+        return f"line {number}", results.lines.get(number) if number is not None else None
 
-    def _answering_blob(self, call: bytes) -> tuple[str, bytes | None]:
-        if self._results is None:
-            self._results = dict(self._find_results())
-        place = f"blob {self._results.get(call)}"
+    def _result_blob(self, call_id: bytes) -> tuple[str, bytes | None]:
+        if self._result_blobs is None:
+            self._result_blobs = dict(self._read_result_blobs())
+        place = f"blob {self._result_blobs.get(call_id)}"
         return place, self._row(place)
 
-    def _find_results(self) -> Iterator[tuple[bytes, str]]:
-        """The calls that blobs of these units answer, each with the name of the blob."""
+    def _read_result_blobs(self) -> Iterator[tuple[bytes, str]]:
+        """Return the call ids that blobs of the units answer, each with the name of the blob."""
         rows = self._db.execute(
-            "select key, blob_chunk_id, offset, size from raw_row where unit_id in (select value"
-            " from json_each(?))"
+            "select key, blob_chunk_id, offset, size from raw_row"
+            " where unit_id in (select value from json_each(?))"
             " and content_hash is not null order by blob_chunk_id, offset",
-            [self._numbers],
+            [self._unit_ids],
         )
-        for key, *spot in rows.fetchall():
-            value = self._pieces.get(Spot(*spot))
+        for key, *location in rows.fetchall():
+            value = self._blobs.get(Spot(*location))
             if b'"tool-result"' in value:
-                for call in _RESULT.findall(value):
-                    yield call, key.rpartition(":")[2]
+                for call_id in _BLOB_CALL_ID.findall(value):
+                    yield call_id, key.rpartition(":")[2]
 
     def _line(self, message: Message, number: int) -> bytes | None:
-        unit = self._units.get(message.origin.path)
-        if unit is None:
+        unit_id = self._units.get(message.origin.path)
+        if unit_id is None:
             return None
-        record = record_of(message.id)
-        states = self._db.execute(
-            "select distinct version from raw_segment where unit_id = ? order by version desc", [unit]
+        record_id = record_of(message.id)
+        versions = self._db.execute(
+            "select distinct version from raw_segment where unit_id = ? order by version desc", [unit_id]
         )
         newest = None
-        for (state,) in states.fetchall():
-            file = self._files.setdefault((unit, state), _Lines(self._db, unit, state))
+        for (version,) in versions.fetchall():
+            file = self._files.setdefault((unit_id, version), _FileLines(self._db, unit_id, version))
             line = file.get(number)
-            if line is not None and (not is_universal(record) or record.encode() in line):
+            if line is not None and (not is_universal(record_id) or record_id.encode() in line):
                 return line
             newest = newest or line
-        # A file that was rewritten may have had the record in another line; ids made by us stand in none.
+        # In a rewritten file the record can have moved to another line. Generated ids are in no line.
         return newest
 
     def _row(self, place: str) -> bytes | None:
-        kind, _, rest = place.partition(" ")
-        keys = [place, kind] if kind != "blob" else [rest, f"agentKv:blob:{rest}"]
+        kind, _, name = place.partition(" ")
+        keys = [place, kind] if kind != "blob" else [name, f"agentKv:blob:{name}"]
         row = self._db.execute(
-            "select blob_chunk_id, offset, size from raw_row where unit_id in (select value from"
-            " json_each(?))"
+            "select blob_chunk_id, offset, size from raw_row"
+            " where unit_id in (select value from json_each(?))"
             " and key in (?, ?) and content_hash is not null order by version desc",
-            [self._numbers, *keys],
+            [self._unit_ids, *keys],
         ).fetchone()
-        return self._pieces.get(Spot(*row)) if row is not None else None
+        return self._blobs.get(Spot(*row)) if row is not None else None
 
 
-class _Lines:
-    """The lines of one state of a kept file, read on from the last one asked for."""
+class _FileLines:
+    """The lines of one version of a stored file. Reads on from the last requested line."""
 
-    def __init__(self, db: sqlite3.Connection, unit: int, state: int) -> None:
+    def __init__(self, db: sqlite3.Connection, unit_id: int, version: int) -> None:
         self._db = db
-        self._unit = unit
-        self._state = state
-        self._at = 0  # the number of the line in hand
+        self._unit_id = unit_id
+        self._version = version
+        self._number = 0  # of the current line
         self._line = b""
-        self._rest = iter(())  # type: Iterator[bytes]
+        self._rest: Iterator[bytes] = iter(())
 
     def get(self, number: int) -> bytes | None:
-        if number < self._at or not self._at:
-            self._at, self._rest = 0, self._read()
-        while self._at < number:
+        """Return a line by its number from 1, None after the end of the file."""
+        if number < self._number or not self._number:
+            self._number, self._rest = 0, self._read()
+        while self._number < number:
             line = next(self._rest, None)
             if line is None:
-                self._at = 0
+                self._number = 0
                 return None
-            self._at, self._line = self._at + 1, line
+            self._number, self._line = self._number + 1, line
         return self._line
 
     def _read(self) -> Iterator[bytes]:
-        plain = Plain(self._db)
-        torn: list[bytes] = []  # a line that goes on in the next piece
+        reader = Plain(self._db)
+        partial_line: list[bytes] = []  # continues in the next segment
         offsets = self._db.execute(
             "select offset from raw_segment where unit_id = ? and version = ? order by offset",
-            [self._unit, self._state],
+            [self._unit_id, self._version],
         )
         for (offset,) in offsets.fetchall():
-            kept = self._db.execute(
+            segment = self._db.execute(
                 "select delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
                 " where unit_id = ? and version = ? and offset = ?",
-                [self._unit, self._state, offset],
+                [self._unit_id, self._version, offset],
             ).fetchone()
-            *whole, end = plain.original(*kept).split(b"\n")
-            for line in whole:
-                yield b"".join([*torn, line]) if torn else line
-                torn = []
-            torn.append(end)
-        if last := b"".join(torn):
+            *lines, end = reader.original(*segment).split(b"\n")
+            for line in lines:
+                yield b"".join([*partial_line, line]) if partial_line else line
+                partial_line = []
+            partial_line.append(end)
+        if last := b"".join(partial_line):
             yield last
 
 
-class _Answers:
-    """Which line of a file, as it was last kept, answers which call; read no further than was asked for."""
+class _ResultLines:
+    """The lines with tool results in the newest version of a stored file. Reads no more than needed."""
 
-    def __init__(self, db: sqlite3.Connection, unit: int) -> None:
-        newest = "select max(version) from raw_segment where unit_id = ?"
-        state = db.execute(newest, [unit]).fetchone()[0] or 0
-        self.lines = _Lines(db, unit, state)
-        self._ahead = _Lines(db, unit, state)
-        self._read = 0
+    def __init__(self, db: sqlite3.Connection, unit_id: int) -> None:
+        row = db.execute("select max(version) from raw_segment where unit_id = ?", [unit_id]).fetchone()
+        version = row[0] or 0
+        self.lines = _FileLines(db, unit_id, version)
+        self._scanned = _FileLines(db, unit_id, version)
+        self._scanned_count = 0
         self._numbers: dict[bytes, int] = {}
-        self._is_all = False
+        self._is_complete = False
 
-    def number(self, call: bytes) -> int | None:
-        """The line that answers a call, which is given as JSON has it."""
-        while call not in self._numbers and not self._is_all:
-            line = self._ahead.get(self._read + 1)
+    def line_number(self, call_id: bytes) -> int | None:
+        """Return the number of the line with the result of a call. The call id is JSON-encoded."""
+        while call_id not in self._numbers and not self._is_complete:
+            line = self._scanned.get(self._scanned_count + 1)
             if line is None:
-                self._is_all = True
+                self._is_complete = True
                 break
-            self._read += 1
+            self._scanned_count += 1
             if b"tool_use_id" in line:
-                for found in _ANSWERED.findall(line):
-                    self._numbers.setdefault(found, self._read)
-        return self._numbers.get(call)
+                for found in _LINE_CALL_ID.findall(line):
+                    self._numbers.setdefault(found, self._scanned_count)
+        return self._numbers.get(call_id)

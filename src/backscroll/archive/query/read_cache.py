@@ -1,131 +1,135 @@
-"""What was read lately and may be asked for again, kept for as long as the archive stays as it is.
+"""Read cache for one connection. Invalidated when the archive changes.
 
-Whoever types a search letter by letter, or turns its pages, is shown much the same messages each time.
+A search that is typed letter by letter, or paged through, shows mostly the same messages each time.
 """
 
 import sqlite3
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import count, islice
+from itertools import count
 
 import msgspec
 
-from backscroll.archive.query.chunk_cache import Spot, Unpacked
-from backscroll.archive.query.workspaces import Known, known_workspaces
+from backscroll.archive.query.chunk_cache import ChunkCache, FragmentPosition
+from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
 from backscroll.archive.storage.codec import unpack
 from backscroll.model import Message, SessionSummary
+from backscroll.readers.lru_cache import LRUCache
 
-__all__ = ["AtHand", "Told"]
+__all__ = ["CachedSession", "FragmentPosition", "ReadCache"]
 
-_SESSIONS = 2000  # that are kept
+MAX_SESSIONS = 2000
 
-Told = tuple[SessionSummary, int | None]  # a session, and the account that alone tells of it
+CachedSession = tuple[SessionSummary, int | None]  # a session, and its fragment if it has only one
 
 
-class AtHand:
-    """Sessions and their messages, the order of the list and the workspaces, for one connection."""
+class ReadCache:
+    """Cached sessions, messages, list positions and workspaces."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._seen: tuple[int, int] | None = None
-        self._unpacked = Unpacked(db)
-        self._sessions: dict[int, Told] = {}
-        self._starts: dict[int, list[int]] = {}  # where the pieces of an account begin
-        self._amended: dict[int, set[int]] = {}  # where those of its messages are that were amended
-        self._indexes: dict[int, int] | None = None
-        self._workspaces: list[Known] | None = None
+        self._version: tuple[int, int] | None = None
+        self._chunks = ChunkCache(db)
+        self._sessions: LRUCache[int, CachedSession] = LRUCache(MAX_SESSIONS)
+        self._chunk_starts: dict[int, list[int]] = {}  # by fragment
+        self._updated: dict[int, set[int]] = {}  # positions of updated messages by fragment
+        self._list_indexes: dict[int, int] | None = None
+        self._workspaces: list[KnownWorkspace] | None = None
 
-    def messages(self, spots: Sequence[Spot], having: tuple[bytes, ...] = ()) -> dict[Spot, Message]:
-        """The messages at these spots, as they stand today; a spot where nothing stands is left out.
+    def messages(
+        self, positions: Sequence[FragmentPosition], required_bytes: tuple[bytes, ...] = ()
+    ) -> dict[FragmentPosition, Message]:
+        """Return the messages at these positions, with later updates. Missing messages are omitted.
 
-        So may be those that do not have some bytes as they are packed, which is known without unpacking them.
+        Messages can be omitted if their encoded form does not contain all `required_bytes`. That is
+        checked before decoding.
         """
-        self._refresh()
-        self._learn({account for account, _ in spots})
-        found = self._amendments([spot for spot in spots if spot[1] in self._amended[spot[0]]])
-        wanted: defaultdict[Spot, list[int]] = defaultdict(list)
-        for account, position in spots:
-            starts = self._starts[account]
-            before = bisect_right(starts, position)
-            if before and (account, position) not in found:
-                start = starts[before - 1]
-                wanted[account, start].append(position - start)
-        for (account, start), part, places in self._unpacked.parts(wanted):
-            for place, message in part.messages(places, having):
-                found[account, start + place] = message
+        self._invalidate_if_changed()
+        self._load_positions({fragment_id for fragment_id, _ in positions})
+        found = self._read_updates(
+            [position for position in positions if position[1] in self._updated[position[0]]]
+        )
+        by_chunk: defaultdict[FragmentPosition, list[int]] = defaultdict(list)
+        for fragment_id, position in positions:
+            starts = self._chunk_starts[fragment_id]
+            index = bisect_right(starts, position)
+            if index and (fragment_id, position) not in found:
+                start = starts[index - 1]
+                by_chunk[fragment_id, start].append(position - start)
+        for (fragment_id, start), frame, offsets in self._chunks.frames(by_chunk):
+            for offset, message in frame.messages(offsets, required_bytes):
+                found[fragment_id, start + offset] = message
         return found
 
-    def sessions(self, numbers: set[int], read: Callable[[set[int]], dict[int, Told]]) -> dict[int, Told]:
-        """The sessions that have these numbers, by number; those that are not at hand are read."""
-        self._refresh()
-        unknown = numbers - self._sessions.keys()
-        found = {number: self._sessions[number] for number in numbers - unknown}
-        if unknown:
-            read_now = read(unknown)
-            found |= read_now
-            self._sessions |= read_now
-            for number in list(islice(self._sessions, max(0, len(self._sessions) - _SESSIONS))):
-                del self._sessions[number]
+    def sessions(
+        self, ids: set[int], read: Callable[[set[int]], dict[int, CachedSession]]
+    ) -> dict[int, CachedSession]:
+        """Return the sessions with these ids. Call `read` for those that are not in the cache."""
+        self._invalidate_if_changed()
+        found = {id_: session for id_ in ids if (session := self._sessions.get(id_)) is not None}
+        missing = ids - found.keys()
+        if missing:
+            for id_, session in read(missing).items():
+                found[id_] = session
+                self._sessions.put(id_, session)
         return found
 
-    def indexes(self) -> dict[int, int]:
-        """The places that sessions have in the whole list, from 1, by number."""
-        self._refresh()
-        if self._indexes is None:
-            (numbers,) = self._db.execute(
+    def list_indexes(self) -> dict[int, int]:
+        """Return the 1-based positions of all sessions in the complete list, by id."""
+        self._invalidate_if_changed()
+        if self._list_indexes is None:
+            (ids,) = self._db.execute(
                 "select json_group_array(number) from (select number from conversations"
                 " where visibility in ('listed', 'archived') order by updated_at desc, number desc)"
             ).fetchone()
-            self._indexes = dict(zip(msgspec.json.decode(numbers, type=list[int]), count(1), strict=False))
-        return self._indexes
+            self._list_indexes = dict(zip(msgspec.json.decode(ids, type=list[int]), count(1), strict=False))
+        return self._list_indexes
 
-    def workspaces(self) -> list[Known]:
-        """Every workspace that somebody may mean."""
-        self._refresh()
+    def workspaces(self) -> list[KnownWorkspace]:
+        """Return all workspaces of the archive."""
+        self._invalidate_if_changed()
         if self._workspaces is None:
             self._workspaces = known_workspaces(self._db)
         return self._workspaces
 
-    def _refresh(self) -> None:
-        """Forget what may no longer be so."""
-        (version,) = self._db.execute("pragma data_version").fetchone()  # of what others have changed
-        seen = version, self._db.total_changes
-        if seen != self._seen:
-            self._seen = seen
-            self._unpacked = Unpacked(self._db)
+    def _invalidate_if_changed(self) -> None:
+        # data_version changes with commits of other connections, total_changes with our own.
+        (data_version,) = self._db.execute("pragma data_version").fetchone()
+        version = data_version, self._db.total_changes
+        if version != self._version:
+            self._version = version
+            self._chunks = ChunkCache(self._db)
             self._sessions.clear()
-            self._starts.clear()
-            self._amended.clear()
-            self._indexes = None
+            self._chunk_starts.clear()
+            self._updated.clear()
+            self._list_indexes = None
             self._workspaces = None
 
-    def _learn(self, accounts: set[int]) -> None:
-        """Find out where the pieces of accounts begin, and which of their messages were amended."""
-        unknown = accounts - self._starts.keys()
-        if not unknown:
+    def _load_positions(self, fragment_ids: set[int]) -> None:
+        """Load the positions of chunks and of updated messages for new fragments."""
+        missing = fragment_ids - self._chunk_starts.keys()
+        if not missing:
             return
-        self._starts |= self._positions("message_chunk", unknown)
-        self._amended |= {
-            number: set(some) for number, some in self._positions("message_update", unknown).items()
-        }
+        self._chunk_starts |= self._positions("message_chunk", missing)
+        updated = self._positions("message_update", missing)
+        self._updated |= {fragment_id: set(positions) for fragment_id, positions in updated.items()}
 
-    def _positions(self, table: str, accounts: set[int]) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {account: [] for account in accounts}
-        for account, position in self._db.execute(
-            f"select fragment_id, position from {table}"  # noqa: S608 - names are ours
+    def _positions(self, table: str, fragment_ids: set[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {fragment_id: [] for fragment_id in fragment_ids}
+        for fragment_id, position in self._db.execute(
+            f"select fragment_id, position from {table}"  # noqa: S608 - a constant
             " where fragment_id in (select value from json_each(?)) order by fragment_id, position",
-            [msgspec.json.encode(accounts).decode()],
+            [msgspec.json.encode(fragment_ids).decode()],
         ):
-            found[account].append(position)
+            found[fragment_id].append(position)
         return found
 
-    def _amendments(self, spots: Sequence[Spot]) -> dict[Spot, Message]:
-        """Messages as they stand since something was said of them later."""
+    def _read_updates(self, positions: Sequence[FragmentPosition]) -> dict[FragmentPosition, Message]:
         return {
-            (account, position): unpack(body)[0]
-            for account, position in spots
+            position: unpack(body)[0]
+            for position in positions
             for (body,) in self._db.execute(
-                "select body from message_update where fragment_id = ? and position = ?", [account, position]
+                "select body from message_update where fragment_id = ? and position = ?", position
             )
         }

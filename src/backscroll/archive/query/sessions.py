@@ -1,4 +1,7 @@
-"""Sessions as people ask for them: in pages, by ref, by number."""
+"""Queries for sessions, subagents and workspaces.
+
+The ids in this module are `conversations.number` and `subagent.id`, which share one sequence.
+"""
 
 import sqlite3
 from collections.abc import Iterable
@@ -8,17 +11,23 @@ from typing import Any
 import msgspec
 
 from backscroll.archive.annotations import with_annotations
-from backscroll.archive.query.filters import condition
+from backscroll.archive.query.filters import where_clause
+from backscroll.archive.query.read_cache import ReadCache
+from backscroll.archive.query.statistics import Statistics
+from backscroll.archive.query.workspaces import find_workspaces
+from backscroll.archive.session_key import SessionKey
 from backscroll.model import Filter, SessionSummary
+from backscroll.model.workspace import WorkspaceSummary
 
-__all__ = ["by_number", "count", "find", "numbered", "summaries", "titles"]
+__all__ = ["SessionQueries", "summaries_by_id"]
 
 _COLUMNS = (
     "external_id, source, platform, title, workspace_path, workspace_name, message_count, started_at,"
     " updated_at, first_message_preview, git_branch, models, version, agent_ids, interaction_count,"
     " acceptance_rate, total_tokens, total_changes, completeness, is_gone"
 )
-_AGENTS = (
+_SESSIONS = f"select {_COLUMNS}, null as parent_external_id, number from conversations"  # noqa: S608
+_SUBAGENTS = (
     "select agent_id as external_id, source, platform, title, (select p.workspace_path from conversations p"
     " where p.external_id = parent_external_id and p.platform = subagent.platform) as workspace_path,"
     " (select p.workspace_name from conversations p"
@@ -28,40 +37,184 @@ _AGENTS = (
     " 0 as interaction_count, null as acceptance_rate, total_tokens, 0 as total_changes, completeness,"
     " is_gone, parent_external_id, id as number from subagent where visibility in ('listed', 'archived')"
 )
+_ALL = f"{_SESSIONS} union all {_SUBAGENTS}"
+_ORDER = "updated_at desc, parent_external_id is not null, number desc, external_id"
+_IN_IDS = "in (select value from json_each(:ids))"
+_MAX_PREFIX_MATCHES = 20
 
 
-def _source_table(condition: str, wanted: Filter) -> str:
-    own = f"select {_COLUMNS}, null as parent_external_id, number from conversations where {condition}"  # noqa: S608
-    if not wanted.with_subagents:
-        return own
-    return (
-        f"{own} union all {_AGENTS} and exists (select 1 from conversations c where c.external_id ="  # noqa: S608
-        f" subagent.parent_external_id and c.platform = subagent.platform and {condition})"
-    )
+class SessionQueries:
+    """Find, list and count sessions and workspaces."""
+
+    def __init__(self, db: sqlite3.Connection, cache: ReadCache) -> None:
+        self._db = db
+        self._cache = cache
+
+    def page(self, filter_: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
+        """Return one page of sessions, newest first."""
+        condition, parameters = where_clause(self._db, filter_)
+        rows = self._db.execute(
+            f"select * from ({_filtered(condition, filter_)})"  # noqa: S608
+            f" order by {_ORDER} limit :limit offset :offset",
+            {**parameters, "limit": limit, "offset": offset},
+        )
+        summaries = [_summary(row, index) for index, row in enumerate(rows, start=offset + 1)]
+        return with_annotations(self._db, summaries)
+
+    def count(self, filter_: Filter) -> int:
+        """Return the number of sessions that match a filter."""
+        condition, parameters = where_clause(self._db, filter_)
+        query = f"select count(*) from ({_filtered(condition, filter_)})"  # noqa: S608
+        return int(self._db.execute(query, parameters).fetchone()[0])
+
+    def matching_ids(self, filter_: Filter) -> tuple[set[int], set[int]]:
+        """Return the ids of the matching sessions and their subagents, and all other ids."""
+        condition, parameters = where_clause(self._db, filter_)
+        rows = self._db.execute(
+            f"select number from conversations where {condition} union all select s.id from subagent s"  # noqa: S608
+            " join conversations c on c.external_id = s.parent_external_id and c.platform = s.platform"
+            f" where c.number in (select number from conversations where {condition})",
+            parameters,
+        )
+        matching = {id_ for (id_,) in rows}
+        rows = self._db.execute("select number from conversations union all select id from subagent")
+        return matching, {id_ for (id_,) in rows} - matching
+
+    def find(self, external_id: str) -> list[SessionSummary]:
+        """Return the sessions and subagents with this id. If there are none, match the id as a prefix."""
+        rows = self._db.execute(f"select * from ({_ALL}) where external_id = ?", [external_id]).fetchall()  # noqa: S608
+        if not rows:
+            upper = external_id[:-1] + chr(ord(external_id[-1]) + 1) if external_id else ""
+            rows = self._db.execute(
+                f"select * from ({_ALL}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
+                [external_id, upper, _MAX_PREFIX_MATCHES],
+            ).fetchall()
+        return with_annotations(self._db, [_summary(row, None) for row in rows])
+
+    def by_id(self, id_: int) -> SessionSummary | None:
+        """Return the session or subagent with this id."""
+        return summaries_by_id(self._db, [id_]).get(id_)
+
+    def by_ids(self, ids: Iterable[int]) -> dict[int, SessionSummary]:
+        """Return sessions and subagents by id. Unknown ids are omitted."""
+        return summaries_by_id(self._db, ids)
+
+    def titles(self, ids: Iterable[int]) -> list[tuple[int, str]]:
+        """Return ids and the tools' own titles, without user titles. Untitled sessions are omitted."""
+        return self._db.execute(
+            f"select number, title from conversations where title is not null and number {_IN_IDS}"  # noqa: S608
+            f" union all select id, title from subagent where title is not null and id {_IN_IDS}",
+            _json_ids(ids),
+        ).fetchall()
+
+    def list_indexes(self, ids: Iterable[int]) -> dict[int, int]:
+        """Return the 1-based positions of sessions in the complete list, by id."""
+        indexes = self._cache.list_indexes()
+        return {id_: indexes[id_] for id_ in ids if id_ in indexes}
+
+    def live(self) -> set[tuple[str, str]]:
+        """Return platform and external id of the sessions that have not ended."""
+        return set(self._db.execute("select platform, external_id from conversations where ended_at is null"))
+
+    def statistics(self, filter_: Filter, only: SessionKey | None = None) -> Statistics:
+        """Return the statistics of the matching sessions, or of one of them."""
+        return Statistics(self._db, filter_, only)
+
+    def subagents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
+        """Return the subagents of a session, oldest first, each with the id of the call that started it.
+
+        For a subagent, return the subagents that it started itself. An unknown call id is None.
+        """
+        is_subagent = summary.parent_ref is not None
+        rows = self._db.execute(
+            "select id, tool_call_id from subagent"
+            " where platform = :platform and parent_external_id = :parent"
+            " and (:agent is null or parent_agent_id = :agent)"
+            " and visibility in ('listed', 'archived') order by started_at is null, started_at, id",
+            {
+                "platform": summary.platform,
+                "parent": summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id,
+                "agent": summary.id if is_subagent else None,
+            },
+        ).fetchall()
+        summaries = summaries_by_id(self._db, [id_ for id_, _ in rows])
+        return [(summaries[id_], call_id) for id_, call_id in rows if id_ in summaries]
+
+    def ids_with_subagents(self, summary: SessionSummary) -> dict[int, str]:
+        """Return the ids of a session and its subagents, each with its ref."""
+        rows = self._db.execute(
+            "select number, source, external_id from conversations"
+            " where platform = :platform and external_id = :id"
+            " union all select id, source, agent_id from subagent where platform = :platform"
+            " and parent_external_id = :id and visibility in ('listed', 'archived')",
+            {"platform": summary.platform, "id": summary.id},
+        )
+        return {id_: f"{source}:{external_id}" for id_, source, external_id in rows}
+
+    def workspaces(self) -> list[WorkspaceSummary]:
+        """Return the workspaces of all listed sessions, last used first."""
+        rows = self._db.execute(
+            "select workspace_path, workspace_name, json_extract(metadata, '$.workspace_authority'),"
+            " count(*), max(updated_at) from conversations where visibility in ('listed', 'archived')"
+            " and workspace_path is not null group by workspace_hash order by 5 desc, 1"
+        )
+        return [
+            WorkspaceSummary(
+                path=path,
+                name=name,
+                host=authority or None,
+                session_count=count,
+                updated_at=datetime.fromisoformat(updated_at) if updated_at else None,
+            )
+            for path, name, authority, count, updated_at in rows
+        ]
+
+    def workspace_hashes(self, name: str, *, is_strict: bool = True) -> list[str]:
+        """Return the hashes of the workspaces that a name refers to. See `find_workspaces`."""
+        return find_workspaces(self._cache.workspaces(), name, is_strict=is_strict)
+
+    def workspace_hashes_by_id(self, ids: Iterable[int]) -> dict[int, str]:
+        """Return the workspace hashes of sessions and subagents, by id."""
+        rows = self._db.execute(
+            f"select number, workspace_hash from conversations where number {_IN_IDS}"  # noqa: S608
+            " union all select s.id, c.workspace_hash from subagent s join conversations c"
+            " on c.external_id = s.parent_external_id and c.platform = s.platform"
+            f" where s.id {_IN_IDS}",
+            _json_ids(ids),
+        )
+        return {id_: hash_ for id_, hash_ in rows if hash_ is not None}
 
 
-def count(db: sqlite3.Connection, wanted: Filter) -> int:
-    """How many sessions pass."""
-    passing, values = condition(db, wanted)
-    table = _source_table(passing, wanted)
-    return int(db.execute(f"select count(*) from ({table})", values).fetchone()[0])  # noqa: S608
-
-
-def summaries(db: sqlite3.Connection, wanted: Filter, *, limit: int, offset: int) -> list[SessionSummary]:
-    """One page, newest first."""
-    passing, values = condition(db, wanted)
-    order = "updated_at desc, parent_external_id is not null, number desc, external_id"
+def summaries_by_id(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, SessionSummary]:
+    """Return sessions and subagents by id. Unknown ids are omitted."""
     rows = db.execute(
-        f"select * from ({_source_table(passing, wanted)}) order by {order} limit :limit offset :offset",  # noqa: S608
-        {**values, "limit": limit, "offset": offset},
+        f"{_SESSIONS} where number {_IN_IDS} union all {_SUBAGENTS} and id {_IN_IDS}", _json_ids(ids)
+    ).fetchall()
+    summaries = with_annotations(db, [_summary(row, None) for row in rows])
+    return {row[-1]: summary for row, summary in zip(rows, summaries, strict=True)}
+
+
+def _filtered(condition: str, filter_: Filter) -> str:
+    """Return a query for the sessions, and the subagents if wanted, that match a condition."""
+    sessions = f"{_SESSIONS} where {condition}"
+    if not filter_.with_subagents:
+        return sessions
+    return (
+        f"{sessions} union all {_SUBAGENTS} and exists (select 1 from conversations c"  # noqa: S608
+        f" where c.external_id = subagent.parent_external_id and c.platform = subagent.platform"
+        f" and {condition})"
     )
-    return with_annotations(db, [_summary(row, offset + place) for place, row in enumerate(rows, start=1)])
+
+
+def _json_ids(ids: Iterable[int]) -> dict[str, str]:
+    return {"ids": msgspec.json.encode(list(ids)).decode()}
 
 
 def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
     (
-        id_, source, platform, title, path, name, messages, created, updated, preview, branch, models,
-        version, agent_ids, interactions, rate, tokens, changes, completeness, gone, parent, *_,
+        id_, source, platform, title, path, name, message_count, created_at, updated_at, preview, branch,
+        models, version, agent_ids, interaction_count, acceptance_rate, total_tokens, total_changes,
+        completeness, is_gone, parent_id, *_,
     ) = row  # fmt: skip
     return SessionSummary(
         ref=f"{source}:{id_}",
@@ -72,66 +225,23 @@ def _summary(row: tuple[Any, ...], index: int | None) -> SessionSummary:
         title=title,
         workspace_path=path,
         workspace_name=name,
-        message_count=messages,
-        created_at=_moment(created),
-        updated_at=_moment(updated),
+        message_count=message_count,
+        created_at=_datetime(created_at),
+        updated_at=_datetime(updated_at),
         first_message_preview=preview,
         git_branch=branch,
         models=tuple(msgspec.json.decode(models, type=list[str])),
         version=version,
         agent_ids=tuple(msgspec.json.decode(agent_ids, type=list[str])),
-        parent_ref=f"{source}:{parent}" if parent is not None else None,
-        interaction_count=interactions,
-        acceptance_rate=rate,
-        total_tokens=tokens,
-        total_changes=changes,
+        parent_ref=f"{source}:{parent_id}" if parent_id is not None else None,
+        interaction_count=interaction_count,
+        acceptance_rate=acceptance_rate,
+        total_tokens=total_tokens,
+        total_changes=total_changes,
         completeness=completeness,
-        is_gone=bool(gone),
+        is_gone=bool(is_gone),
     )
 
 
-def _moment(text: str | None) -> datetime | None:
+def _datetime(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text is not None else None
-
-
-def find(db: sqlite3.Connection, id_: str, *, limit: int = 20) -> list[SessionSummary]:
-    """Sessions and subagents whose id begins so; an exact id alone when there is one."""
-    everything = (
-        f"select {_COLUMNS}, null as parent_external_id, number from conversations union all {_AGENTS}"  # noqa: S608
-    )
-    exact = db.execute(f"select * from ({everything}) where external_id = ?", [id_]).fetchall()  # noqa: S608
-    if not exact:
-        upper = id_[:-1] + chr(ord(id_[-1]) + 1) if id_ else ""
-        exact = db.execute(
-            f"select * from ({everything}) where external_id >= ? and external_id < ? limit ?",  # noqa: S608
-            [id_, upper, limit],
-        ).fetchall()
-    return with_annotations(db, [_summary(row, None) for row in exact])
-
-
-def by_number(db: sqlite3.Connection, number: int) -> SessionSummary | None:
-    """The session or subagent that has this number."""
-    return numbered(db, [number]).get(number)
-
-
-def numbered(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, SessionSummary]:
-    """The sessions and subagents that have these numbers, by number."""
-    some = "in (select value from json_each(:numbers))"
-    rows = db.execute(
-        f"select {_COLUMNS}, null as parent_external_id, number from conversations where number {some}"  # noqa: S608
-        f" union all {_AGENTS} and id {some}",
-        {"numbers": msgspec.json.encode(list(numbers)).decode()},
-    )
-    found = rows.fetchall()
-    summaries = with_annotations(db, [_summary(row, None) for row in found])
-    return {row[-1]: summary for row, summary in zip(found, summaries, strict=True)}
-
-
-def titles(db: sqlite3.Connection, numbers: Iterable[int]) -> list[tuple[int, str]]:
-    """The tools' own titles of those sessions and subagents of these numbers that have one."""
-    some = "in (select value from json_each(:numbers))"
-    return db.execute(
-        f"select number, title from conversations where title is not null and number {some}"  # noqa: S608
-        f" union all select id, title from subagent where title is not null and id {some}",
-        {"numbers": msgspec.json.encode(list(numbers)).decode()},
-    ).fetchall()

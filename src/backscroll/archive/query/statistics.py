@@ -1,4 +1,4 @@
-"""What sessions add up to, added up by the database."""
+"""Statistics of sessions, summed by the database from the rollups."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -6,204 +6,212 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from backscroll.archive.derive.rollups import QUARTER, UNDATED
-from backscroll.archive.query.select_fragments import CountedSession, count_accounts
+from backscroll.archive.query.fragment_selection import SelectedSession, select_fragments
 from backscroll.archive.query.usage_records import usage_records
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED
 from backscroll.model import Filter
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
-__all__ = ["Done", "EditedFile", "Kind", "Part", "Spent", "Statistics"]
+__all__ = ["ActivityTotals", "EditedFile", "GroupTotals", "PriceClass", "Statistics", "TokenTotals"]
 
-_TOKENS = (
-    "sum(s.response_count), sum(s.input_tokens), sum(s.output_tokens), sum(s.cache_write_tokens),"
-    " sum(s.cache_write_1h_tokens), sum(s.cache_read_tokens), sum(s.cost_usd), max(s.is_lower_bound)"
+_TOKEN_SUMS = (
+    "sum(t.response_count), sum(t.input_tokens), sum(t.output_tokens), sum(t.cache_write_tokens),"
+    " sum(t.cache_write_1h_tokens), sum(t.cache_read_tokens), sum(t.cost_usd), max(t.is_lower_bound)"
 )
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_BEFORE_ALL_PRICE_CHANGES = datetime.min.replace(tzinfo=UTC)
 
 
-class Done(NamedTuple):
-    """What was done in one session within a quarter of an hour."""
+class ActivityTotals(NamedTuple):
+    """The activity of one session in one bucket of 15 minutes."""
 
-    session: int
-    quarter: int | None  # from 1970; None for what has no time
+    session_id: int
+    bucket: int | None  # number of 15-minute intervals since 1970; None without a time
     messages: int
     subagent_messages: int
     prompts: int
     calls: int
     failures: int
-    active: int  # milliseconds
-    added: int
-    removed: int
+    active_ms: int
+    lines_added: int
+    lines_removed: int
     decided: int
     accepted: int
 
 
-class Kind(NamedTuple):
-    """What is charged alike."""
+class PriceClass(NamedTuple):
+    """What determines the price of a response."""
 
     model: str | None
     speed: str | None
-    prompt: int  # a size within the same price step
-    at: datetime | None  # a moment between the same changes of prices; None for what has no time
+    prompt: int  # a prompt size with the same price
+    at: datetime | None  # a time with the same prices; None without a time
 
 
-class Spent(NamedTuple):
-    """What responses of one kind took."""
+class TokenTotals(NamedTuple):
+    """The token counts of responses with the same price."""
 
-    session: int | None  # None where it was not asked for
-    quarter: int | None  # None as well for what has no time
-    kind: Kind
-    counts: tuple[int, ...]  # responses; tokens given, answered, written to a cache, for an hour, and read
-    reported: float | None
+    session_id: int | None  # None unless grouped by session
+    bucket: int | None  # None unless grouped by bucket, and without a time
+    price_class: PriceClass
+    counts: tuple[int, ...]  # responses; input, output, cache write, cache write 1h, cache read tokens
+    reported_usd: float | None  # cost as reported by the tool
     is_at_least: int
 
 
-class Part(NamedTuple):
-    """What one tool, or one model, did in one session."""
+class GroupTotals(NamedTuple):
+    """The activity of one tool, or one model, in one session."""
 
     name: str | None
-    session: int
+    session_id: int
     messages: int
     calls: int
     failures: int
-    added: int
-    removed: int
+    lines_added: int
+    lines_removed: int
     decided: int
     accepted: int
 
 
 class EditedFile(NamedTuple):
-    """A file, how often it was edited, and by how many lines."""
+    """A file with the number of its edits and edited lines."""
 
     path: str
     edits: int
-    added: int
-    removed: int
+    lines_added: int
+    lines_removed: int
 
 
 class Statistics:
-    """The figures of the sessions that pass a filter; with a span, of what happened within it.
+    """Statistics of the sessions that match a filter.
 
-    A span begins and ends with a quarter of an hour. What has no time is in no span.
+    If the filter has a time range, only what happened in it counts. A range starts and ends with a bucket
+    of 15 minutes. Messages without a time are in no range.
     """
 
-    def __init__(self, db: sqlite3.Connection, wanted: Filter, only: SessionKey | None = None) -> None:
+    def __init__(self, db: sqlite3.Connection, filter_: Filter, only: SessionKey | None = None) -> None:
         self._db = db
-        self.sessions: dict[int, CountedSession] = count_accounts(db, wanted, only)
-        self._first = _quarter(wanted.since)
-        self._last = _quarter(wanted.until)
+        self.sessions: dict[int, SelectedSession] = select_fragments(db, filter_, only)
+        self._first = _bucket(filter_.since) if filter_.since is not None else None
+        self._end = _bucket(filter_.until) if filter_.until is not None else None
 
-    def _within(self, quarter: str) -> str:
-        """A condition on a quarter; empty when there is no span."""
-        parts = [f"{quarter} <> {UNDATED}"] if self._first is not None or self._last is not None else []
-        parts += [f"{quarter} >= {self._first}"] if self._first is not None else []
-        parts += [f"{quarter} < {self._last}"] if self._last is not None else []
-        return "".join(f" and {part}" for part in parts)
-
-    def done(self) -> Iterator[Done]:
-        """What was done, by session and quarter. A subagent's time and prompts are not a person's."""
+    def activity(self) -> Iterator[ActivityTotals]:
+        """Return activity by session and bucket. Active time and prompts of subagents do not count."""
         rows = self._db.execute(
-            "select c.session, nullif(a.bucket, -1), iif(c.is_own, a.message_count, 0),"  # noqa: S608
-            " iif(c.is_own, a.subagent_message_count, a.message_count + a.subagent_message_count),"
-            " iif(c.is_own, a.prompt_count, 0), a.call_count, a.failure_count, iif(c.is_own, a.active_ms, 0),"
+            f"select s.session_id, nullif(a.bucket, {UNDATED}), iif(s.is_own, a.message_count, 0),"  # noqa: S608
+            " iif(s.is_own, a.subagent_message_count, a.message_count + a.subagent_message_count),"
+            " iif(s.is_own, a.prompt_count, 0), a.call_count, a.failure_count, iif(s.is_own, a.active_ms, 0),"
             " a.lines_added, a.lines_removed,"
-            " iif(c.is_own, a.decided_count, 0), iif(c.is_own, a.accepted_count, 0)"
-            " from temp.counted c cross join activity_rollup a on a.fragment_id = c.fragment_id"
-            f" where 1{self._within('a.bucket')}"
+            " iif(s.is_own, a.decided_count, 0), iif(s.is_own, a.accepted_count, 0)"
+            " from temp.selected s cross join activity_rollup a on a.fragment_id = s.fragment_id"
+            f" where 1{self._in_range('a.bucket')}"
         )
-        return map(Done._make, rows)
+        return map(ActivityTotals._make, rows)
 
-    def spent(
+    def tokens(
         self,
-        steps: Sequence[int],
-        changes: Sequence[datetime],
+        price_steps: Sequence[int],
+        price_changes: Sequence[datetime],
         *,
         by_session: bool = False,
-        by_quarter: bool = False,
-    ) -> Iterator[Spent]:
-        """What responses took, each where it was first made; with session and quarter where asked for.
+        by_bucket: bool = False,
+    ) -> Iterator[TokenTotals]:
+        """Return token counts by price class, each response once, in the session that first produced it.
 
-        ``steps`` are sizes of prompts, of `PROMPT_SIZES`, and ``changes`` moments, that prices tell apart.
+        Prices differ between `price_steps`, which are prompt sizes of `PROMPT_SIZES`, and between
+        `price_changes`.
         """
-        step = " + ".join(f"(s.prompt_size_class > {PROMPT_SIZES.index(size)})" for size in steps) or "0"
-        session, quarter = "c.session" if by_session else "null", "s.bucket" if by_quarter else "null"
-        period = " + ".join(f"(s.bucket >= {_quarter(at)})" for at in changes) or "0"
+        step = " + ".join(f"(t.prompt_size_class > {PROMPT_SIZES.index(size)})" for size in price_steps)
+        period = " + ".join(f"(t.bucket >= {_bucket(at)})" for at in price_changes)
         rows = self._db.execute(
-            f"select {session}, {quarter}, s.model_string_id, s.speed_string_id, {step},"  # noqa: S608
-            f" iif(s.bucket = {UNDATED}, null, {period}), {_TOKENS}"
-            " from temp.counted c cross join token_rollup s on s.fragment_id = c.fragment_id"
-            f" where 1{self._within('s.bucket')} group by 1, 2, 3, 4, 5, 6"
+            f"select {'s.session_id' if by_session else 'null'}, {'t.bucket' if by_bucket else 'null'},"  # noqa: S608
+            f" t.model_string_id, t.speed_string_id, {step or '0'},"
+            f" iif(t.bucket = {UNDATED}, null, {period or '0'}), {_TOKEN_SUMS}"
+            " from temp.selected s cross join token_rollup t on t.fragment_id = s.fragment_id"
+            f" where 1{self._in_range('t.bucket')} group by 1, 2, 3, 4, 5, 6"
         )
-        words = _Names(self._db)
-        for number, at, model, speed, size, change, *counts, cost, is_at_least in rows:
-            kind = Kind(
-                words[model],
-                words[speed],
-                steps[size - 1] + 1 if size else 0,
-                None if change is None else changes[change - 1] if change else _LONG_AGO,
+        strings = _Strings(self._db)
+        for session_id, bucket, model, speed, step_index, change_index, *counts, cost, is_lower_bound in rows:
+            at = None
+            if change_index is not None:
+                at = price_changes[change_index - 1] if change_index else _BEFORE_ALL_PRICE_CHANGES
+            prompt = price_steps[step_index - 1] + 1 if step_index else 0
+            price_class = PriceClass(strings[model], strings[speed], prompt, at)
+            yield TokenTotals(
+                session_id,
+                bucket if bucket != UNDATED else None,
+                price_class,
+                tuple(counts),
+                cost,
+                is_lower_bound,
             )
-            yield Spent(number, at if at != UNDATED else None, kind, tuple(counts), cost, is_at_least)
 
     def usage_records(self) -> Iterator[UsageRecord]:
-        """Every record that says what a response took, counted or not."""
-        return usage_records(self._db, self.sessions, self._first, self._last)
+        """Return all records with token counts, whether they are counted or not."""
+        return usage_records(self._db, self.sessions, self._first, self._end)
 
-    def by_tool(self) -> Iterator[Part]:
-        """What each tool did, by session."""
-        return self._parts(
-            "tool_string_id", "w.call_count or w.lines_added or w.lines_removed or w.decided_count"
+    def by_tool(self) -> Iterator[GroupTotals]:
+        """Return the activity of each tool by session."""
+        return self._by_string(
+            "tool_string_id", "t.call_count or t.lines_added or t.lines_removed or t.decided_count"
         )
 
-    def by_model(self) -> Iterator[Part]:
-        """What each model said and did, by session."""
-        return self._parts("model_string_id", "w.model_string_id <> 0")
+    def by_model(self) -> Iterator[GroupTotals]:
+        """Return the activity of each model by session."""
+        return self._by_string("model_string_id", "t.model_string_id <> 0")
 
-    def _parts(self, column: str, which: str) -> Iterator[Part]:
+    def _by_string(self, column: str, condition: str) -> Iterator[GroupTotals]:
         rows = self._db.execute(
-            f"select w.{column}, c.session, sum(w.message_count), sum(w.call_count), sum(w.failure_count),"  # noqa: S608
-            " sum(w.lines_added), sum(w.lines_removed), sum(iif(c.is_own, w.decided_count, 0)),"
-            " sum(iif(c.is_own, w.accepted_count, 0))"
-            " from temp.counted c cross join tool_rollup w on w.fragment_id = c.fragment_id"
-            f" where ({which}){self._within('w.bucket')} group by 1, 2"
+            f"select t.{column}, s.session_id, sum(t.message_count), sum(t.call_count),"  # noqa: S608
+            " sum(t.failure_count), sum(t.lines_added), sum(t.lines_removed),"
+            " sum(iif(s.is_own, t.decided_count, 0)), sum(iif(s.is_own, t.accepted_count, 0))"
+            " from temp.selected s cross join tool_rollup t on t.fragment_id = s.fragment_id"
+            f" where ({condition}){self._in_range('t.bucket')} group by 1, 2"
         )
-        words = _Names(self._db)
-        return (Part(words[word], *counts) for word, *counts in rows)
+        strings = _Strings(self._db)
+        return (GroupTotals(strings[string_id], *counts) for string_id, *counts in rows)
 
     def edited_files(self, limit: int) -> list[EditedFile]:
-        """The files that were edited most often."""
-        within = self._within(f"coalesce(m.at / {QUARTER}, {UNDATED})")
+        """Return the files with the most edits. Edits that several fragments repeat count once."""
         rows = self._db.execute(
             "select e.path, count(*) as edits, sum(e.lines_added), sum(e.lines_removed)"  # noqa: S608
-            " from temp.counted c cross join edit e on e.fragment_id = c.fragment_id"
+            " from temp.selected s cross join edit e on e.fragment_id = s.fragment_id"
             " cross join message m on m.fragment_id = e.fragment_id and m.position = e.position"
-            " where m.is_active and m.copied_from_string_id is null and (c.team is null or not"
-            " exists (select 1"
-            "  from message o join temp.counted d on d.fragment_id = o.fragment_id and d.team = c.team"
-            "  and d.fragment_id < c.fragment_id where o.record_hash = m.record_hash))"
-            f" and m.status_string_id = {FIXED['completed']}{within}"
+            " where m.is_active and m.copied_from_string_id is null"
+            " and (s.group_id is null or not exists (select 1 from message o"
+            "  join temp.selected d on d.fragment_id = o.fragment_id and d.group_id = s.group_id"
+            "  and d.fragment_id < s.fragment_id where o.record_hash = m.record_hash))"
+            f" and m.status_string_id = {FIXED['completed']}"
+            f"{self._in_range(f'coalesce(m.at / {QUARTER}, {UNDATED})')}"
             " group by e.path order by edits desc, sum(e.lines_added + e.lines_removed) desc, e.path limit ?",
             [limit],
         )
         return [EditedFile._make(row) for row in rows]
 
+    def _in_range(self, bucket: str) -> str:
+        """Return a condition on a bucket expression that starts with "and", or nothing without a range."""
+        if self._first is None and self._end is None:
+            return ""
+        condition = f" and {bucket} <> {UNDATED}"
+        if self._first is not None:
+            condition += f" and {bucket} >= {self._first}"
+        if self._end is not None:
+            condition += f" and {bucket} < {self._end}"
+        return condition
 
-class _Names(dict[int, str | None]):
-    """Words by their numbers."""
+
+class _Strings(dict[int, str | None]):
+    """Interned strings by id, read on first use."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__({0: None})
         self._db = db
 
-    def __missing__(self, number: int) -> str | None:
-        row = self._db.execute("select text from string where id = ?", [number]).fetchone()
-        self[number] = text = row[0] if row is not None else None
+    def __missing__(self, id_: int) -> str | None:
+        row = self._db.execute("select text from string where id = ?", [id_]).fetchone()
+        self[id_] = text = row[0] if row is not None else None
         return text
 
 
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
-
-
-def _quarter(at: datetime | None) -> int | None:
-    return _milliseconds(at) // QUARTER if at is not None else None
+def _bucket(at: datetime) -> int:
+    return int(at.timestamp() * 1000) // QUARTER

@@ -1,13 +1,13 @@
-"""Every record that says what a response took, and what became of it in the figures."""
+"""Every record with token counts, with the reason why it is or is not counted."""
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backscroll.archive.derive.rollups import QUARTER, UNDATED
 from backscroll.archive.derive.session_totals import moment
-from backscroll.archive.query.messages import messages_in
-from backscroll.archive.query.select_fragments import CountedSession
+from backscroll.archive.query.fragment_selection import SelectedSession
+from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.storage.codec import number_of
 from backscroll.model import Origin, TokenUsage
 from backscroll.model.statistics import Tokens, UsageRecord, UsageVerdict
@@ -18,9 +18,9 @@ _RESPONSES = (
     "select r.response_hash, r.record_hash, r.at, (select text from string where id = r.model_string_id),"
     " (select text from string where id = r.speed_string_id), r.is_copy, r.input_tokens, r.output_tokens,"
     " r.cache_creation_tokens, r.cache_read_tokens, r.cache_creation_1h_tokens, r.is_lower_bound, r.cost_usd"
-    " from response r where r.fragment_id = ?"
+    " from response r where r.fragment_id = ? order by r.at is null, r.at, r.response_hash"
 )
-_MAKER = (
+_OWNER = (
     "select s.platform, s.session_external_id"
     " from response r join fragment_session s on s.fragment_id = r.fragment_id"
     " where r.response_hash = ? and r.is_copy is not 1 limit 1"
@@ -31,15 +31,45 @@ _FORKED = (
 )
 
 
-class _Account(NamedTuple):
-    number: int
-    session: CountedSession
+class _Fragment(NamedTuple):
+    id: int
+    session: SelectedSession
     agent_id: str | None
-    is_counted: bool
+    is_selected: bool
 
 
-class _Said(NamedTuple):
-    """What one record says of a response."""
+class _Response(NamedTuple):
+    """One row of the table response."""
+
+    response_hash: int
+    record_hash: int
+    at: int | None
+    model: str | None
+    speed: str | None
+    is_copy: bool
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_creation_tokens: int | None
+    cache_read_tokens: int | None
+    cache_creation_1h_tokens: int | None
+    is_lower_bound: bool
+    cost_usd: float | None
+
+    def usage(self) -> TokenUsage:
+        return TokenUsage(
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_creation_tokens,
+            self.cache_read_tokens,
+            self.cache_creation_1h_tokens,
+            bool(self.is_lower_bound),
+            self.speed,
+            self.cost_usd,
+        )
+
+
+class _Record(NamedTuple):
+    """One record with token counts of a response."""
 
     origin: Origin
     response_id: str | None
@@ -47,126 +77,130 @@ class _Said(NamedTuple):
 
 
 def usage_records(
-    db: sqlite3.Connection, sessions: dict[int, CountedSession], first: int | None, last: int | None
+    db: sqlite3.Connection,
+    sessions: dict[int, SelectedSession],
+    first_bucket: int | None,
+    end_bucket: int | None,
 ) -> Iterator[UsageRecord]:
-    """The usage records of the sessions in ``temp.counted``, all of them or within a span of quarters.
+    """Return the usage records of the fragments in ``temp.selected``, all or within a range of buckets.
 
-    Of a response that counts, the first record stands for it with the most that any of its records says.
+    A counted response has the largest counts of all its records. They are listed with its first record.
     """
-    for account in _accounts(db, sessions):
-        rows = db.execute(_RESPONSES, [account.number]).fetchall()
-        rows = [row for row in rows if _is_within(row[2], first, last)]
-        if not rows:
+    for fragment in _fragments(db, sessions):
+        responses = [
+            response
+            for response in map(_Response._make, db.execute(_RESPONSES, [fragment.id]).fetchall())
+            if _is_in_range(response.at, first_bucket, end_bucket)
+        ]
+        if not responses:
             continue
-        said = _said(db, account.number)
-        for row in sorted(rows, key=lambda row: (row[2] is None, row[2], row[0])):
-            yield from _told(db, account, row, said.get(row[0], []), sessions)
+        records = _records_by_response(db, fragment.id)
+        for response in responses:
+            yield from _explain(db, fragment, response, records.get(response.response_hash, []))
 
 
-def _is_within(at: int | None, first: int | None, last: int | None) -> bool:
-    if first is None and last is None:
+def _is_in_range(at: int | None, first_bucket: int | None, end_bucket: int | None) -> bool:
+    if first_bucket is None and end_bucket is None:
         return True
-    quarter = at // QUARTER if at is not None else UNDATED
-    return quarter != UNDATED and (first is None or quarter >= first) and (last is None or quarter < last)
+    bucket = at // QUARTER if at is not None else UNDATED
+    return (
+        bucket != UNDATED
+        and (first_bucket is None or bucket >= first_bucket)
+        and (end_bucket is None or bucket < end_bucket)
+    )
 
 
-def _accounts(db: sqlite3.Connection, sessions: dict[int, CountedSession]) -> list[_Account]:
-    """Every account of the sessions, the one that counts and others; subagents with their ids."""
+def _fragments(db: sqlite3.Connection, sessions: dict[int, SelectedSession]) -> list[_Fragment]:
+    """Return all fragments of the sessions, selected or not. Those of subagents have an agent id."""
     rows = db.execute(
         "select s.fragment_id, c.number,"
         " iif(s.is_subagent and s.external_id <> s.session_external_id, s.external_id, null),"
-        " exists (select 1 from temp.counted t where t.fragment_id = s.fragment_id)"
+        " exists (select 1 from temp.selected t where t.fragment_id = s.fragment_id)"
         " from fragment_session s"
         " join conversations c on c.external_id = s.session_external_id and c.platform = s.platform"
-        " where c.number in (select session from temp.counted)"
+        " where c.number in (select session_id from temp.selected)"
         " order by c.started_at, c.number, s.is_subagent, s.fragment_id"
     ).fetchall()
     return [
-        _Account(number, sessions[session], agent_id, bool(is_counted))
-        for number, session, agent_id, is_counted in rows
-        if session in sessions
+        _Fragment(id_, sessions[session_id], agent_id, bool(is_selected))
+        for id_, session_id, agent_id, is_selected in rows
+        if session_id in sessions
     ]
 
 
-def _said(db: sqlite3.Connection, account: int) -> dict[int, list[_Said]]:
-    """What the records of an account say, by the number of the response; each record once."""
-    found: dict[int, list[_Said]] = {}
-    for message in messages_in(db, account):
+def _records_by_response(db: sqlite3.Connection, fragment_id: int) -> dict[int, list[_Record]]:
+    """Return the records of a fragment by response hash. A record with several messages is listed once."""
+    found: dict[int, list[_Record]] = {}
+    for message in fragment_messages(db, fragment_id):
         if message.usage is None:
             continue
-        known = found.setdefault(number_of(message.response_id or message.id), [])
-        if all(one.origin != message.origin for one in known):
-            known.append(_Said(message.origin, message.response_id, message.usage))
+        records = found.setdefault(number_of(message.response_id or message.id), [])
+        if all(record.origin != message.origin for record in records):
+            records.append(_Record(message.origin, message.response_id, message.usage))
     return found
 
 
-def _told(
-    db: sqlite3.Connection,
-    account: _Account,
-    row: tuple[Any, ...],
-    said: list[_Said],
-    sessions: dict[int, CountedSession],
+def _explain(
+    db: sqlite3.Connection, fragment: _Fragment, response: _Response, records: list[_Record]
 ) -> Iterator[UsageRecord]:
-    id_, record, at, model, speed, is_copy, *counts = row
-    given, output, creation, read, hour, is_at_least, cost = counts
-    usage = TokenUsage(given, output, creation, read, hour, bool(is_at_least), speed, cost)
-    fate, reason = _fate(db, account, id_, record, sessions) if is_copy else ("counted", "")
-    if not account.is_counted:
-        fate, reason = "other account", "the session is told by another of its files"
-    if fate == "counted" and len(said) > 1:
-        reason = f"the most that {len(said)} records of it say"
+    verdict, reason = _verdict(db, fragment, response)
+    if verdict == "counted" and len(records) > 1:
+        reason = f"the largest counts of its {len(records)} records"
 
-    def one(place: _Said | None, share: TokenUsage, fate: UsageVerdict, reason: str) -> UsageRecord:
+    def usage_record(
+        record: _Record | None, usage: TokenUsage, verdict: UsageVerdict, reason: str
+    ) -> UsageRecord:
         return UsageRecord(
-            session_ref=account.session.ref,
-            agent_id=account.agent_id,
-            response_id=place.response_id if place is not None else None,
-            origin=place.origin if place is not None else None,
-            at=moment(at),
-            model=model,
-            speed=speed,
-            tokens=_tokens(share),
-            reported_usd=share.cost_usd,
-            is_at_least=share.is_at_least,
-            fate=fate,
+            session_ref=fragment.session.ref,
+            agent_id=fragment.agent_id,
+            response_id=record.response_id if record is not None else None,
+            origin=record.origin if record is not None else None,
+            at=moment(response.at),
+            model=response.model,
+            speed=response.speed,
+            tokens=_tokens(usage),
+            reported_usd=usage.cost_usd,
+            is_at_least=usage.is_at_least,
+            fate=verdict,
             reason=reason,
         )
 
-    yield one(said[0] if said else None, usage, fate, reason)
-    for place in said[1:]:
-        repeated = "repeats the response above" if fate == "counted" else reason
-        yield one(place, place.usage, "stream duplicate" if fate == "counted" else fate, repeated)
+    yield usage_record(records[0] if records else None, response.usage(), verdict, reason)
+    for record in records[1:]:
+        if verdict == "counted":
+            yield usage_record(record, record.usage, "stream duplicate", "repeats the response above")
+        else:
+            yield usage_record(record, record.usage, verdict, reason)
 
 
-def _fate(
-    db: sqlite3.Connection,
-    account: _Account,
-    id_: int,
-    record: int,
-    sessions: dict[int, CountedSession],
-) -> tuple[UsageVerdict, str]:
-    """Why a response does not count here: it was made elsewhere first."""
-    maker = db.execute(_MAKER, [id_]).fetchone()
-    if maker is None:
-        return "replay", "another session made it first"
-    platform, session = maker
-    known = db.execute(
-        "select number, source from conversations where external_id = ? and platform = ?", [session, platform]
+def _verdict(db: sqlite3.Connection, fragment: _Fragment, response: _Response) -> tuple[UsageVerdict, str]:
+    """Return whether a response counts in this fragment, and why not."""
+    if not fragment.is_selected:
+        return "other account", "the session's content is taken from another file"
+    if not response.is_copy:
+        return "counted", ""
+    owner = db.execute(_OWNER, [response.response_hash]).fetchone()
+    if owner is None:
+        return "replay", "another session produced it first"
+    platform, external_id = owner
+    session = db.execute(
+        "select number, source from conversations where external_id = ? and platform = ?",
+        [external_id, platform],
     ).fetchone()
-    if known is not None and known[0] == account.session.number:
+    if session is not None and session[0] == fragment.session.id:
         return "subagent copy", "counts in another file of the same session"
-    ref = f"{known[1]}:{session}" if known is not None else session
-    if db.execute(_FORKED, [record, account.number]).fetchone() is not None:
+    ref = f"{session[1]}:{external_id}" if session is not None else external_id
+    if db.execute(_FORKED, [response.record_hash, fragment.id]).fetchone() is not None:
         return "fork prefix", f"counts in {ref}, which this session was forked from"
-    return "replay", f"counts in {ref}, which made it first"
+    return "replay", f"counts in {ref}, which produced it first"
 
 
 def _tokens(usage: TokenUsage) -> Tokens:
-    hour = usage.cache_creation_1h_input_tokens or 0
+    cache_write_1h = usage.cache_creation_1h_input_tokens or 0
     return Tokens(
         input=usage.input_tokens or 0,
         output=usage.output_tokens or 0,
-        cache_write=(usage.cache_creation_input_tokens or 0) - hour,
-        cache_write_1h=hour,
+        cache_write=(usage.cache_creation_input_tokens or 0) - cache_write_1h,
+        cache_write_1h=cache_write_1h,
         cache_read=usage.cache_read_input_tokens or 0,
     )

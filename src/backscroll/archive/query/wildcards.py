@@ -1,30 +1,30 @@
-"""Names with ``*`` in them, which stands for anything; nothing else in them means anything."""
+"""Names with ``*``, which matches any text. No other character is special."""
 
-__all__ = ["as_glob", "as_like", "fits"]
+__all__ = ["glob_pattern", "like_pattern", "matches"]
 
 
-def fits(text: str, pattern: str) -> bool:
-    """Whether a text is what a pattern says, all of it."""
+def matches(text: str, pattern: str) -> bool:
+    """Return whether a pattern matches the whole text."""
     first, *others = pattern.split("*")
     if not others:
         return text == pattern
     *middle, last = others
     if not text.startswith(first) or not text.endswith(last):
         return False
-    place, end = len(first), len(text) - len(last)
+    position, end = len(first), len(text) - len(last)
     for part in middle:
-        place = text.find(part, place, end) + len(part)
-        if place < len(part):
+        position = text.find(part, position, end) + len(part)
+        if position < len(part):
             return False
-    return place <= end
+    return position <= end
 
 
-def as_glob(pattern: str) -> str:
-    """A pattern as SQLite's ``glob`` takes it."""
+def glob_pattern(pattern: str) -> str:
+    """Return a pattern for SQLite's ``glob``."""
     return "".join(f"[{char}]" if char in "[?" else char for char in pattern)
 
 
-def as_like(pattern: str) -> str:
-    r"""A pattern as SQLite's ``like`` takes it, escaped by ``\``."""
+def like_pattern(pattern: str) -> str:
+    r"""Return a pattern for SQLite's ``like`` with the escape character ``\``."""
     escaped = "".join(f"\\{char}" if char in "\\%_" else char for char in pattern)
     return escaped.replace("*", "%")

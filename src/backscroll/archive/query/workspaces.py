@@ -1,36 +1,33 @@
-"""Workspaces as people call them: by path, by the folder's name, by the end of a path, by the host."""
+"""Find workspaces by path, folder name, end of a path, or host."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 
-import msgspec
 from msgspec import Struct
 
-from backscroll.archive.query.wildcards import fits
+from backscroll.archive.query.wildcards import matches
 from backscroll.errors import WorkspaceNotFoundError
 from backscroll.model import normalised
-from backscroll.model.workspace import WorkspaceSummary
 
-__all__ = ["Known", "every_workspace", "known_workspaces", "meant", "workspace_hashes", "workspaces_of"]
+__all__ = ["KnownWorkspace", "find_workspaces", "known_workspaces", "workspace_hashes"]
 
-# Every hash once: each is found by a step in the index, however many sessions the one before has.
-_EVERY = """
-with recursive one(hash) as (
+# A loose index scan: one index lookup per distinct hash, regardless of the number of sessions.
+_KNOWN_WORKSPACES = """
+with recursive distinct_hash(hash) as (
     select min(workspace_hash) from conversations where workspace_hash is not null
     union all
-    select (select min(workspace_hash) from conversations where workspace_hash > one.hash)
-    from one where one.hash is not null
+    select (select min(workspace_hash) from conversations where workspace_hash > distinct_hash.hash)
+    from distinct_hash where distinct_hash.hash is not null
 )
-select one.hash, c.workspace_path, c.workspace_name, json_extract(c.metadata, '$.workspace_authority')
-from one join conversations c on c.rowid =
-    (select rowid from conversations where workspace_hash = one.hash limit 1)
+select d.hash, c.workspace_path, c.workspace_name, json_extract(c.metadata, '$.workspace_authority')
+from distinct_hash d join conversations c on c.rowid =
+    (select rowid from conversations where workspace_hash = d.hash limit 1)
 where c.workspace_path is not null
 """
 
 
-class Known(Struct, frozen=True):
-    """A workspace as it may be called."""
+class KnownWorkspace(Struct, frozen=True):
+    """A workspace of the archive and the names that it can be found by."""
 
     hash: str
     path: str
@@ -38,109 +35,77 @@ class Known(Struct, frozen=True):
     host: str  # empty for this machine
 
     @property
-    def spelled(self) -> str:
+    def label(self) -> str:
         return f"{self.host}:{self.path}" if self.host else self.path
 
+    def names(self) -> Iterator[str]:
+        """Return all names that a wildcard is compared with."""
+        path = _fold(self.path)
+        yield path
+        yield self.name.casefold()
+        for host in self._hosts():
+            yield from (host, f"{host}:{path}")
+        while path := path.partition("/")[2]:
+            yield path
 
-def workspace_hashes(db: sqlite3.Connection, called: str, *, is_strict: bool = True) -> list[str]:
-    """The workspaces that somebody may mean; several when they share a name, path or host, or fit a ``*``.
+    def has_path(self, name: str) -> bool:
+        if "/" not in name:
+            return False
+        path = _fold(self.path)
+        return name == path or name in {f"{host}:{path}" for host in self._hosts()}
 
-    When the end of a path fits several, raises `WorkspaceNotFoundError` with the candidates if strict.
-    """
-    return meant(known_workspaces(db), called, is_strict=is_strict)
+    def has_name(self, name: str) -> bool:
+        return name == self.name.casefold()
 
+    def has_host(self, name: str) -> bool:
+        return name in self._hosts()
 
-def known_workspaces(db: sqlite3.Connection) -> list[Known]:
-    """Every workspace that somebody may mean."""
-    return [_known(row) for row in db.execute(_EVERY)]
-
-
-def meant(every: Sequence[Known], called: str, *, is_strict: bool = True) -> list[str]:
-    """The same as `workspace_hashes`, of workspaces that are known already."""
-    wanted = _folded(called)
-    if "*" in wanted:
-        return [one.hash for one in every if any(fits(name, wanted) for name in _names(one))]
-    for is_it in (_is_path, _is_name, _is_host):
-        if found := [one for one in every if is_it(one, wanted)]:
-            return [one.hash for one in found]
-    ending = f"/{wanted.strip('/')}"
-    found = [one for one in every if _folded(one.path).endswith(ending)]
-    if len(found) > 1 and is_strict:
-        names = "\n".join(sorted(f"  {one.spelled}" for one in found))
-        raise WorkspaceNotFoundError(
-            f"{called!r} may be any of these workspaces; write more of the path:\n{names}", called
-        )
-    return [one.hash for one in found]
+    def _hosts(self) -> tuple[str, ...]:
+        """Return the host as stored by the tool (``ssh-remote+gauge-box``) and without its prefix."""
+        if not self.host:
+            return ()
+        host = self.host.casefold()
+        return host, host.rpartition("+")[2]
 
 
-def every_workspace(db: sqlite3.Connection) -> list[WorkspaceSummary]:
-    """Every workspace that a listed session belongs to, the one used last first."""
-    rows = db.execute(
-        "select workspace_path, workspace_name, json_extract(metadata, '$.workspace_authority'), count(*),"
-        " max(updated_at) from conversations where visibility in ('listed', 'archived')"
-        " and workspace_path is not null group by workspace_hash order by 5 desc, 1"
-    )
+def workspace_hashes(db: sqlite3.Connection, name: str, *, is_strict: bool = True) -> list[str]:
+    """Return the hashes of the workspaces that a name refers to. See `find_workspaces`."""
+    return find_workspaces(known_workspaces(db), name, is_strict=is_strict)
+
+
+def known_workspaces(db: sqlite3.Connection) -> list[KnownWorkspace]:
+    """Return all workspaces of the archive."""
     return [
-        WorkspaceSummary(
-            path=path,
-            name=name,
-            host=authority or None,
-            session_count=count,
-            updated_at=datetime.fromisoformat(last) if last else None,
-        )
-        for path, name, authority, count, last in rows
+        KnownWorkspace(hash_, path, name or "", authority or "")
+        for hash_, path, name, authority in db.execute(_KNOWN_WORKSPACES)
     ]
 
 
-def workspaces_of(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
-    """The hash of the workspace that each session, and each subagent with it, belongs to."""
-    rows = db.execute(
-        "select number, workspace_hash from conversations"
-        " where number in (select value from json_each(:many))"
-        " union all select s.id, c.workspace_hash from subagent s join conversations c"
-        " on c.external_id = s.parent_external_id and c.platform = s.platform"
-        " where s.id in (select value from json_each(:many))",
-        {"many": msgspec.json.encode(list(numbers)).decode()},
-    )
-    return {number: hash_ for number, hash_ in rows if hash_ is not None}
+def find_workspaces(workspaces: Sequence[KnownWorkspace], name: str, *, is_strict: bool = True) -> list[str]:
+    """Return the hashes of the workspaces that a name refers to.
+
+    Several workspaces can share a path, a name or a host, or match a ``*``. If several paths only end
+    with the name, raises `WorkspaceNotFoundError` with the candidates, unless `is_strict` is false.
+    """
+    folded = _fold(name)
+    if "*" in folded:
+        return [
+            workspace.hash
+            for workspace in workspaces
+            if any(matches(known, folded) for known in workspace.names())
+        ]
+    for has in (KnownWorkspace.has_path, KnownWorkspace.has_name, KnownWorkspace.has_host):
+        if found := [workspace.hash for workspace in workspaces if has(workspace, folded)]:
+            return found
+    suffix = f"/{folded.strip('/')}"
+    candidates = [workspace for workspace in workspaces if _fold(workspace.path).endswith(suffix)]
+    if len(candidates) > 1 and is_strict:
+        labels = "\n".join(sorted(f"  {workspace.label}" for workspace in candidates))
+        raise WorkspaceNotFoundError(
+            f"{name!r} matches several workspaces. Write more of the path:\n{labels}", name
+        )
+    return [workspace.hash for workspace in candidates]
 
 
-def _known(row: tuple[str, str, str | None, str | None]) -> Known:
-    hash_, path, name, authority = row
-    return Known(hash_, path, name or "", authority or "")
-
-
-def _names(one: Known) -> Iterator[str]:
-    """All that a workspace may be called."""
-    path = _folded(one.path)
-    yield path
-    yield one.name.casefold()
-    for host in _hosts(one) if one.host else ():
-        yield from (host, f"{host}:{path}")
-    while path := path.partition("/")[2]:
-        yield path
-
-
-def _is_path(one: Known, wanted: str) -> bool:
-    if "/" not in wanted:
-        return False
-    path = _folded(one.path)
-    return wanted == path or (bool(one.host) and wanted in {f"{host}:{path}" for host in _hosts(one)})
-
-
-def _is_name(one: Known, wanted: str) -> bool:
-    return wanted == one.name.casefold()
-
-
-def _is_host(one: Known, wanted: str) -> bool:
-    return bool(one.host) and wanted in _hosts(one)
-
-
-def _hosts(one: Known) -> tuple[str, str]:
-    """A host as the tool spells it, ``ssh-remote+gauge-box``, and as people do."""
-    whole = one.host.casefold()
-    return whole, whole.rpartition("+")[2]
-
-
-def _folded(path: str) -> str:
+def _fold(path: str) -> str:
     return normalised(path).replace("\\", "/").casefold()

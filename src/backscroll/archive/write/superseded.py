@@ -3,7 +3,7 @@
 import sqlite3
 
 from backscroll.archive.derive.session_rows import write_vanished
-from backscroll.archive.query.messages import messages_in
+from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import release_accounts
 from backscroll.archive.write.closings import keep_title
@@ -132,9 +132,9 @@ def _forget_retold(db: sqlite3.Connection, account: int, new: int) -> None:
     )
     if not records and not db.execute(stands_in, [account, *_STAND_INS]).fetchone():
         return
-    told = {hash(text) for message in messages_in(db, new, start) for text in texts_of(message)}
+    told = {hash(text) for message in fragment_messages(db, new, start) for text in texts_of(message)}
     gone = []
-    for place, message in enumerate(messages_in(db, account, start), start=start):
+    for place, message in enumerate(fragment_messages(db, account, start), start=start):
         missed = [text for text in texts_of(message) if hash(text) not in told]
         if message.kind in _STAND_INS:
             is_gone = place in records or not missed
@@ -167,7 +167,7 @@ def _is_told(db: sqlite3.Connection, account: int, record: int, text: str) -> bo
         "select position from message where fragment_id = ? and record_hash = ?", [account, record]
     )
     for (place,) in rows.fetchall():
-        message = next(messages_in(db, account, place))
+        message = next(fragment_messages(db, account, place))
         if text in message.content or text in ((message.tool and message.tool.result) or ""):
             return True
     return False

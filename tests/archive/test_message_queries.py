@@ -1,4 +1,4 @@
-"""A session read from anywhere in it is the same as the whole of it, in every generation of every tool."""
+"""Reading a session from any position returns the same messages, for every format of every tool."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.histories import History as Written
 @pytest.fixture(scope="module", params=HISTORIES, ids=repr)
 def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     written: Written = request.param
-    folder = tmp_path_factory.mktemp("talk")
+    folder = tmp_path_factory.mktemp("messages")
     root = written.write(folder / "root")
     with History(roots=[NamedRoot(written.source_name, root)], home=folder / "home") as history:
         history.sync()
@@ -34,16 +34,16 @@ def archive_of(history: History) -> Archive:
     return history._archive
 
 
-def test_what_is_said_is_the_same_from_every_position_on(history: History) -> None:
+def test_messages_are_the_same_from_every_start_position(history: History) -> None:
     archive = archive_of(history)
     for summary in sessions(history):
         whole = [replace(message, usage=None) for message in archive.messages.of_session(summary)]
         for start in {0, 1, len(whole) // 2, max(len(whole) - 1, 0)}:
-            some = archive.messages.without_usage(summary, start)
-            assert [replace(message, usage=None) for message in some] == whole[start:]
+            messages = archive.messages.without_usage(summary, start)
+            assert [replace(message, usage=None) for message in messages] == whole[start:]
 
 
-def test_turns_begin_where_a_reader_counts_them(history: History) -> None:
+def test_turn_starts_are_the_positions_of_the_turns_that_are_shown(history: History) -> None:
     for summary in sessions(history):
         agents = {agent.id for agent, _ in archive_of(history).sessions.subagents(summary)}
         prompts = archive_of(history).messages.turn_starts(summary, agents)
@@ -59,7 +59,7 @@ def test_turns_begin_where_a_reader_counts_them(history: History) -> None:
         assert counted == dict(enumerate(prompts, start=1))
 
 
-def test_reading_from_a_turn_tells_what_the_whole_tells_of_it(history: History) -> None:
+def test_reading_one_turn_returns_the_same_messages_as_reading_all(history: History) -> None:
     for summary in sessions(history):
         whole = list(history.read_session(summary, with_agents=False))
         turns = {event.turn for event in whole if isinstance(event, MessageItem)}
@@ -78,7 +78,7 @@ def test_every_message_is_found_by_its_id(history: History) -> None:
             assert archive_of(history).messages.find_positions(summary, id_) == [(position, id_)]
 
 
-def test_a_message_has_the_record_that_it_was_read_from(history: History) -> None:
+def test_a_message_has_the_record_that_it_was_parsed_from(history: History) -> None:
     for summary in sessions(history):
         records = history.records_of(summary)
         for message in history.messages_of(summary):
@@ -90,7 +90,7 @@ def test_a_message_has_the_record_that_it_was_read_from(history: History) -> Non
             assert record is not None or not place.startswith(("bubbleId:", "composerData:"))
 
 
-def test_a_subagent_inside_a_session_is_counted_and_told_in_its_place(tmp_path: Path) -> None:
+def test_an_inlined_subagent_is_counted_and_shown_at_its_call(tmp_path: Path) -> None:
     session = Transcript("5e551011-0000-4000-8000-0000000000ee", seed=2, version="1.0.90")
     session.user("Go.").delegate(
         "Where is it?", "In the shed.", calls=[tool_calls.bash("ls", "shed")], layout="inline"
@@ -98,7 +98,7 @@ def test_a_subagent_inside_a_session_is_counted_and_told_in_its_place(tmp_path: 
     session.assistant("Found.").write(tmp_path / "root")
     with History(roots=[NamedRoot("claude-code", tmp_path / "root")], home=tmp_path / "home") as history:
         history.sync()
-        [agent] = [one for one in sessions(history) if one.parent_ref is not None]
+        [agent] = [summary for summary in sessions(history) if summary.parent_ref is not None]
         assert agent.message_count == len(list(history.messages_of(agent))) > 0
         events = list(history.read_session(history.find("1")))
         begun = next(place for place, event in enumerate(events) if isinstance(event, SubagentStart))

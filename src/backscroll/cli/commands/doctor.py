@@ -122,7 +122,12 @@ def _document(audit: Audit, archive: _ArchiveState, retentions: list[Retention])
         "retention": [retention._asdict() for retention in retentions],
         "places": audit.places,
         "problems": [
-            {"path": problem.origin.path, "place": problem.origin.place, "reason": problem.reason}
+            {
+                "path": problem.origin.path,
+                "place": problem.origin.place,
+                "code": problem.code,
+                "reason": problem.reason,
+            }
             for problem in audit.problems
         ],
     }

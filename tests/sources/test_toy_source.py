@@ -1,0 +1,101 @@
+"""A new source needs one file and one line in the registry."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from backscroll import sources
+from backscroll.cli.app import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-source.md"
+CODE = Path(__file__).with_name("toy_source.py")
+LINES = [
+    {"role": "user", "text": "Why is the timetable off by one hour?", "at": "2026-10-03T07:00:00Z"},
+    {"role": "assistant", "text": "The clocks change on Sunday.", "at": "2026-10-03T07:00:09Z"},
+]
+
+
+class Shell:
+    """Runs commands on a root of the toy source."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / ".toy"
+        self.root.mkdir()
+        self.options = ("--home", str(folder / "archive"), "--root", f"toy={self.root}")
+
+    def write(self, name: str, *lines: dict[str, str], end: str = "") -> Path:
+        path = self.root / f"{name}.jsonl"
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + end, encoding="utf-8")
+        return path
+
+    def run(self, *words: str, code: int = 0) -> Result:
+        done = CliRunner().invoke(app, [*self.options, *words], catch_exceptions=False)
+        assert done.exit_code == code, done.output
+        return done
+
+    def json(self, *words: str, code: int = 0) -> Any:
+        return json.loads(self.run(*words, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.setitem(sources.SOURCES, "toy", "tests.sources.toy_source:Toy")
+    shell = Shell(tmp_path)
+    shell.write("ferry", *LINES)
+    return shell
+
+
+def test_a_sync_reads_it(shell: Shell) -> None:
+    assert shell.json("sync")["new"] == 1
+    assert shell.json("sync")["new"] == 0
+
+
+def test_its_sessions_are_listed(shell: Shell) -> None:
+    (summary,) = shell.json("list")["data"]
+    assert (summary["ref"], summary["source"], summary["platform"]) == ("toy:ferry", "toy", "toy")
+    assert (summary["title"], summary["message_count"]) == ("Why is the timetable off by one hour?", 2)
+    assert shell.json("list", "--source", "toy")["pagination"]["total"] == 1
+
+
+def test_its_sessions_are_shown(shell: Shell) -> None:
+    session = shell.json("show", "toy:ferry")
+    assert [message["content"] for message in session["messages"]] == [line["text"] for line in LINES]
+    assert "The clocks change on Sunday." in shell.run("show", "ferry").output
+
+
+def test_its_messages_are_found(shell: Shell) -> None:
+    (match,) = shell.json("search", "clocks")["data"]
+    assert (match["session_ref"], match["message_index"]) == ("toy:ferry", 1)
+
+
+def test_its_sessions_are_exported(shell: Shell) -> None:
+    for format_ in ("md", "html", "txt", "json"):
+        assert "The clocks change on Sunday." in shell.run("export", "ferry", "--format", format_).output
+
+
+def test_its_sessions_are_counted(shell: Shell) -> None:
+    shell.run("sync")
+    assert shell.json("stats")["total"]["sessions"] == 1
+
+
+def test_a_check_finds_its_problems(shell: Shell) -> None:
+    assert shell.json("doctor")["is_understood"]
+    shell.write("torn", *LINES, end='{"role": "us')
+    audit = shell.json("doctor", code=3)
+    assert [(problem["place"], problem["code"]) for problem in audit["problems"]] == [
+        ("line 3", "truncated-line")
+    ]
+
+
+def test_a_session_stays_in_the_archive_when_the_tool_deletes_it(shell: Shell) -> None:
+    shell.run("sync")
+    (shell.root / "ferry.jsonl").unlink()
+    assert shell.json("list")["data"][0]["is_gone"]
+    assert "does not resume" in shell.run("resume", "ferry", "--print", code=1).output
+
+
+def test_the_documentation_shows_the_code_that_is_tested() -> None:
+    assert f"```python\n{CODE.read_text(encoding='utf-8')}```\n" in PAGE.read_text(encoding="utf-8")

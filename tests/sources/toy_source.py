@@ -1,0 +1,67 @@
+"""A source in one file: a tool that writes one JSONL file per session below ``~/.toy``.
+
+A line is a message: ``{"role": "user", "text": "Hello", "at": "2026-10-03T07:00:00Z"}``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from backscroll.config import Machine
+from backscroll.model import Checkpoint, Closing, Item, Message, Opening, Origin, Problem, RecordCounts, Unit
+from backscroll.readers import jsonl, timestamps
+
+
+class Line(Struct):
+    role: Literal["user", "assistant"]
+    text: str
+    at: str | None = None
+
+
+class Toy:
+    """The history of the tool Toy."""
+
+    name = "toy"
+    platform = "toy"
+
+    def roots(self, machine: Machine) -> list[Path]:
+        return [machine.home / ".toy"]
+
+    def units(self, root: Path) -> Iterator[Unit]:
+        for path in sorted(root.glob("*.jsonl")):
+            status = path.stat()
+            fingerprint = f"{status.st_size}-{status.st_mtime_ns}"
+            yield Unit(self.name, str(root), str(path), "", fingerprint, status.st_size)
+
+    def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
+        path, counts = Path(unit.path), RecordCounts()
+        messages: list[Message] = []
+        yield Opening(source=self.name, id=path.stem, store="lines")
+        for line in jsonl.lines(path, Decoder(Line), end=unit.size):
+            origin = Origin(unit.path, f"line {line.number}")
+            for record in line.values:
+                at = timestamps.from_value(record.at)
+                source: Literal["stored"] | None = "stored" if at else None
+                message = Message(
+                    f"line-{line.number}",
+                    record.role,
+                    record.text,
+                    origin,
+                    timestamp=at,
+                    timestamp_source=source,
+                )
+                messages.append(message)
+                yield message
+            if line.fault is not None:
+                yield Problem(origin, *line.fault)
+            counts.count("message", "problems" if line.fault is not None else "parsed")
+        times = [message.timestamp for message in messages if message.timestamp is not None]
+        yield Closing(
+            title=messages[0].content if messages else None,
+            created_at=min(times, default=None),
+            updated_at=max(times, default=None),
+        )
+        yield counts

@@ -1,4 +1,4 @@
-"""An empty index, and messages to put into it."""
+"""An empty index."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Finding messages by what was said in them."""
+"""Search by words and filters."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from backscroll.index import Filter, Index, parse
 from backscroll.model import workspace_hash
-from tests.index.making import DAY, NOON, found, message
+from tests.index.documents import DAY, NOON, found, message
 
 
-def test_a_session_is_found_by_a_word_said_in_it(index: Index) -> None:
+def test_a_session_is_found_by_a_word_in_it(index: Index) -> None:
     index.write([message("the cache is stale", 1), message("nothing", 2)])
     assert found(index, "Cache") == [1]
 
@@ -21,35 +21,35 @@ def test_a_session_is_found_by_a_word_said_in_it(index: Index) -> None:
         "path/to/file.py", "file.py", "E1234", "1234", "cafe", "CAFÉ", "café", "strasse", "naïve",
     ],
 )  # fmt: skip
-def test_words_are_found_by_whole_and_by_part(index: Index, words: str) -> None:
+def test_compound_words_are_found_whole_and_by_part(index: Index, words: str) -> None:
     text = "In path/to/file.py parseHTTPRequest calls snake_case_name: E1234 at the Café Straße, nai\u0308ve"
     index.write([message(text, 1), message("something else", 2)])
     assert found(index, words) == [1]
 
 
 @pytest.mark.parametrize("words", ["缓存", "缓", "用redis缓", "redis", "テスト", "ｷｬｯｼｭ", "캐시"])
-def test_languages_without_spaces_are_found_by_any_piece(index: Index, words: str) -> None:
+def test_cjk_text_is_found_by_any_part(index: Index, words: str) -> None:
     index.write([message("使用redis缓存。テスト キャッシュ 캐시를", 1), message("别的 东西 テキスト", 2)])
     assert found(index, words) == [1]
 
 
-def test_characters_that_do_not_stand_together_are_not_found_together(index: Index) -> None:
+def test_cjk_characters_must_be_adjacent(index: Index) -> None:
     index.write([message("缓和 存在")])
     assert found(index, "缓存") == []
 
 
-def test_a_phrase_stands_together(index: Index) -> None:
+def test_the_words_of_a_phrase_are_adjacent(index: Index) -> None:
     index.write([message("redis cache", 1), message("cache for redis", 2)])
     assert found(index, '"redis cache"') == [1]
 
 
-def test_a_quoted_word_is_not_part_of_another(index: Index) -> None:
+def test_a_quoted_word_does_not_match_a_subword(index: Index) -> None:
     index.write([message("parseHttpRequest", 1), message("over http", 2)])
     assert found(index, '"http"') == [2]
     assert set(found(index, "http")) == {1, 2}
 
 
-def test_a_prefix_is_completed_in_every_way(index: Index) -> None:
+def test_a_prefix_matches_all_completions(index: Index) -> None:
     endings = [f"impo{number:03}" for number in range(200)]
     index.write([message(f"the {word}", number) for number, word in enumerate(endings)])
     assert index.search(parse("impo*"), limit=1).total == 200
@@ -57,14 +57,14 @@ def test_a_prefix_is_completed_in_every_way(index: Index) -> None:
     assert index.search(parse('"a impo"*'), limit=1).total == 0
 
 
-def test_words_can_be_excluded_and_given_in_alternatives(index: Index) -> None:
+def test_words_can_be_excluded_or_alternatives(index: Index) -> None:
     index.write([message("red apple", 1), message("green apple", 2), message("green pear", 3)])
     assert found(index, "apple -red") == [2]
     assert set(found(index, "red OR pear")) == {1, 3}
     assert set(found(index, "apple -role:tool")) == {1, 2}
 
 
-def test_a_question_typed_verbatim_finds_its_answer(index: Index) -> None:
+def test_a_question_finds_its_answer(index: Index) -> None:
     index.write(
         [
             message("We dropped the Redis cache: the importer read stale prices.", 1, role="assistant"),
@@ -77,7 +77,7 @@ def test_a_question_typed_verbatim_finds_its_answer(index: Index) -> None:
     assert hits.with_inflections
 
 
-def test_when_no_message_has_all_words_those_with_the_rarest_come_first(index: Index) -> None:
+def test_if_no_message_has_all_words_the_rarest_words_come_first(index: Index) -> None:
     index.write([message("the importer runs", n) for n in range(10, 30)])
     index.write([message("redis was stale", 1), message("the importer was slow", 2), message("nothing", 3)])
     hits = index.search(parse("is redis in the importer?"), limit=5)
@@ -87,7 +87,7 @@ def test_when_no_message_has_all_words_those_with_the_rarest_come_first(index: I
     assert {hit.session for hit in hits.hits} <= {1, 2, *range(10, 30)}
 
 
-def test_words_in_several_messages_of_a_session_count_for_it(index: Index) -> None:
+def test_words_in_several_messages_of_a_session_raise_its_rank(index: Index) -> None:
     index.write([message("about redis", n, role="assistant") for n in (1, 2, 3)])
     index.write([message("and the importer", 2, 1), message("a cache", 2, 2), message("a cache", 3, 1)])
     hits = index.search(parse("redis importer cache"), limit=5)
@@ -95,14 +95,14 @@ def test_words_in_several_messages_of_a_session_count_for_it(index: Index) -> No
     assert [hit.match_count for hit in hits.hits] == [3, 2, 1]
 
 
-def test_sessions_may_have_very_large_numbers(index: Index) -> None:
+def test_session_ids_may_be_very_large(index: Index) -> None:
     many = [2**62 + n for n in (1, 2, 3)]
     index.write(message(f"cache {n}", session, n) for session in many for n in range(400))
     hits = index.search(parse("cache"), limit=5)
     assert {(hit.session, hit.match_count) for hit in hits.hits} == {(session, 400) for session in many}
 
 
-def test_a_word_is_found_in_another_form_when_no_message_has_it_as_typed(index: Index) -> None:
+def test_a_word_is_found_in_another_form_if_no_message_has_it_as_typed(index: Index) -> None:
     index.write([message("we dropped all queries", 1), message("stopping", 2)])
     assert found(index, "drop query") == [1]
     assert found(index, "stopped") == [2]
@@ -111,43 +111,56 @@ def test_a_word_is_found_in_another_form_when_no_message_has_it_as_typed(index: 
     assert found(index, "drop") == [3]
 
 
-def test_a_question_in_a_language_without_spaces_finds_what_shares_the_most_with_it(index: Index) -> None:
+def test_a_cjk_question_finds_the_message_with_the_most_common_bigrams(index: Index) -> None:
     index.write([message("ふりがなはrubyで書く", 1), message("別の話を書けばいい", 2), message("hello", 3)])
     hits = index.search(parse("ふりがなはどう書くの？"), limit=5)
     assert hits.is_relaxed
     assert hits.hits[0].session == 1
 
 
-def test_all_words_are_wanted_when_a_message_has_them(index: Index) -> None:
+def test_all_words_are_required_if_a_message_has_them(index: Index) -> None:
     index.write([message("redis redis redis", 1), message("the cache of redis", 2)])
     hits = index.search(parse("is the redis cache there"), limit=5)
     assert [hit.session for hit in hits.hits] == [2]
     assert not hits.is_relaxed
 
 
-def test_words_of_a_question_alone_can_be_searched_for(index: Index) -> None:
+def test_a_query_of_stop_words_searches_for_them(index: Index) -> None:
     index.write([message("to be or not", 1), message("to be", 2)])
     assert found(index, "not to") == [1]
 
 
-def test_what_people_said_comes_before_what_tools_put_out(index: Index) -> None:
+def test_prose_ranks_before_tool_text(index: Index) -> None:
     text = "the importer is slow today"
     index.write([message(text, 1, role="tool"), message(text, 2, role="user"), message(text, 3, role="tool")])
     assert found(index, "importer")[0] == 2
 
 
-def test_of_equals_the_newer_comes_first(index: Index) -> None:
+def test_short_tool_text_ranks_before_long_prose(index: Index) -> None:
+    prose = [message("ferry " + "oar " * 300, number) for number in range(400)]
+    index.write([*prose, message("ferry", 1000, role="tool")])
+    assert index.search(parse("ferry"), limit=1).hits[0].session == 1000
+
+
+def test_a_subword_raises_the_score(index: Index) -> None:
+    prose = [message("ferry", number) for number in range(30)]
+    tools = [message("the ferry anOar aLamp theWood", number, 1, role="tool") for number in range(200)]
+    index.write([*prose, *tools, message("ferry FerryGate", 500)])
+    assert index.search(parse("ferry"), limit=1).hits[0].session == 500
+
+
+def test_the_newer_of_two_equal_messages_comes_first(index: Index) -> None:
     index.write([message("the importer", 1, at=NOON - 60 * DAY), message("the importer", 2, at=NOON)])
     assert found(index, "importer") == [2, 1]
 
 
-def test_a_much_better_match_is_not_buried_by_its_age(index: Index) -> None:
+def test_a_much_better_match_ranks_first_despite_its_age(index: Index) -> None:
     long = "importer " + "and many other words " * 30
     index.write([message("the importer", 1, at=NOON - 900 * DAY), message(long, 2, at=NOON)])
     assert found(index, "importer") == [1, 2]
 
 
-def test_a_session_is_told_once_with_its_best_message(index: Index) -> None:
+def test_a_session_has_one_hit_with_its_best_message(index: Index) -> None:
     index.write(
         [
             message("about many things and among them, somewhere, the cache", 1, 0),
@@ -162,7 +175,7 @@ def test_a_session_is_told_once_with_its_best_message(index: Index) -> None:
     assert index.search(parse("cache"), limit=10, by="message").total == 3
 
 
-def test_facts_filter(index: Index) -> None:
+def test_filters(index: Index) -> None:
     index.write(
         [
             message("x", 1, role="tool", tool="Bash", is_error=True, paths=("/w/src/importer.py",)),
@@ -199,7 +212,7 @@ def test_facts_filter(index: Index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("called", "sessions"),
+    ("name", "sessions"),
     [
         ("資料", {1, 2}),
         ("資料/", {2}),
@@ -217,28 +230,26 @@ def test_facts_filter(index: Index) -> None:
         ("ｶﾀ", {3}),
     ],
 )
-def test_a_file_is_found_by_a_part_of_a_name_without_spaces(
-    index: Index, called: str, sessions: set[int]
-) -> None:
+def test_a_file_is_found_by_part_of_a_cjk_name(index: Index, name: str, sessions: set[int]) -> None:
     paths = ["/home/資料一覧.xlsx", "/home/資料/メモ.py", "/home/ｶﾀﾛｸﾞ.txt"]
     index.write([message("x 資料", n, paths=(path,)) for n, path in enumerate(paths, start=1)])
     index.write([message("資料 without a file", 9)])
-    assert set(found(index, f"file:{called}")) == sessions
+    assert set(found(index, f"file:{name}")) == sessions
 
 
 @pytest.mark.parametrize("words", ["ภาษา", "ไทย", "ไม่มี", "ນ້ຳ", "ពាក្យ", "စကား"])
-def test_what_is_written_without_spaces_is_found_by_any_part(index: Index, words: str) -> None:
+def test_scripts_without_spaces_are_found_by_any_part(index: Index, words: str) -> None:
     index.write([message("ภาษาไทยไม่มีช่องว่าง ແມ່ນ້ຳຂອງ មិនមានពាក្យ မြန်မာစကားပြော", 1), message("x", 2)])
     assert found(index, words) == [1]
 
 
-def test_a_filter_is_not_undone_by_another_from_outside(index: Index) -> None:
+def test_an_added_filter_does_not_replace_one_in_the_query(index: Index) -> None:
     index.write([message("x", 1, role="tool"), message("x", 2)])
     query = parse("role:tool").with_filters(Filter("role", "user"))
     assert index.search(query, limit=5).total == 0
 
 
-def test_times_filter(index: Index) -> None:
+def test_time_filters(index: Index) -> None:
     index.write([message("x", number, at=NOON - number * DAY) for number in range(4)])
     index.write([message("x", 9, at=None)])
     assert found(index, "since:2026-10-24T00:00Z") == [0, 1]
@@ -246,19 +257,19 @@ def test_times_filter(index: Index) -> None:
     assert found(index, "x since:2026-10-24T00:00Z until:2026-10-25T00:00Z") == [1]
 
 
-def test_without_words_the_newest_comes_first_and_the_undated_last(index: Index) -> None:
+def test_without_words_the_newest_comes_first_and_undated_messages_last(index: Index) -> None:
     index.write([message("x", n, at=at) for n, at in [(1, NOON), (2, None), (3, NOON + 1), (4, NOON - 1)]])
     assert found(index, "role:user") == [3, 1, 4, 2]
 
 
-def test_titles_and_paths_are_searched(index: Index) -> None:
+def test_titles_and_paths_are_searchable(index: Index) -> None:
     index.write([message("hello", 1, title="Faster timetables", paths=("docs/harbour.md",))])
     assert found(index, "timetables") == [1]
     assert found(index, "harbour") == [1]
 
 
 @pytest.mark.parametrize("by", ["session", "message"])
-def test_pages_fit_together(index: Index, by: str) -> None:
+def test_pages_are_consistent(index: Index, by: str) -> None:
     index.write(message(f"cache {'word ' * (n % 7)}", n % 300, n // 300, at=NOON - n) for n in range(3000))
     whole = []
     for offset in range(0, 3000, 100):
@@ -270,7 +281,7 @@ def test_pages_fit_together(index: Index, by: str) -> None:
         assert {session for session, _ in whole} == set(range(300))
 
 
-def test_what_is_not_counted_is_found_all_the_same(index: Index) -> None:
+def test_a_search_without_counts_finds_the_same(index: Index) -> None:
     index.write(message(f"cache {'word ' * (n % 7)}", n % 30, n // 30, at=NOON - n) for n in range(300))
     counted = index.search(parse("cache"), limit=10)
     found = index.finish_search(index.start_search(parse("cache"), limit=10, with_counts=False))
@@ -279,7 +290,7 @@ def test_what_is_not_counted_is_found_all_the_same(index: Index) -> None:
     assert places[0] == places[1]
 
 
-def test_a_session_that_says_it_a_thousand_times_hides_no_other(index: Index) -> None:
+def test_a_session_with_very_many_matches_hides_no_other(index: Index) -> None:
     index.write(message("cache cache", 1, n) for n in range(3000))
     index.write([message("somewhere in a longer text there is a cache", 2)])
     hits = index.search(parse("cache"), limit=5)
@@ -303,17 +314,17 @@ def test_any_text_can_be_searched_for(small: Index, text: str) -> None:
 
 
 @given(st.text(alphabet="!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ", max_size=12))
-def test_stray_punctuation_never_widens_a_search(small: Index, mess: str) -> None:
-    quiet = mess.replace("-", " ").replace('"', " ").replace("*", " ").replace(":", " ")
-    assert small.search(parse(f"word {quiet}"), limit=5).total == 1
-    assert small.search(parse(f"absent {mess}"), limit=5).total == 0
+def test_punctuation_never_widens_a_search(small: Index, punctuation: str) -> None:
+    harmless = punctuation.replace("-", " ").replace('"', " ").replace("*", " ").replace(":", " ")
+    assert small.search(parse(f"word {harmless}"), limit=5).total == 1
+    assert small.search(parse(f"absent {punctuation}"), limit=5).total == 0
 
 
 @pytest.mark.parametrize("words", ["role:user " + "x" * 400, 'role:user file:"./"', 'file:"./"', "y" * 400])
-def test_what_cannot_be_looked_up_finds_nothing(small: Index, words: str) -> None:
+def test_a_query_without_indexable_terms_finds_nothing(small: Index, words: str) -> None:
     assert small.search(parse(words), limit=5).total == 0
 
 
-def test_a_page_of_nothing_is_empty(small: Index) -> None:
+def test_a_page_outside_the_results_is_empty(small: Index) -> None:
     assert small.search(parse("word"), limit=0).hits == []
     assert small.search(parse("word"), limit=5, offset=9).hits == []

@@ -1,4 +1,4 @@
-"""The piece of a message that is shown."""
+"""Snippets and highlights."""
 
 import time
 
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from backscroll.index import Pattern, exact, parse, regex
 from backscroll.index.results.highlights import Span, find_spans
 from backscroll.index.results.snippet import make_snippet
-from backscroll.index.text.small_letters import fold_in_place
+from backscroll.index.text.normalize import fold_in_place
 
 
-def marked(text: str, words: str) -> str:
-    """The line that is shown, with what was found in brackets."""
+def highlighted(text: str, words: str) -> str:
+    """Return the snippet line with highlights in brackets."""
     shown = make_snippet(text, find_spans(text, parse(words)))
     line = shown.match
     for start, end in reversed(shown.highlights):
@@ -52,15 +52,15 @@ def marked(text: str, words: str) -> str:
         ("not the cache", "cache -not", "not the [cache]"),
     ],
 )
-def test_what_was_found_is_marked(text: str, words: str, line: str) -> None:
-    assert marked(text, words) == line
+def test_matches_are_highlighted(text: str, words: str, line: str) -> None:
+    assert highlighted(text, words) == line
 
 
-def test_the_line_with_most_of_the_words_is_shown() -> None:
-    assert marked("redis\n\nredis cache\ncache redis", "redis cache") == "[redis] [cache]"
+def test_the_snippet_is_the_line_with_the_most_words() -> None:
+    assert highlighted("redis\n\nredis cache\ncache redis", "redis cache") == "[redis] [cache]"
 
 
-def test_lines_around_are_given() -> None:
+def test_the_snippet_has_context_lines() -> None:
     text = "\n".join(f"line {number}" for number in range(1, 10))
     shown = make_snippet(text, exact("line 5").spans(text))
     assert shown.context == ["line 3", "line 4", "line 5", "line 6", "line 7"]
@@ -69,36 +69,36 @@ def test_lines_around_are_given() -> None:
     assert make_snippet(text, exact("line 9").spans(text), context=0).context == ["line 9"]
 
 
-def test_an_expression_is_marked_where_it_matches() -> None:
+def test_regex_matches_are_highlighted() -> None:
     text = "one E1234 and E99"
     shown = make_snippet(text, regex(r"E\d+").spans(text))
     assert [shown.match[start:end] for start, end in shown.highlights] == ["E1234", "E99"]
 
 
-def test_a_match_over_several_lines_is_marked_as_far_as_it_is_shown() -> None:
+def test_a_match_over_several_lines_is_highlighted_in_the_visible_line() -> None:
     text = "first\nsecond\nthird"
     shown = make_snippet(text, regex(r"(?s)econd.*hir").spans(text))
     assert (shown.match, shown.highlights, shown.line_number) == ("second", [(1, 6)], 2)
 
 
 @pytest.mark.parametrize("pattern", [exact("\n\n  se"), regex(r"\s+se"), regex("\nx|\n\n  se")])
-def test_a_match_that_begins_with_the_end_of_a_line_is_shown_where_it_is_seen(pattern: Pattern) -> None:
+def test_a_match_that_starts_with_a_line_end_shows_the_next_line(pattern: Pattern) -> None:
     text = "first\n\n  second"
     shown = make_snippet(text, pattern.spans(text))
     assert (shown.match, shown.highlights, shown.line_number) == ("  second", [(0, 4)], 3)
 
 
-def test_a_line_stands_among_those_around_it_as_it_is_indented() -> None:
+def test_the_snippet_keeps_the_indentation() -> None:
     text = "def f():\n    if x:\n        return cache"
     shown = make_snippet(text, find_spans(text, parse("cache")))
     assert shown.context == text.split("\n")
 
 
-def test_spans_that_overlap_are_marked_as_one() -> None:
+def test_overlapping_spans_are_merged() -> None:
     assert make_snippet("abcdef", [(0, 3), (2, 5), (5, 6)]).highlights == [(0, 6)]
 
 
-def test_a_line_of_a_megabyte_is_cut_around_the_match_quickly() -> None:
+def test_a_line_of_two_megabytes_is_truncated_quickly() -> None:
     text = "x" * 1_000_000 + " needle " + "y" * 1_000_000
     before = time.perf_counter()
     shown = make_snippet(text, find_spans(text, parse("needle")))
@@ -108,14 +108,14 @@ def test_a_line_of_a_megabyte_is_cut_around_the_match_quickly() -> None:
     assert all(len(line) <= 300 for line in shown.context)
 
 
-def test_a_word_said_ten_thousand_times_is_shown_quickly() -> None:
+def test_a_word_with_20000_occurrences_is_fast() -> None:
     text = "é needle and thread " * 20_000
     before = time.perf_counter()
-    assert "[needle] and [thread]" in marked(text, "needle thread")
+    assert "[needle] and [thread]" in highlighted(text, "needle thread")
     assert time.perf_counter() - before < 1
 
 
-def test_a_long_line_is_not_cut_between_a_letter_and_its_accent() -> None:
+def test_truncation_does_not_separate_a_letter_from_its_accent() -> None:
     text = "e\u0301" * 400 + " needle " + "a\u0300" * 400
     shown = make_snippet(text, find_spans(text, parse("needle")))
     assert shown.match[0] == "e"
@@ -128,12 +128,12 @@ def test_an_empty_text_has_an_empty_snippet() -> None:
 
 
 @given(st.text())
-def test_folding_moves_no_character(text: str) -> None:
+def test_folding_in_place_keeps_the_length(text: str) -> None:
     assert len(fold_in_place(text)) == len(text)
 
 
 @given(st.text() | st.text("aA ÄäßΣσİ—→Øé日", max_size=40))
-def test_each_character_folds_as_it_does_alone(text: str) -> None:
+def test_each_character_folds_independently(text: str) -> None:
     assert fold_in_place(text) == "".join(map(fold_in_place, text))
 
 
@@ -141,7 +141,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(0
 
 
 @given(st.text(alphabet="ab \n\u0301é中\u200d", max_size=60), SPANS, st.integers(0, 3))
-def test_any_text_and_spans_give_a_piece_of_the_text(
+def test_a_snippet_is_always_part_of_the_text(
     text: str, places: list[tuple[int, int, int]], context: int
 ) -> None:
     spans = [
@@ -158,12 +158,12 @@ def test_any_text_and_spans_give_a_piece_of_the_text(
 
 
 @given(st.text(alphabet="abAB é中_1-\u0301"), st.text(alphabet='abé中_1 "*-'))
-def test_spans_stand_where_they_say(text: str, words: str) -> None:
+def test_spans_are_inside_the_text(text: str, words: str) -> None:
     for span in find_spans(text, parse(words)):
         assert 0 <= span.start < span.end <= len(text)
 
 
-def test_a_file_that_was_asked_for_is_marked() -> None:
+def test_a_file_filter_is_highlighted() -> None:
     text = "Read\nfile_path: /home/zoe/src/app.py\nimport app"
     found = make_snippet(text, find_spans(text, parse("file:src/app.py")))
     assert [found.match[slice(*place)] for place in found.highlights] == ["src/app.py"]
@@ -171,7 +171,7 @@ def test_a_file_that_was_asked_for_is_marked() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from(["red", "green", "blue", "grey"]), max_size=5), max_size=12))
-def test_no_line_has_more_of_the_words_than_the_first_that_is_shown(lines: list[list[str]]) -> None:
+def test_no_line_has_more_of_the_words_than_the_snippet(lines: list[list[str]]) -> None:
     text = "\n".join(" ".join(line) for line in lines)
     found = [len({"red", "green", "blue"}.intersection(line)) for line in lines]
     shown = make_snippet(text, find_spans(text, parse("red green blue")))
@@ -180,6 +180,6 @@ def test_no_line_has_more_of_the_words_than_the_first_that_is_shown(lines: list[
         assert len(shown.highlights) == sum(word != "grey" for word in lines[shown.line_number - 1])
 
 
-def test_words_far_apart_in_a_line_are_found_where_they_come_together() -> None:
+def test_the_snippet_of_a_long_line_is_where_the_words_are_close() -> None:
     text = f"red{' self' * 500} green {'x ' * 400} red{' self' * 20} and green{' blue' * 9}"
-    assert marked(text, "red green self").endswith(f"[red]{' [self]' * 20} and [green]{' blue' * 9}")
+    assert highlighted(text, "red green self").endswith(f"[red]{' [self]' * 20} and [green]{' blue' * 9}")

@@ -1,4 +1,4 @@
-"""The index as a view that can be lost at any moment."""
+"""The index files: commits, concurrency, damage, rebuild."""
 
 import os
 import random
@@ -12,7 +12,7 @@ import pytest
 
 from backscroll.index import Index, IndexDamagedError, parse
 from backscroll.index.engine.writer import Writer
-from tests.index.making import found, message
+from tests.index.documents import found, message
 
 WRITE_FOREVER = """
 import sys
@@ -37,13 +37,13 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_and_making_one_loads_no_engine(tmp_path: Path) -> None:
+def test_importing_the_package_does_not_load_tantivy(tmp_path: Path) -> None:
     made = f"Index(Path({str(tmp_path)!r}))"
     code = f"from backscroll.index import *\nfrom pathlib import Path\n{made}; parse('a')"
     assert not {"tantivy", "re2"} & modules_after(code)
 
 
-def test_an_index_that_was_never_made_is_not_usable(tmp_path: Path) -> None:
+def test_a_missing_index_is_not_usable(tmp_path: Path) -> None:
     index = Index(tmp_path / "none")
     assert not index.is_usable()
     assert index.watermark is None
@@ -58,32 +58,32 @@ def test_a_new_index_is_empty_and_usable(index: Index) -> None:
     assert index.search(parse("role:user OR -role:tool"), limit=5).total == 0
 
 
-def test_only_its_owner_can_look_into_it(index: Index) -> None:
+def test_only_the_owner_can_read_the_folder(index: Index) -> None:
     if os.name == "posix":
         assert index.folder.stat().st_mode & 0o077 == 0
 
 
-def test_what_was_written_can_be_found_at_once_by_everybody(index: Index) -> None:
+def test_a_commit_is_visible_to_other_readers(index: Index) -> None:
     other = Index(index.folder)
     assert found(other, "cache") == []
     index.write([message("cache")])
     assert found(index, "cache") == found(other, "cache") == [1]
 
 
-def test_a_session_can_be_forgotten_and_written_anew_in_one_step(index: Index) -> None:
+def test_a_session_can_be_replaced_in_one_commit(index: Index) -> None:
     index.write([message("old cache", 1), message("cache", 2)])
     index.write([message("new cache", 1)], delete=[1])
     assert sorted(found(index, "cache")) == [1, 2]
     assert found(index, "old") == []
 
 
-def test_forgetting_reaches_every_message(index: Index) -> None:
+def test_deleting_sessions_deletes_all_their_messages(index: Index) -> None:
     index.write(message("cache", session, n) for session in range(40) for n in range(10))
     index.write([], delete=range(39))
     assert index.search(parse("cache"), limit=1, by="message").total == 10
 
 
-def test_the_watermark_is_what_was_last_committed(index: Index) -> None:
+def test_the_watermark_is_the_one_of_the_last_commit(index: Index) -> None:
     index.write([message("a")], watermark="first")
     index.write([message("b")])
     assert Index(index.folder).watermark == "first"
@@ -91,7 +91,7 @@ def test_the_watermark_is_what_was_last_committed(index: Index) -> None:
     assert Index(index.folder).watermark == "second"
 
 
-def test_a_second_writer_is_turned_away_at_once(index: Index) -> None:
+def test_a_second_writer_fails_at_once(index: Index) -> None:
     other = Index(index.folder)
     with index.writer() as writer:
         assert writer is not None
@@ -101,7 +101,7 @@ def test_a_second_writer_is_turned_away_at_once(index: Index) -> None:
     assert other.write([message("cache")]) is True
 
 
-def test_several_commits_under_one_hold(index: Index) -> None:
+def test_one_writer_can_commit_several_times(index: Index) -> None:
     with index.writer() as writer:
         assert writer is not None
         writer.add([message("one", 1)])
@@ -112,10 +112,10 @@ def test_several_commits_under_one_hold(index: Index) -> None:
     assert found(index, "two") == [2]
 
 
-def test_what_was_not_committed_is_dropped(index: Index) -> None:
+def test_uncommitted_changes_are_dropped(index: Index) -> None:
     def documents() -> object:
         yield message("cache")
-        raise KeyError("the archive went away")
+        raise KeyError("no archive")
 
     with pytest.raises(KeyError):
         index.write(documents())  # type: ignore[arg-type]
@@ -123,29 +123,29 @@ def test_what_was_not_committed_is_dropped(index: Index) -> None:
     assert index.write([message("cache")])
 
 
-def test_many_small_commits_do_not_leave_the_index_in_pieces(index: Index) -> None:
+def test_many_small_commits_are_merged_into_few_segments(index: Index) -> None:
     for number in range(40):
         index.write([message("cache", number)])
-    pieces = list(next(path for path in index.folder.iterdir() if path.is_dir()).glob("*.term"))
-    assert len(pieces) < 20
+    segments = list(next(path for path in index.folder.iterdir() if path.is_dir()).glob("*.term"))
+    assert len(segments) < 20
     assert index.search(parse("cache"), limit=1).total == 40
 
 
-def test_half_characters_anywhere_do_no_harm(index: Index) -> None:
-    half = "a\ud800b"
+def test_lone_surrogates_are_accepted_in_every_field(index: Index) -> None:
+    surrogate = "a\ud800b"
     more = {
-        "tool": half,
-        "model": half,
-        "branch": half,
-        "workspace_name": half,
-        "paths": (half,),
-        "title": half,
+        "tool": surrogate,
+        "model": surrogate,
+        "branch": surrogate,
+        "workspace_name": surrogate,
+        "paths": (surrogate,),
+        "title": surrogate,
     }
-    assert index.write([message(f"cache {half}", **more)])
-    assert found(index, f'cache "{half}" tool:{half}') == [1]
+    assert index.write([message(f"cache {surrogate}", **more)])
+    assert found(index, f'cache "{surrogate}" tool:{surrogate}') == [1]
 
 
-def test_rebuilding_starts_empty_and_leaves_readers_alone(index: Index) -> None:
+def test_a_rebuild_starts_empty_and_keeps_readers_working(index: Index) -> None:
     index.write([message("cache")], watermark="7")
     other = Index(index.folder)
     assert found(other, "cache") == [1]
@@ -166,8 +166,8 @@ def files(index: Index) -> list[Path]:
     return sorted(path for path in index.folder.rglob("*") if path.is_file() and path.name[0] != ".")
 
 
-def damaged(index: Index, path: Path, how: str) -> None:
-    match how:
+def damage(index: Index, path: Path, kind: str) -> None:
+    match kind:
         case "gone":
             path.unlink()
         case "empty":
@@ -178,8 +178,8 @@ def damaged(index: Index, path: Path, how: str) -> None:
             path.write_bytes(random.Random(1).randbytes(path.stat().st_size))
 
 
-@pytest.mark.parametrize("how", ["gone", "empty", "cut", "noise"])
-def test_any_damaged_file_is_noticed_and_can_be_rebuilt(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("kind", ["gone", "empty", "cut", "noise"])
+def test_any_damaged_file_is_detected_and_can_be_rebuilt(tmp_path: Path, kind: str) -> None:
     first = Index(tmp_path / "index")
     first.rebuild()
     for number in range(len(files(first)) + 12):
@@ -189,7 +189,7 @@ def test_any_damaged_file_is_noticed_and_can_be_rebuilt(tmp_path: Path, how: str
         if number >= len(paths):
             break
         first.close()
-        damaged(first, paths[number], how)
+        damage(first, paths[number], kind)
         second = Index(tmp_path / "index")
         try:
             is_whole = second.is_usable() and second.search(parse("cache"), limit=50).total == 30
@@ -201,7 +201,7 @@ def test_any_damaged_file_is_noticed_and_can_be_rebuilt(tmp_path: Path, how: str
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
-def test_a_writer_killed_at_any_moment_leaves_the_last_commit(index: Index) -> None:
+def test_a_killed_writer_leaves_the_last_commit(index: Index) -> None:
     rng = random.Random(5)
     for _ in range(4):
         index.rebuild()
@@ -212,20 +212,20 @@ def test_a_writer_killed_at_any_moment_leaves_the_last_commit(index: Index) -> N
         process.stdout.readline()
         time.sleep(rng.random() * 0.4)
         process.kill()
-        said = process.stdout.read().split()
+        output = process.stdout.read().split()
         process.wait()
         process.stdout.close()
         after = Index(index.folder)
         assert after.is_usable()
         last = int(after.watermark or -1)
-        assert last >= int(said[-1] if said else 0)
+        assert last >= int(output[-1] if output else 0)
         kept = range(max(0, last - 49), last + 1)
         assert after.search(parse("steady"), limit=1).total == len(kept)
         assert after.search(parse(f"batch{last}"), limit=1, by="message").total == 20
-        assert after.write([message("cache")]), "the lock of a dead process holds nobody up"
+        assert after.write([message("cache")]), "the lock of a dead process is released"
 
 
-def test_a_disk_that_cannot_be_written_is_said_plainly(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_raises_an_os_error(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
         def commit(self) -> None:
             raise ValueError("No space left on device")

@@ -1,7 +1,13 @@
-"""The full-text index: a view of the archive that finds messages by what was said in them.
+"""Full-text index of messages, built on Tantivy.
 
-It can be thrown away and made again at any time. Importing it loads no search
-engine; using it does.
+    engine/   index files: store, schema, writer, encoding of documents, purge
+    text/     tokenization, normalization, English inflections
+    query/    query syntax, compilation to Tantivy queries, search, ranking, counts
+    pattern/  substrings and regular expressions: candidates from the term dictionary
+    results/  highlights and snippets in the text of a hit
+
+The index stores no message text and is derived from the archive: `Index.rebuild` discards it at any time.
+Importing this package does not load Tantivy; the first use of an `Index` does.
 """
 
 from backscroll.index.engine.documents import Document, IndexMessage, IndexSession

@@ -246,7 +246,7 @@ def _verified(archive: Archive, hits: list["Hit"], pattern: Pattern, titles: Tit
     found: dict[MessageKey, _Find] = {}
     rest = iter([hit for hit in hits if (hit.session, hit.position) in told])
     while some := list(islice(rest, _TOGETHER)):
-        if not pattern.may_be_in_one_of([told[hit.session, hit.position][1] for hit in some]):
+        if not pattern.may_be_in_any([told[hit.session, hit.position][1] for hit in some]):
             continue
         for hit in some:
             passage, text = told[hit.session, hit.position]
@@ -270,7 +270,7 @@ def _counted(
     counts: Counter[int] = Counter()
     there = Clause((SessionIds(frozenset(find.hit.session for find in finds)),))
     narrowed = replace(query, clauses=(*query.clauses, there))
-    for batch in _batches(index.candidates(pattern, narrowed, among_few=True) if finds else ()):
+    for batch in _batches(index.candidates(pattern, narrowed, refine=False) if finds else ()):
         counts.update(find.hit.session for find in _verified(archive, batch, pattern, titles))
         if time.perf_counter() > deadline:
             break

@@ -1,4 +1,4 @@
-"""Work that goes on in a thread of its own while whoever began it does something else."""
+"""A function call in a thread of its own."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -10,17 +10,17 @@ T = TypeVar("T")
 
 
 class BackgroundTask(Generic[T]):
-    """Work that has been begun. It gains time where the work leaves the interpreter to others."""
+    """Runs a function in a thread. Saves time if the function releases the GIL."""
 
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
         self._result: list[T] = []
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run)
         self._thread.start()
 
     def result(self) -> T:
-        """What came of it, as soon as it is done. Raises what the work raised."""
+        """Wait for the function, then return its result or raise its exception."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -28,6 +28,6 @@ class BackgroundTask(Generic[T]):
 
     def _run(self) -> None:
         try:
-            self._result.append(self._work())
-        except BaseException as error:  # whatever it is, whoever waits is told  # noqa: BLE001
+            self._result.append(self._function())
+        except BaseException as error:  # raised again by `result`  # noqa: BLE001
             self._error = error

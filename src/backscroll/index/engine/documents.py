@@ -1,4 +1,4 @@
-"""One message, ready to be indexed."""
+"""Input of the index: a message and the session that contains it."""
 
 from msgspec import Struct
 
@@ -6,13 +6,13 @@ __all__ = ["Document", "IndexMessage", "IndexSession"]
 
 
 class IndexMessage(Struct, frozen=True, kw_only=True, gc=False):
-    """What the index is told of one message, by whoever has it in hand. The text is searched and not kept."""
+    """A message to index. The text is searchable and not stored."""
 
     position: int
     role: str
     kind: str | None = None
     at: int | None = None  # milliseconds since 1970
-    text: str | bytes  # everything searchable: words, or a tool's name, arguments and result; as UTF-8 or not
+    text: str | bytes  # prose, or a tool's name, arguments and result; str or UTF-8
     tool: str | None = None
     model: str | None = None
     branch: str | None = None
@@ -22,22 +22,22 @@ class IndexMessage(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class IndexSession(Struct, frozen=True, kw_only=True, gc=False):
-    """What the index is told of the session that messages are from, which may be known only later."""
+    """The session of indexed messages. It may be known later than the messages."""
 
     session: int
     source: str
-    title: str | None = None  # found with the first message
-    branch: str | None = None  # of messages that name none themselves
+    title: str | None = None  # indexed with the first message
+    branch: str | None = None  # for messages without a branch
     workspace_hash: str
     workspace_name: str | None = None
 
 
 class Document(IndexMessage, frozen=True, kw_only=True, gc=False):
-    """A message with all that the index is told of it."""
+    """A message together with its session."""
 
     session: int
     source: str
-    title: str | None = None  # given with one message of a session, its first: found with that message
+    title: str | None = None  # set on the first message of a session only
     workspace_hash: str
     workspace_name: str | None = None
-    is_copy: bool = False  # held by another session first; never indexed
+    is_copy: bool = False  # another session contained the message first; not indexed

@@ -1,8 +1,8 @@
-"""Messages as the engine takes them.
+"""Messages as JSON documents for Tantivy.
 
-An entry is made where a message is read, long before it is known what its session
-is called and which number it has. What the session adds is put around it when it
-is written, without looking at the text again.
+A message is encoded where it is parsed, before the id and the title of its session
+are known. The attributes of the session are added around the encoded message when it
+is written, without parsing the text again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,29 +17,29 @@ from backscroll.index.text.tokenize import MAX_WORD_BYTES, AnalyzedText, analyze
 
 __all__ = ["EncodedMessage", "encode_message", "encode_session"]
 
-_SAID = ("user", "assistant", "note")
-_TALK = (None, "queued")  # kinds of messages that are what somebody said, and not a summary or a notice
+_PROSE_ROLES = ("user", "assistant", "note")
+_PROSE_KINDS = (None, "queued")  # other kinds are summaries and notices
 
 
 class EncodedMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A message, all but whose it is."""
+    """A message without the attributes of its session."""
 
     position: int
     has_branch: bool
-    fields: bytes  # JSON, which the engine takes with the least copying; open where tags may follow
+    fields: bytes  # JSON, which Tantivy copies least; incomplete, so that tags can follow
 
 
 class _Fields(msgspec.Struct, gc=False):
-    """What is in them."""
+    """The content of `EncodedMessage.fields`."""
 
     position: int
     at: int | None = None
-    said: str | None = None  # or done
-    done: str | None = None
-    parts: str = ""
-    pairs: str = ""
+    prose: str | None = None  # either this or tool_text
+    tool_text: str | None = None
+    subwords: str = ""
+    cjk_bigrams: str = ""
     files: list[str] = []
-    tags: str = ""  # the last one; never empty
+    tags: str = ""  # the last field; never empty
 
 
 _encode = msgspec.json.Encoder().encode
@@ -47,16 +47,16 @@ _decode = msgspec.json.Decoder(_Fields).decode
 
 
 def encode_message(message: IndexMessage) -> EncodedMessage:
-    """Do all the work that a message needs."""
+    """Analyze and encode a message. All work that depends on the text happens here."""
     text, files = _with_files(message) if message.paths else (message.text, [])
-    found = analyze(text)
-    fields = _written(
+    analyzed = analyze(text)
+    fields = _join_fields(
         message.position,
         message.at,
-        _cuttable(found),
-        is_said=message.role in _SAID and message.kind in _TALK,
-        parts=_bare_parts(found) if found.parts else b"",
-        pairs=found.pairs,
+        _words(analyzed),
+        is_prose=message.role in _PROSE_ROLES and message.kind in _PROSE_KINDS,
+        subwords=_normalized_subwords(analyzed) if analyzed.subwords else b"",
+        cjk_bigrams=analyzed.cjk_bigrams,
         files=files,
         tags=_tags(
             message.role,
@@ -66,110 +66,111 @@ def encode_message(message: IndexMessage) -> EncodedMessage:
             message.kind,
             message.is_error,
             message.is_edit,
-            found.is_odd,
+            analyzed.is_irregular,
         ),
     )
     return EncodedMessage(message.position, message.branch is not None, fields)
 
 
 def encode_session(
-    whose: IndexSession, entries: Iterable[EncodedMessage], *, with_title: bool = True
+    session: IndexSession, messages: Iterable[EncodedMessage], *, with_title: bool = True
 ) -> Iterator[str]:
-    """Entries of one session as documents of the engine."""
-    common = [tag("source", whose.source), tag("workspace", whose.workspace_hash)]
-    if whose.workspace_name:
-        common.append(tag("workspace", whose.workspace_name))
-    branch = [tag("branch", whose.branch)] if whose.branch else []
-    begin = b'{"session":%d,' % whose.session
-    end, end_with_branch = _tail(common), _tail([*common, *branch])
-    title = whose.title if with_title else None
-    for one in entries:
-        fields = one.fields
+    """Complete encoded messages of one session to JSON documents. The title is added to the first."""
+    tags = [tag("source", session.source), tag("workspace", session.workspace_hash)]
+    if session.workspace_name:
+        tags.append(tag("workspace", session.workspace_name))
+    branch = [tag("branch", session.branch)] if session.branch else []
+    start = b'{"session":%d,' % session.session
+    end, end_with_branch = _end(tags), _end([*tags, *branch])
+    title = session.title if with_title else None
+    for message in messages:
+        fields = message.fields
         if title:
-            fields = _titled(fields, title)
+            fields = _add_title(fields, title)
             title = None
-        yield b"".join((begin, fields, end if one.has_branch else end_with_branch)).decode()
+        yield b"".join((start, fields, end if message.has_branch else end_with_branch)).decode()
 
 
-def _written(
+def _join_fields(
     position: int,
     at: int | None,
     words: bytes,
     *,
-    is_said: bool,
-    parts: bytes,
-    pairs: str,
+    is_prose: bool,
+    subwords: bytes,
+    cjk_bigrams: str,
     files: list[bytes],
     tags: bytes,
 ) -> bytes:
-    """Fields as JSON, without the brace that begins it, and the quote and the brace that end it.
+    """Return the fields as JSON without the opening brace and without the closing quote and brace.
 
-    Only tags and pairs of characters may have something to escape; `_tags` has done it.
+    Only tags and bigrams may contain characters to escape; `_tags` has escaped its result.
     """
     pieces = [b'"position":%d' % position]
     if at is not None:
         pieces.append(b',"at":%d' % at)
-    pieces += (b',"said":"' if is_said else b',"done":"', words)
-    if parts:
-        pieces += (b'","parts":"', parts)
+    pieces += (b',"prose":"' if is_prose else b',"tool_text":"', words)
+    if subwords:
+        pieces += (b'","subwords":"', subwords)
     if files:
         pieces += (b'","files":["', b'","'.join(files), b'"],"tags":"', tags)
     else:
         pieces += (b'","tags":"', tags)
-    if pairs:
-        pieces.insert(1, b',"pairs":%b' % _encode(pairs))
+    if cjk_bigrams:
+        pieces.insert(1, b',"cjk_bigrams":%b' % _encode(cjk_bigrams))
     return b"".join(pieces)
 
 
-def _tail(tags: list[str]) -> bytes:
+def _end(tags: list[str]) -> bytes:
     return b" %b}" % _encode(" ".join(tags))[1:]
 
 
-def _titled(told: bytes, title: str) -> bytes:
-    fields = _decode(b'{%b"}' % told)
-    found = analyze(title)
-    words = (fields.done if fields.said is None else fields.said) or ""
-    parts = fields.parts.split()
-    parts += [part for part in _bare_parts(found).decode().split() if part not in parts]
-    return _written(
+def _add_title(encoded: bytes, title: str) -> bytes:
+    fields = _decode(b'{%b"}' % encoded)
+    analyzed = analyze(title)
+    words = (fields.tool_text if fields.prose is None else fields.prose) or ""
+    subwords = fields.subwords.split()
+    subwords += [word for word in _normalized_subwords(analyzed).decode().split() if word not in subwords]
+    return _join_fields(
         fields.position,
         fields.at,
-        b"%b %b" % (words.encode(), _cuttable(found)),
-        is_said=fields.said is not None,
-        parts=" ".join(parts).encode(),
-        pairs=f"{fields.pairs} {found.pairs}".strip(),
+        b"%b %b" % (words.encode(), _words(analyzed)),
+        is_prose=fields.prose is not None,
+        subwords=" ".join(subwords).encode(),
+        cjk_bigrams=f"{fields.cjk_bigrams} {analyzed.cjk_bigrams}".strip(),
         files=[file.encode() for file in fields.files],
-        tags=_encode(f"{fields.tags} {tag('odd')}" if found.is_odd else fields.tags)[1:-1],
+        tags=_encode(f"{fields.tags} {tag('irregular')}" if analyzed.is_irregular else fields.tags)[1:-1],
     )
 
 
 def _with_files(message: IndexMessage) -> tuple[str | bytes, list[bytes]]:
-    """What a message is found by, its text and those paths that the text does not name; and its paths."""
+    """Return the text with the paths that it does not contain, and the tokens of each path."""
     text, paths = message.text, message.paths
-    files = [_file(path) for path in paths]
+    files = [_encode_path(path) for path in paths]
+    tokens = [tokens for _, tokens in files]
     if isinstance(text, str):
-        return "\n".join([text, *(path for path in paths if path not in text)]), [words for _, words in files]
+        return "\n".join([text, *(path for path in paths if path not in text)]), tokens
     missing = [raw for raw, _ in files if raw not in text]
-    return b"\n".join([text, *missing]) if missing else text, [words for _, words in files]
+    return b"\n".join([text, *missing]) if missing else text, tokens
 
 
 @lru_cache(maxsize=1 << 12)
-def _file(path: str) -> tuple[bytes, bytes]:
-    """A path, and the words of it. Few are told of again and again."""
+def _encode_path(path: str) -> tuple[bytes, bytes]:
+    """Return a path as UTF-8, and its tokens. A few paths occur in many messages."""
     return path.encode("utf-8", "replace"), " ".join(path_tokens(path)).encode()
 
 
-def _cuttable(text: AnalyzedText) -> bytes:
-    """The words of a text between spaces: small, without accents, none overlong."""
-    words = normalize_words(text.words, text.beyond)
-    if not text.has_long_run:
+def _words(text: AnalyzedText) -> bytes:
+    """Return the normalized words of a text without overlong ones."""
+    words = normalize_words(text.words, text.non_ascii)
+    if not text.has_long_word:
         return words
     return b" ".join([word for word in words.split() if len(word) <= MAX_WORD_BYTES])
 
 
-def _bare_parts(text: AnalyzedText) -> bytes:
-    parts = text.parts.encode()
-    return normalize_words(parts, non_ascii_bytes(parts))
+def _normalized_subwords(text: AnalyzedText) -> bytes:
+    subwords = text.subwords.encode()
+    return normalize_words(subwords, non_ascii_bytes(subwords))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -181,15 +182,15 @@ def _tags(
     kind: str | None,
     is_error: bool,
     is_edit: bool,
-    is_odd: bool,
+    is_irregular: bool,
 ) -> bytes:
-    """Facts about a message, as JSON without the quotes. Most messages share them with many others."""
-    named = (("tool", tool), ("model", model), ("branch", branch), ("kind", kind))
-    tags = [tag("role", role), *(tag(name, value) for name, value in named if value)]
+    """Return the tags of a message as JSON without quotes. Many messages share the same tags."""
+    optional = (("tool", tool), ("model", model), ("branch", branch), ("kind", kind))
+    tags = [tag("role", role), *(tag(name, value) for name, value in optional if value)]
     if is_error:
         tags.append(tag("is", "error"))
     if is_edit:
         tags.append(tag("is", "edit"))
-    if is_odd:
-        tags.append(tag("odd"))
+    if is_irregular:
+        tags.append(tag("irregular"))
     return _encode(" ".join(tags))[1:-1]

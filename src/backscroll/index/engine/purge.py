@@ -1,9 +1,13 @@
-"""Words of forgotten messages taken out of the index's files, without asking for those of all others again.
+"""Removal of deleted messages from the index files without a rebuild.
 
-The engine keeps what it was told to forget until it happens to merge the files that hold it, and cannot be
-told to merge them. It does merge files that hold few messages, once there are eight of them. So a copy of the
-index says of every file in which something was forgotten that hardly anything is left in it, which the engine
-believes until it reads the file, and gets eight tiny ones besides. Whether that did it is looked at then.
+Tantivy keeps deleted documents until it merges their segment, and tantivy-py has no
+call that forces a merge. Tantivy merges small segments once there are eight of them.
+So this module edits the metadata of a copy of the index: each segment with deletions
+appears nearly empty. Eight commits of one tiny document then trigger the merge. The
+result is verified.
+
+The metadata is Tantivy's private format. `purge` supports the versions in
+`SUPPORTED_ENGINES` only; for any other the caller rebuilds the index.
 """
 
 import os
@@ -15,68 +19,71 @@ import msgspec
 import tantivy
 
 from backscroll.index.engine.schema import METADATA_TAG, open_index
-from backscroll.index.engine.writer import Writer
+from backscroll.index.engine.writer import SMALL_HEAP_BYTES, Writer
 
-__all__ = ["copy_without_deleted"]
+__all__ = ["SUPPORTED_ENGINES", "copy_without_deleted"]
 
+SUPPORTED_ENGINES = ("tantivy v0.27.0, index_format v7",)  # values of tantivy.__version__
 _META = "meta.json"
-_MANAGED = ".managed.json"  # the files that the engine may delete once nobody needs them
-_ENOUGH = 8
-_HEAP = 15_000_000
+_MANAGED = ".managed.json"  # files that Tantivy may delete when no longer in use
+_MIN_MERGE_SEGMENTS = 8
 
 
 def copy_without_deleted(folder: Path, copy: Path, watermark: str | None) -> bool:
-    """Make an index in a new folder that finds what the one in the other folder finds, and holds no more.
+    """Create a copy of an index that does not contain its deleted messages.
 
-    The other must not be written meanwhile. False when the engine did something else.
+    The index must not change meanwhile. Return False if this version of Tantivy is unknown or did not
+    merge as expected.
     """
+    if getattr(tantivy, "__version__", None) not in SUPPORTED_ENGINES:
+        return False
     copy.mkdir(mode=0o700)
-    meta = _decoded(folder / _META)
-    with_forgotten = [each for each in meta["segments"] if each["deletes"] is not None]
+    meta = _decode(folder / _META)
+    with_deletions = [segment for segment in meta["segments"] if segment["deletes"] is not None]
     for segment in meta["segments"]:
-        for file in folder.glob(f"{_stem(segment)}.*"):
+        for file in folder.glob(f"{_file_stem(segment)}.*"):
             _link(file, copy / file.name)
     if (folder / _MANAGED).exists():
         shutil.copyfile(folder / _MANAGED, copy / _MANAGED)
-    for segment in with_forgotten:
+    for segment in with_deletions:
         segment["deletes"]["num_deleted_docs"] = segment["max_doc"] - 1
     (copy / _META).write_bytes(msgspec.json.encode(meta))
     _merge(copy)
     writer = Writer(open_index(str(copy)), is_small=True)
     writer.commit(watermark)
     writer.close()
-    left = {_stem(segment) for segment in _decoded(copy / _META)["segments"]}
-    if left & {_stem(segment) for segment in with_forgotten}:
+    remaining = {_file_stem(segment) for segment in _decode(copy / _META)["segments"]}
+    if remaining & {_file_stem(segment) for segment in with_deletions}:
         return False
-    for file in copy.iterdir():  # nobody else knows of the copy yet, and whatever the engine left can go
-        if file.suffix and not file.name.startswith((".", *left)) and file.name != _META:
+    for file in copy.iterdir():  # no other process uses the copy yet, so unused files can go
+        if file.suffix and not file.name.startswith((".", *remaining)) and file.name != _META:
             file.unlink()
     return True
 
 
 def _merge(copy: Path) -> None:
-    """Have the engine merge all that it takes for small."""
-    writer = open_index(str(copy)).writer(_HEAP, 1)
-    for _ in range(_ENOUGH):
-        tiny = tantivy.Document()
-        tiny.add_text("tags", METADATA_TAG)  # which the next commit of a note deletes
-        writer.add_document(tiny)
+    """Trigger a merge of all segments that appear small."""
+    writer = open_index(str(copy)).writer(SMALL_HEAP_BYTES, 1)
+    for _ in range(_MIN_MERGE_SEGMENTS):
+        document = tantivy.Document()
+        document.add_text("tags", METADATA_TAG)  # deleted by the next `Writer.commit`
+        writer.add_document(document)
         writer.commit()
     writer.wait_merging_threads()
 
 
 def _link(file: Path, target: Path) -> None:
-    """The same file under another name; a copy where the file system knows no such thing."""
+    """Hard-link a file, or copy it if the file system has no hard links."""
     try:
         os.link(file, target)
     except OSError:
         shutil.copyfile(file, target)
 
 
-def _stem(segment: dict[str, Any]) -> str:
-    """How the names of a segment's files begin."""
+def _file_stem(segment: dict[str, Any]) -> str:
+    """Return the common prefix of the file names of a segment."""
     return str(segment["segment_id"]).replace("-", "")
 
 
-def _decoded(path: Path) -> Any:
+def _decode(path: Path) -> Any:
     return msgspec.json.decode(path.read_bytes())

@@ -1,7 +1,7 @@
-"""What the index knows of a message: the schema, and how each field's text is cut into terms.
+"""Index schema: fields, tokenizers and version.
 
-Nothing that was said is stored. What people and assistants said and what tools
-put out lie in fields of their own, so that the first can weigh more.
+No message text is stored. Prose of users and assistants and the text of tools are
+separate fields, so that prose can have a higher weight.
 """
 
 import re
@@ -25,35 +25,35 @@ __all__ = [
     "tokens_of",
 ]
 
-VERSION = 4  # to be raised with every change to the fields, the analysis or the tags
+VERSION = 5  # increment with every change to the fields, the tokenization or the tags
 
-TEXT_FIELDS = ("said", "done")  # of which each message has one: ways.py relies on it
-_LONGEST_TAG = 200
-_SPACE = re.compile(r"\s+")
-_OPEN_SPACE = "\u2423"  # stands for white space within a tag
-METADATA_TAG = "note:"  # the tag of the one document that is no message: it holds version and watermark
+TEXT_FIELDS = ("prose", "tool_text")  # each message has exactly one of them
+METADATA_TAG = "metadata:"  # marks the one document that is not a message: it holds version and watermark
+_MAX_TAG_CHARS = 200
+_WHITE_SPACE = re.compile(r"\s+")
+_TAG_SPACE = "\u2423"  # replaces white space inside a tag
 
 
 @cache
 def schema() -> tantivy.Schema:
-    """The fields of this version."""
+    """Return the schema of this version."""
     builder = tantivy.SchemaBuilder()
     for name in TEXT_FIELDS:
         builder.add_text_field(name, tokenizer_name="words", index_option="position")
-    builder.add_text_field("parts", tokenizer_name="words", index_option="freq")
-    builder.add_text_field("pairs", tokenizer_name="spaced", index_option="position")
+    builder.add_text_field("subwords", tokenizer_name="words", index_option="freq")
+    builder.add_text_field("cjk_bigrams", tokenizer_name="spaced", index_option="position")
     builder.add_text_field("files", tokenizer_name="words", index_option="position")
     builder.add_text_field("tags", tokenizer_name="spaced", index_option="basic")
     builder.add_unsigned_field("session", fast=True, indexed=True)
     builder.add_unsigned_field("position", fast=True)
     builder.add_integer_field("at", fast=True)
-    builder.add_text_field("note", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("metadata", stored=True, tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 
 @cache
 def tokenizer() -> tantivy.TextAnalyzer:
-    """Cuts text without accents into the words that the dictionary may have, in lower case."""
+    """Return the tokenizer for text without accents. It drops overlong tokens and lowercases the others."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(MAX_WORD_BYTES + 1))
@@ -63,25 +63,25 @@ def tokenizer() -> tantivy.TextAnalyzer:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words of a text as the dictionary has them."""
+    """Return the tokens of a text as the term dictionary contains them."""
     return tokenizer().analyze(fold_accents(to_nfc(text)))
 
 
 def path_tokens(path: str, *, is_part: bool = False) -> list[str]:
-    """The words of a path, or of a part of one, as the dictionary of files has them.
+    """Return the tokens of a path, or of part of one, as in the ``files`` field.
 
-    Of what is written without spaces there are pairs of characters, and the last one: a part may end before.
+    CJK runs become bigrams plus the last character. A part may end inside a run, so it omits that last one.
     """
     found: list[str] = []
-    for place, piece in enumerate(split_cjk(to_nfc(path))):
-        found += bigrams(unicodedata.normalize("NFKC", piece)) if place % 2 else tokens_of(piece)
+    for number, piece in enumerate(split_cjk(to_nfc(path))):
+        found += bigrams(unicodedata.normalize("NFKC", piece)) if number % 2 else tokens_of(piece)
     return found[:-1] if is_part and has_cjk_pair(path[-2:]) else found
 
 
 def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
-    """The index in a folder, ready to be read and written; ValueError when it is not one."""
+    """Open or create the index in a folder. Raises ValueError if the folder contains no index."""
     index = tantivy.Index(schema(), folder, reuse=False) if is_new else tantivy.Index.open(folder)
-    # Every step costs for every word: texts come here as words between spaces (`folding.bare`).
+    # Every filter costs time per token, so texts arrive normalized (`normalize_words`).
     for name in ("words", "spaced"):
         index.register_tokenizer(name, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     index.config_reader("manual")
@@ -90,5 +90,5 @@ def open_index(folder: str, *, is_new: bool = False) -> tantivy.Index:
 
 @lru_cache(maxsize=1 << 14)
 def tag(name: str, value: str = "") -> str:
-    """A fact about a message as one term: ``role:user``."""
-    return f"{name}:{_SPACE.sub(_OPEN_SPACE, to_nfc(value).lower())}"[:_LONGEST_TAG]
+    """Return an attribute of a message as one term: ``role:user``."""
+    return f"{name}:{_WHITE_SPACE.sub(_TAG_SPACE, to_nfc(value).lower())}"[:_MAX_TAG_CHARS]

@@ -1,7 +1,8 @@
-"""The index in its folder: opened late, replaced whole, never trusted more than the archive.
+"""The index in its folder.
 
-The folder holds one generation of the index and a file that names it. A new
-generation is made beside the old one and takes its place by one rename.
+The folder contains one generation of the index, in a numbered sub-folder, and the file
+``current`` that names it. A new generation is built next to the old one and replaces it
+by one rename. Tantivy is loaded on first use, which keeps commands without a search fast.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,142 +26,147 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "IndexDamagedError"]
 
-_NAME = "current"
-_COPY = "copy"  # a generation that is being made and may never be finished
-_SMALL = 100  # messages that one thread writes as fast as two
-_MOST = 1000
-_GLANCE = 192  # messages that are looked at before asking more precisely
+_CURRENT = "current"
+_COPY = "copy"  # an unfinished generation
+_SMALL_BATCH = 100  # messages up to which a small heap is enough
+_MAX_PAGE_SIZE = 1000
+_FAST_CANDIDATES = 192  # candidates to read before a more precise query pays
 
-_Stamp = tuple[int, int]
+_FileStamp = tuple[int, int]  # modification time and inode
 
 
 class IndexDamagedError(Exception):
-    """The index cannot be read. It is a view: `Index.rebuild`, then write everything again."""
+    """The index cannot be read. Call `Index.rebuild`, then write everything again."""
 
 
 class Index:
-    """A full-text index of messages. Making one opens and loads nothing."""
+    """A full-text index of messages. The constructor opens no files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._naming = folder / _NAME  # these two are looked at with every search
-        self._committed = folder  # the file that is replaced with every commit
+        self._current_file = folder / _CURRENT
+        self._meta_file = folder  # replaced by Tantivy with every commit
         self._generation = ""
         self._engine: tantivy.Index | None = None
-        self._named_by: _Stamp | None = None  # the file that named it
-        self._seen: _Stamp | None = None
+        self._current_stamp: _FileStamp | None = None
+        self._meta_stamp: _FileStamp | None = None
         self._snapshot: Snapshot | None = None
 
     def is_usable(self) -> bool:
-        """Whether it is there, undamaged and written by this version."""
-        from backscroll.index.engine.schema import VERSION
+        """Return whether the index exists, is undamaged and has the version of this program."""
+        from backscroll.index.engine.schema import VERSION  # loads Tantivy
 
         try:
-            note = self._note()
+            metadata = self._metadata()
         except IndexDamagedError:
             return False
-        return note is not None and note.version == VERSION
+        return metadata is not None and metadata.version == VERSION
 
     def rebuild(self) -> None:
-        """Start again with an empty index. Whoever is reading the old one may go on."""
-        import shutil  # with all that it loads, only for the one who needs it
+        """Replace the index by an empty one. Readers of the old one can continue."""
+        import shutil  # only needed here: its own imports are slow
 
-        from backscroll.index.engine.schema import open_index
-        from backscroll.index.engine.writer import Writer
+        from backscroll.index.engine.schema import open_index  # loads Tantivy
+        from backscroll.index.engine.writer import Writer  # loads Tantivy
 
         self.close()
-        old = self._named()
+        old = self._current_generation()
         if self.folder.is_file():
             self.folder.unlink()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        numbers = [int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()]
-        name = str(max(numbers, default=0) + 1)
+        generations = self._generations()
+        name = str(max(generations, default=0) + 1)
         (self.folder / name).mkdir(mode=0o700)
         try:
             writer = Writer(open_index(str(self.folder / name), is_new=True), is_small=True)
         except ValueError as error:
-            raise OSError(f"the index cannot be written: {error}") from error
+            raise OSError(f"cannot write to the index: {error}") from error
         writer.commit(None)
         writer.close()
-        self._use(name)
+        self._activate(name)
         shutil.rmtree(self.folder / _COPY, ignore_errors=True)
-        for number in numbers:
-            if str(number) == old or number < int(name) - 1:
-                # Another process may hold a file of it open, which some systems do not let go.
-                shutil.rmtree(self.folder / str(number), ignore_errors=True)
-
-    def _use(self, name: str) -> None:
-        """Have everybody use a generation from now on."""
-        unfinished = self.folder / f"{_NAME}.{name}"
-        unfinished.write_text(name, encoding="ascii")
-        unfinished.replace(self.folder / _NAME)
+        for generation in generations:
+            if str(generation) == old or generation < int(name) - 1:
+                # Errors are ignored: Windows does not delete files that another process has open.
+                shutil.rmtree(self.folder / str(generation), ignore_errors=True)
 
     def purge_deleted(self) -> bool:
-        """Leave nothing in the files of what was forgotten; whoever is reading the old ones may go on.
+        """Remove deleted messages from the index files. Readers of the old files can continue.
 
-        False when another process is writing, or it could not be done: then only a `rebuild` does it.
+        Return False if another process is writing or the purge failed; then `rebuild` is the alternative.
         """
-        import shutil
+        import shutil  # only needed here: its own imports are slow
 
-        from backscroll.index.engine.purge import copy_without_deleted
+        from backscroll.index.engine.purge import copy_without_deleted  # loads Tantivy
 
         copy = self.folder / _COPY
         shutil.rmtree(copy, ignore_errors=True)
-        with self.writer(is_small=True) as writer:  # so that nobody else writes meanwhile
+        with self.writer(is_small=True) as writer:  # keeps other processes from writing
             if writer is None:
                 return False
             old = self._generation
-            with self._guarded():
-                is_made = copy_without_deleted(self.folder / old, copy, self.watermark)
-            if not is_made:
+            with self._damage_errors():
+                is_complete = copy_without_deleted(self.folder / old, copy, self.watermark)
+            if not is_complete:
                 shutil.rmtree(copy, ignore_errors=True)
                 return False
-            name = str(max(int(each.name) for each in self.folder.iterdir() if each.name.isdecimal()) + 1)
+            name = str(max(self._generations()) + 1)
             copy.rename(self.folder / name)
-            self._use(name)
+            self._activate(name)
         self.close()
         shutil.rmtree(self.folder / old, ignore_errors=True)
         return True
 
+    def _generations(self) -> list[int]:
+        return [int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()]
+
+    def _activate(self, name: str) -> None:
+        """Make a generation the current one for all processes."""
+        temporary = self.folder / f"{_CURRENT}.{name}"
+        temporary.write_text(name, encoding="ascii")
+        temporary.replace(self._current_file)
+
     @property
     def watermark(self) -> str | None:
-        """What the caller said with the last commit; None for an index that is new or not to be read."""
+        """The watermark of the last commit; None if the index is new or damaged."""
         try:
-            note = self._note()
+            metadata = self._metadata()
         except IndexDamagedError:
             return None
-        return note.watermark if note is not None else None
+        return metadata.watermark if metadata is not None else None
 
     def write(
         self, documents: Iterable[Document], *, delete: Iterable[int] = (), watermark: str | None = None
     ) -> bool:
-        """Forget sessions, then add messages, in one commit. False when another process is writing.
+        """Delete sessions, then add messages, in one commit. Return False if another process is writing.
 
-        Without a watermark the one of the last commit stays.
+        Without a watermark, the one of the last commit stays.
         """
         rest = iter(documents)
-        some = list(islice(rest, _SMALL))
-        with self.writer(is_small=len(some) < _SMALL) as writer:
+        first = list(islice(rest, _SMALL_BATCH))
+        with self.writer(is_small=len(first) < _SMALL_BATCH) as writer:
             if writer is None:
                 return False
             writer.delete_sessions(delete)
-            writer.add(chain(some, rest))
+            writer.add(chain(first, rest))
             writer.commit(watermark if watermark is not None else self.watermark)
         return True
 
     @contextmanager
     def writer(self, *, is_small: bool = False) -> "Iterator[Writer | None]":
-        """Hold the index for several commits; None when another process is writing.
+        """Lock the index for several commits. Yields None if another process is writing.
 
-        What was not committed at the end, or when something is raised, is dropped.
+        Uncommitted changes are dropped at the end and on an exception.
         """
-        from backscroll.index.engine.writer import Writer, is_lock_error
+        from backscroll.index.engine.writer import Writer, is_lock_error  # loads Tantivy
 
-        with self._guarded():
-            engine = self._opened()
+        with self._damage_errors():
+            engine = self._open()
             try:
                 name = self._generation
-                writer = Writer(engine, is_small=is_small, is_current=lambda: self._named() == name)
+                writer = Writer(
+                    engine, is_small=is_small, is_current=lambda: self._current_generation() == name
+                )
             except ValueError as error:
                 if not is_lock_error(error):
                     raise
@@ -174,7 +180,7 @@ class Index:
             writer.close()
 
     def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "HitPage":
-        """One page: the best message of each session, or messages, best first; newest first without words."""
+        """Return one page: the best message of each session, or messages. Newest first without words."""
         return self.finish_search(self.start_search(query, limit=limit, offset=offset, by=by))
 
     def start_search(
@@ -187,17 +193,17 @@ class Index:
         match_any: bool = False,
         with_counts: bool = True,
     ) -> "PendingSearch":
-        """The same page before all is counted, to be looked at while the counting goes on, or without it.
+        """Return the same page as `search` while counting continues in the background.
 
-        When loose, not every word is asked for even where some message has all of them.
+        With ``match_any``, messages with some of the words match even if others have all of them.
         """
-        from backscroll.index.query.compile import CompiledQuery
+        from backscroll.index.query.compile import CompiledQuery  # loads Tantivy
 
-        matching = CompiledQuery(query)
-        with self._guarded():
-            return self._current().search(
-                matching,
-                limit=min(max(limit, 0), _MOST),
+        compiled = CompiledQuery(query)
+        with self._damage_errors():
+            return self._latest_snapshot().search(
+                compiled,
+                limit=min(max(limit, 0), _MAX_PAGE_SIZE),
                 offset=max(offset, 0),
                 by=by,
                 match_any=match_any,
@@ -205,119 +211,120 @@ class Index:
             )
 
     def finish_search(self, search: "PendingSearch") -> "HitPage":
-        """The page that was started, with its counts."""
-        with self._guarded():
+        """Wait for the counts of a started search."""
+        with self._damage_errors():
             return search.finish()
 
     def count_by_session(self, query: Query) -> dict[int, int]:
-        """How many messages of each session have every word, by the session's number."""
-        from backscroll.index.query.compile import CompiledQuery
-        from backscroll.index.query.counts import count_by_session
+        """Return the number of messages with every word, by session id."""
+        from backscroll.index.query.compile import CompiledQuery  # loads Tantivy
+        from backscroll.index.query.counts import count_by_session  # loads Tantivy
 
-        matching = CompiledQuery(query)
-        if matching.is_empty:
+        compiled = CompiledQuery(query)
+        if compiled.is_empty:
             return {}
-        with self._guarded():
-            buckets = count_by_session(self._current().searcher, matching.strict())
+        with self._damage_errors():
+            buckets = count_by_session(self._latest_snapshot().searcher, compiled.strict())
         return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
 
     def candidates(
-        self, pattern: "Pattern", query: Query | None = None, *, among_few: bool = False
+        self, pattern: "Pattern", query: Query | None = None, *, refine: bool = True
     ) -> "Iterator[Hit]":
-        """Every message that may hold the pattern, newest first; the caller looks at its text.
+        """Yield every message that may match the pattern, newest first. The caller verifies the text.
 
-        A pattern that is not `is_narrow` gives every message that the query's filters let through. Among few
-        messages it is not worth asking the engine more than once.
+        A pattern that is not `is_narrow` yields every message that passes the filters of the query. Without
+        ``refine`` only the fastest query runs, which is enough for a few sessions.
         """
-        from backscroll.index.pattern.candidates import candidate_queries
-        from backscroll.index.query.searcher import TooManyTermsError
+        from backscroll.index.pattern.candidates import candidate_queries  # loads Tantivy
+        from backscroll.index.query.searcher import TooManyTermsError  # loads Tantivy
 
-        first, *narrower = candidate_queries(pattern.needs, query or Query())
-        with self._guarded():
-            snapshot = self._current()
-            hits = snapshot.newest(first)
-            glanced_at = list(islice(hits, _GLANCE))
-            yield from glanced_at
-            if among_few:
+        fast, *precise = candidate_queries(pattern.required, query or Query())
+        with self._damage_errors():
+            snapshot = self._latest_snapshot()
+            hits = snapshot.newest(fast)
+            first = list(islice(hits, _FAST_CANDIDATES))
+            yield from first
+            if not refine:
                 yield from hits
-            if among_few or len(glanced_at) < _GLANCE:
+            if not refine or len(first) < _FAST_CANDIDATES:
                 return
-            seen = {(hit.session, hit.position) for hit in glanced_at}
-            for wanted in narrower:
+            seen = {(hit.session, hit.position) for hit in first}
+            for query_ in precise:
                 with suppress(TooManyTermsError):
-                    hits = snapshot.newest(wanted)
+                    hits = snapshot.newest(query_)
             yield from (hit for hit in hits if (hit.session, hit.position) not in seen)
 
     def count_candidates(self, pattern: "Pattern", query: Query | None = None) -> int:
-        """How many messages `candidates` gives at most."""
-        from backscroll.index.pattern.candidates import candidate_queries
+        """Return the maximum number of messages that `candidates` yields."""
+        from backscroll.index.pattern.candidates import candidate_queries  # loads Tantivy
 
-        with self._guarded():
-            return self._current().count_messages(candidate_queries(pattern.needs, query or Query())[0])
+        with self._damage_errors():
+            fast, *_ = candidate_queries(pattern.required, query or Query())
+            return self._latest_snapshot().count_messages(fast)
 
     def close(self) -> None:
-        """Let go of the files."""
-        self._engine = self._snapshot = self._seen = None
+        """Close all files."""
+        self._engine = self._snapshot = self._meta_stamp = None
         self._generation = ""
 
-    def _note(self) -> "IndexMetadata | None":
-        from backscroll.index.engine.writer import IndexMetadata
+    def _metadata(self) -> "IndexMetadata | None":
+        from backscroll.index.engine.writer import IndexMetadata  # loads Tantivy
 
-        with self._guarded():
-            text = self._current().note
+        with self._damage_errors():
+            text = self._latest_snapshot().metadata
             return msgspec.json.decode(text, type=IndexMetadata) if text is not None else None
 
-    def _named(self) -> str:
-        """The name of the generation in use; empty when there is none."""
+    def _current_generation(self) -> str:
+        """Return the name of the current generation; empty if there is none."""
         with suppress(OSError, UnicodeDecodeError):
-            name = (self.folder / _NAME).read_text(encoding="ascii").strip()
+            name = self._current_file.read_text(encoding="ascii").strip()
             return name if name.isdecimal() else ""
         return ""
 
-    def _opened(self) -> "tantivy.Index":
-        named = _stamp(self._naming)
-        if self._engine is not None and named is not None and named == self._named_by:
+    def _open(self) -> "tantivy.Index":
+        stamp = _file_stamp(self._current_file)
+        if self._engine is not None and stamp is not None and stamp == self._current_stamp:
             return self._engine
-        name = self._named()
+        name = self._current_generation()
         if self._engine is None or name != self._generation:
-            from backscroll.index.engine.schema import open_index
+            from backscroll.index.engine.schema import open_index  # loads Tantivy
 
             if not name:
                 raise IndexDamagedError(f"there is no index in {self.folder}")
             self.close()
             self._engine = open_index(str(self.folder / name))
             self._generation = name
-            self._committed = self.folder / name / "meta.json"
-        self._named_by = named
+            self._meta_file = self.folder / name / "meta.json"
+        self._current_stamp = stamp
         return self._engine
 
-    def _current(self) -> "Snapshot":
-        """The newest commit, another process's included."""
-        from backscroll.index.query.searcher import Snapshot
+    def _latest_snapshot(self) -> "Snapshot":
+        """Return the newest commit of any process."""
+        from backscroll.index.query.searcher import Snapshot  # loads Tantivy
 
-        engine = self._opened()
-        seen = _stamp(self._committed)
-        if self._snapshot is None or seen != self._seen:
+        engine = self._open()
+        stamp = _file_stamp(self._meta_file)
+        if self._snapshot is None or stamp != self._meta_stamp:
             engine.reload()
-            self._snapshot, self._seen = Snapshot(engine.searcher()), seen
+            self._snapshot, self._meta_stamp = Snapshot(engine.searcher()), stamp
         return self._snapshot
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Whatever the engine cannot read is damage, and damage is said in one way."""
+    def _damage_errors(self) -> Iterator[None]:
+        """Raise `IndexDamagedError` for everything that Tantivy raises on unreadable files."""
         try:
             yield
         except (ValueError, OSError, msgspec.DecodeError) as error:
-            raise IndexDamagedError(f"the index in {self.folder} cannot be read: {error}") from error
+            raise IndexDamagedError(f"cannot read the index in {self.folder}: {error}") from error
         except BaseException as error:
-            # The engine's way to say that a file does not hold what it should; it has no importable name.
+            # A Rust panic on unexpected file content. The exception class cannot be imported.
             if type(error).__name__ != "PanicException":
                 raise
             raise IndexDamagedError(f"the index in {self.folder} is damaged: {error}") from error
 
 
-def _stamp(path: Path) -> _Stamp | None:
-    """What differs when another file has taken this one's place; None when there is none."""
+def _file_stamp(path: Path) -> _FileStamp | None:
+    """Return a value that changes when the file is replaced; None if there is no file."""
     try:
         stat = path.stat()
     except OSError:

@@ -1,9 +1,9 @@
-"""What the engine was given and has not looked at yet, kept small.
+"""Limit on the text that waits in Tantivy's queue.
 
-Its queue takes ten thousand messages, however long they are, and is filled faster
-than the engine empties it: by ordinary messages with 45 MB, by long ones with as much
-as there is. It cannot be asked how full it is. But the engine's thread sleeps when
-nothing waits, and Linux tells who sleeps; elsewhere the queue's own limit is all there is.
+The queue holds up to 10,000 messages of any length and fills faster than the indexing
+thread empties it: 45 MB with ordinary messages, without limit with long ones. Its fill
+level is not exposed. But the indexing thread sleeps when the queue is empty, and Linux
+shows the state of each thread. On other systems only the queue's own limit applies.
 """
 
 import os
@@ -13,50 +13,51 @@ from pathlib import Path
 
 __all__ = ["Throttle", "wait_until_idle"]
 
-_MOST = 3_000_000  # characters that may wait; in the queue they take two to four times as many bytes
+MAX_QUEUED_CHARS = 3_000_000  # in the queue each takes two to four bytes
 _THREADS = Path("/proc/self/task")
-_WRITING = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; the system keeps no more of it
-_LOOK, _LOOK_AGAIN = 0.003, 0.0005  # seconds; one who waits for a lock sleeps too, but not for long
-_PATIENCE = 5.0  # seconds; somebody else's engine in this process may never rest
-_BEGINNING = 64  # bytes of what is told of a thread: its number, its name, and a letter for what it does
+_INDEXING_THREAD_PREFIX = "thrd-tantivy-in"  # of "thrd-tantivy-index0"; Linux keeps 15 characters
+_POLL_SECONDS = 0.003
+_RECHECK_SECONDS = 0.0005  # a thread that waits for a lock sleeps too, but not for long
+_TIMEOUT_SECONDS = 5.0  # another index in this process may never be idle
+_STAT_BYTES = 64  # enough of /proc/self/task/*/stat for id, name and state
 
 
 class Throttle:
-    """Keeps whoever writes from running far ahead of the engine."""
+    """Keeps the caller from running far ahead of the indexing thread."""
 
     def __init__(self) -> None:
-        self._size = 0
+        self._queued_chars = 0
 
     def add(self, size: int) -> None:
-        """Count so many characters that are about to be given, after waiting when enough were."""
-        if self._size > _MOST:
+        """Count characters that are about to be queued. Wait first if the limit is exceeded."""
+        if self._queued_chars > MAX_QUEUED_CHARS:
             wait_until_idle()
-            self._size = 0
-        self._size += size
+            self._queued_chars = 0
+        self._queued_chars += size
 
 
 def wait_until_idle() -> None:
-    """Wait until the engine has looked at all it was given, where that can be known."""
-    deadline = time.monotonic() + _PATIENCE
-    with ExitStack() as held:
-        threads = _engine_threads(held)
+    """Wait until the indexing threads sleep. Return at once if the system does not show their state."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    with ExitStack() as open_files:
+        threads = _indexing_threads(open_files)
         while threads and time.monotonic() < deadline:
             if _all_sleep(threads):
-                time.sleep(_LOOK_AGAIN)
+                time.sleep(_RECHECK_SECONDS)
                 if _all_sleep(threads):
                     return
-            time.sleep(_LOOK)
+            time.sleep(_POLL_SECONDS)
 
 
-def _engine_threads(held: ExitStack) -> list[int]:
-    """Descriptors of what the system tells of those that write."""
+def _indexing_threads(open_files: ExitStack) -> list[int]:
+    """Open the ``stat`` files of the indexing threads and return their descriptors."""
     found: list[int] = []
-    with suppress(OSError):  # of another system
+    with suppress(OSError):  # not Linux
         for thread in _THREADS.iterdir():
-            with suppress(OSError):  # of a thread that has ended meanwhile
-                if (thread / "comm").read_text().startswith(_WRITING):
+            with suppress(OSError):  # the thread has ended
+                if (thread / "comm").read_text().startswith(_INDEXING_THREAD_PREFIX):
                     found.append(os.open(thread / "stat", os.O_RDONLY))
-                    held.callback(os.close, found[-1])
+                    open_files.callback(os.close, found[-1])
     return found
 
 
@@ -65,8 +66,8 @@ def _all_sleep(threads: list[int]) -> bool:
 
 
 def _state(thread: int) -> bytes:
-    """A letter for what a thread does; none when it has ended."""
+    """Return the state letter of a thread; empty if it has ended."""
     try:
-        return os.pread(thread, _BEGINNING, 0).rpartition(b") ")[2][:1]
+        return os.pread(thread, _STAT_BYTES, 0).rpartition(b") ")[2][:1]
     except OSError:
         return b""

@@ -1,4 +1,4 @@
-"""Writing the index: messages in, whole sessions out, one commit at a time."""
+"""Writing to the index: add messages, delete sessions, commit."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,109 +13,109 @@ from backscroll.index.engine.throttle import Throttle
 
 __all__ = ["IndexMetadata", "Writer", "is_lock_error"]
 
-_HEAP = 28_000_000  # with what waits to be written, about 50 MB in all
-_SMALL_HEAP = 15_000_000
-# In the same room several would write smaller parts, which have to be merged again; and whoever has much to
-# write has other work for the other cores.
+HEAP_BYTES = 28_000_000  # about 50 MB in all, with the queue
+SMALL_HEAP_BYTES = 15_000_000
+# Several threads would split the heap and write smaller segments, which need more merging. A process that
+# writes much also has other work for the other cores.
 _THREADS = 1
 
 
 class IndexMetadata(msgspec.Struct):
-    """What an index says of itself."""
+    """Version and watermark, stored in the index itself."""
 
     version: int = VERSION
     watermark: str | None = None
 
 
 def is_lock_error(error: ValueError) -> bool:
-    """Whether an index could not be written because another process is writing it."""
+    """Return whether the error means that another process writes to the index."""
     return "LockBusy" in str(error)
 
 
 class Writer:
-    """The index, held for writing; nobody else can write before it is closed."""
+    """Exclusive write access to the index until `close`."""
 
     def __init__(
         self, index: tantivy.Index, *, is_small: bool = False, is_current: Callable[[], bool] = lambda: True
     ) -> None:
-        self.is_current = is_current  # False once another process has put a new index in the place of this
-        self._writer = index.writer(_SMALL_HEAP if is_small else _HEAP, _THREADS)
+        self.is_current = is_current  # False after another process has replaced this index
+        self._writer = index.writer(SMALL_HEAP_BYTES if is_small else HEAP_BYTES, _THREADS)
         self._is_committed = True
-        self._backlog = Throttle()
+        self._throttle = Throttle()
 
     def delete_sessions(self, sessions: Iterable[int]) -> None:
-        """Take out every message of these sessions that was added before."""
-        numbers = list(sessions)
-        if numbers:
+        """Delete all messages of these sessions that were added before."""
+        ids = list(sessions)
+        if ids:
             self._is_committed = False
-            # A term of a number is not deleted by its value in this binding; a query is.
-            query = tantivy.Query.term_set_query(schema(), "session", numbers)
+            # tantivy-py cannot delete by the value of a numeric term, so this is a query.
+            query = tantivy.Query.term_set_query(schema(), "session", ids)
             self._writer.delete_documents_by_query(query)
 
-    def delete_from(self, session: int, first: int) -> None:
-        """Take out the messages of a session from a position on."""
+    def delete_from(self, session: int, position: int) -> None:
+        """Delete the messages of a session from a position on."""
         self._is_committed = False
         conditions = [
             tantivy.Query.term_query(schema(), "session", session),
             tantivy.Query.range_query(
-                schema(), "position", tantivy.FieldType.Unsigned, lower_bound=first, upper_bound=None
+                schema(), "position", tantivy.FieldType.Unsigned, lower_bound=position, upper_bound=None
             ),
         ]
-        both = tantivy.Query.boolean_query([(tantivy.Occur.Must, one) for one in conditions])
+        both = tantivy.Query.boolean_query([(tantivy.Occur.Must, condition) for condition in conditions])
         self._writer.delete_documents_by_query(both)
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add messages of any sessions."""
         for document in documents:
             if not document.is_copy:
-                self.add_session(_whose(document), [encode_message(document)])
+                self.add_session(_session_of(document), [encode_message(document)])
 
     def add_session(
-        self, whose: IndexSession, entries: Iterable[EncodedMessage], *, with_title: bool = True
+        self, session: IndexSession, messages: Iterable[EncodedMessage], *, with_title: bool = True
     ) -> None:
-        """Add messages of one session, in order; the title goes with the first of them."""
+        """Add messages of one session, in order. The title is indexed with the first of them."""
         self._is_committed = False
         add = self._writer.add_json
-        for text in encode_session(whose, entries, with_title=with_title):
-            self._backlog.add(len(text))
+        for text in encode_session(session, messages, with_title=with_title):
+            self._throttle.add(len(text))
             try:
                 add(text)
             except ValueError as error:
-                raise _not_written(error) from error
+                raise _write_error(error) from error
 
     def commit(self, watermark: str | None) -> None:
-        """Let everybody see what was added and forgotten, all at once and for good."""
-        note = tantivy.Document()
-        note.add_text("tags", METADATA_TAG)
-        note.add_text("note", msgspec.json.encode(IndexMetadata(watermark=watermark)).decode())
-        with _said_plainly():
+        """Make all additions and deletions durable and visible in one step."""
+        document = tantivy.Document()
+        document.add_text("tags", METADATA_TAG)
+        document.add_text("metadata", msgspec.json.encode(IndexMetadata(watermark=watermark)).decode())
+        with _os_errors():
             self._writer.delete_documents_by_term("tags", METADATA_TAG)
-            self._writer.add_document(note)
+            self._writer.add_document(document)
             self._writer.commit()
         self._is_committed = True
 
     def close(self) -> None:
-        """Tidy up what commits left in pieces, and let others write. What was not committed is dropped."""
-        with suppress(ValueError):  # of an engine that has already given up, for example on a full disk
+        """Wait for segment merges and release the lock. Uncommitted changes are dropped."""
+        with suppress(ValueError):  # the engine has already failed, for example on a full disk
             if not self._is_committed:
-                self._writer.rollback()  # this also stops the tidying of earlier commits
+                self._writer.rollback()  # this also stops the merges of earlier commits
             self._writer.wait_merging_threads()
 
 
 @contextmanager
-def _said_plainly() -> Iterator[None]:
-    """The engine says ValueError when a file cannot be written."""
+def _os_errors() -> Iterator[None]:
+    """Raise OSError in place of the ValueError with which Tantivy reports a failed write."""
     try:
         yield
     except ValueError as error:
-        raise _not_written(error) from error
+        raise _write_error(error) from error
 
 
-def _not_written(error: ValueError) -> OSError:
-    return OSError(f"the index cannot be written: {error}")
+def _write_error(error: ValueError) -> OSError:
+    return OSError(f"cannot write to the index: {error}")
 
 
-def _whose(document: Document) -> IndexSession:
+def _session_of(document: Document) -> IndexSession:
     return IndexSession(
         session=document.session,
         source=document.source,

@@ -1,4 +1,4 @@
-"""Literals as lookups in the dictionary of words: which messages may contain them."""
+"""Candidates of a pattern: literals as queries on the term dictionary."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -8,100 +8,103 @@ from msgspec import Struct
 
 from backscroll.index.engine.schema import TEXT_FIELDS, schema, tag, tokenizer
 from backscroll.index.pattern.regex_literals import Alternatives
-from backscroll.index.query.compile import CompiledQuery, adjacent, all_of, any_of, escaped
+from backscroll.index.query.compile import CompiledQuery, adjacent, all_of, any_of, escape_regex
 from backscroll.index.query.parser import Query
 from backscroll.index.text.normalize import fold_accents
 from backscroll.index.text.tokenize import bigrams, extract_cjk, to_nfc
 
 __all__ = ["candidate_queries"]
 
-_TELLING = 2  # characters of a word below which it is hardly worth looking up
-_LONG = 3  # characters of a piece of a word below which too many words have it
+_MIN_TOKEN_CHARS = 2  # shorter tokens match too many messages
+_MIN_PARTIAL_TOKEN_CHARS = 3  # shorter partial tokens match too many terms
 
 
-def candidate_queries(needs: Sequence[Alternatives], query: Query) -> list[tantivy.Query]:
-    """Queries that each find every message which may hold one of each need, and some that do not.
+def candidate_queries(required: Sequence[Alternatives], query: Query) -> list[tantivy.Query]:
+    """Return queries that each find every message with the required literals, and some others.
 
-    The first is answered soonest. If there is a second, it takes longer and finds less besides: to be asked
-    when what the first finds turns out to be something else.
+    The first query is the fastest. A second one, if any, is slower and more precise: it pays when many
+    candidates of the first query turn out not to match.
     """
-    matching = CompiledQuery(query)
-    filters = [] if matching.is_empty else [matching.strict()]
-    found = [lookup for need in needs if (lookup := _alternatives(need)) is not None]
-    if not found:
-        return [matching.strict()]
-    cheap = [lookup.near for lookup in found if lookup.is_cheap] or [lookup.near for lookup in found]
-    narrow = [lookup.side_by_side or lookup.near for lookup in found]
-    ways = [cheap, narrow] if any(lookup.side_by_side for lookup in found) else [cheap]
-    odd = tantivy.Query.term_query(schema(), "tags", tag("odd"), "basic")
-    return [all_of([any_of([all_of(way), odd]), *filters]) for way in ways]
+    compiled = CompiledQuery(query)
+    filters = [] if compiled.is_empty else [compiled.strict()]
+    lookups = [lookup for group in required if (lookup := _group_lookup(group)) is not None]
+    if not lookups:
+        return [compiled.strict()]
+    fast = [lookup.unordered for lookup in lookups if lookup.is_fast] or [
+        lookup.unordered for lookup in lookups
+    ]
+    precise = [lookup.phrase or lookup.unordered for lookup in lookups]
+    variants = [fast, precise] if any(lookup.phrase for lookup in lookups) else [fast]
+    irregular = tantivy.Query.term_query(schema(), "tags", tag("irregular"), "basic")
+    return [all_of([any_of([all_of(variant), irregular]), *filters]) for variant in variants]
 
 
 class _Lookup(Struct):
-    """Where a literal may be: messages that have its words, and those that have them side by side."""
+    """Queries for the messages that contain the tokens of a literal."""
 
-    near: tantivy.Query
-    is_cheap: bool  # without reading the whole dictionary
-    side_by_side: tantivy.Query | None = None
+    unordered: tantivy.Query
+    is_fast: bool  # without a scan of the whole term dictionary
+    phrase: tantivy.Query | None = None  # the tokens next to each other
 
 
-def _alternatives(need: Alternatives) -> _Lookup | None:
-    found: list[_Lookup] = []
-    for literal in need:
-        one = _literal(literal)
-        if one is None:
+def _group_lookup(group: Alternatives) -> _Lookup | None:
+    lookups: list[_Lookup] = []
+    for literal in group:
+        lookup = _literal_lookup(literal)
+        if lookup is None:
             return None
-        found.append(one)
+        lookups.append(lookup)
     return _Lookup(
-        any_of([one.near for one in found]),
-        all(one.is_cheap for one in found),
-        any_of([one.side_by_side or one.near for one in found])
-        if any(one.side_by_side for one in found)
+        any_of([lookup.unordered for lookup in lookups]),
+        all(lookup.is_fast for lookup in lookups),
+        any_of([lookup.phrase or lookup.unordered for lookup in lookups])
+        if any(lookup.phrase for lookup in lookups)
         else None,
     )
 
 
-def _literal(literal: str) -> _Lookup | None:
-    plain, runs = extract_cjk(to_nfc(literal))
-    plain = fold_accents(plain)
-    cheap = [
-        adjacent("pairs", list(bigrams(unicodedata.normalize("NFKC", run)))[:-1])
+def _literal_lookup(literal: str) -> _Lookup | None:
+    text, runs = extract_cjk(to_nfc(literal))
+    text = fold_accents(text)
+    fast = [
+        adjacent("cjk_bigrams", list(bigrams(unicodedata.normalize("NFKC", run)))[:-1])
         for run in runs
         if len(run) > 1
     ]
-    # A word at an end of the literal may be a piece of a longer one.
-    words = [
-        _Piece(token.text, token.char_offset_from == 0, token.char_offset_to == len(plain))
-        for token in tokenizer().pre_tokenize(plain).tokens
+    # The first and the last token of the literal may be part of a longer one.
+    tokens = [
+        _Token(token.text, token.char_offset_from == 0, token.char_offset_to == len(text))
+        for token in tokenizer().pre_tokenize(text).tokens
     ]
-    telling = [word for word in words if len(word.text) >= _TELLING]
-    # Words of which the beginning is not known are only found by reading the whole dictionary.
-    cheap += [_anywhere(word.pattern) for word in telling if not word.is_end]
-    if cheap:
-        return _Lookup(all_of(cheap), True, _side_by_side(words))
-    return _Lookup(_anywhere(telling[0].pattern), False) if telling else None
+    selective = [token for token in tokens if len(token.text) >= _MIN_TOKEN_CHARS]
+    # A token without a known start needs a scan of the whole dictionary.
+    fast += [_in_any_field(token.pattern) for token in selective if not token.has_open_start]
+    if fast:
+        return _Lookup(all_of(fast), True, _phrase(tokens))
+    return _Lookup(_in_any_field(selective[0].pattern), False) if selective else None
 
 
-class _Piece(Struct, frozen=True):
+class _Token(Struct, frozen=True):
     text: str
-    is_end: bool  # of a word
-    is_beginning: bool
+    has_open_start: bool  # the indexed token may start earlier
+    has_open_end: bool
 
     @property
     def pattern(self) -> str:
-        return f"{'.*' if self.is_end else ''}{escaped(self.text)}{'.*' if self.is_beginning else ''}"
+        start, end = ".*" if self.has_open_start else "", ".*" if self.has_open_end else ""
+        return f"{start}{escape_regex(self.text)}{end}"
 
 
-def _side_by_side(words: list[_Piece]) -> tantivy.Query | None:
-    if words and words[0].is_end and len(words[0].text) < _LONG:
-        words = words[1:]
-    if words and words[-1].is_beginning and len(words[-1].text) < _LONG:
-        words = words[:-1]
-    if len(words) < 2:
+def _phrase(tokens: list[_Token]) -> tantivy.Query | None:
+    if tokens and tokens[0].has_open_start and len(tokens[0].text) < _MIN_PARTIAL_TOKEN_CHARS:
+        tokens = tokens[1:]
+    if tokens and tokens[-1].has_open_end and len(tokens[-1].text) < _MIN_PARTIAL_TOKEN_CHARS:
+        tokens = tokens[:-1]
+    if len(tokens) < 2:
         return None
-    patterns = [word.pattern for word in words]
+    patterns = [token.pattern for token in tokens]
     return any_of([tantivy.Query.regex_phrase_query(schema(), field, [*patterns]) for field in TEXT_FIELDS])
 
 
-def _anywhere(pattern: str) -> tantivy.Query:
+def _in_any_field(pattern: str) -> tantivy.Query:
     return any_of([tantivy.Query.regex_query(schema(), field, pattern) for field in TEXT_FIELDS])

@@ -1,4 +1,4 @@
-"""Regular expressions that take linear time on any text: RE2, behind two functions."""
+"""RE2 regular expressions, which take linear time on any text."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,44 +10,45 @@ __all__ = ["Regex", "compile_regex"]
 
 
 class Regex:
-    """A compiled expression; places are indexes of characters."""
+    """A compiled expression. Positions are character indexes."""
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it matches, from left to right."""
-        text = _encodable(text)
-        for match in self._engine.finditer(text):
+        """Yield the start and end of each match, from left to right."""
+        text = _replace_surrogates(text)
+        for match in self._compiled.finditer(text):
             yield match.span()
 
     def is_in(self, text: str) -> bool:
-        return self._engine.search(_encodable(text)) is not None
+        """Return whether the expression matches anywhere in the text."""
+        return self._compiled.search(_replace_surrogates(text)) is not None
 
 
 @lru_cache(maxsize=32)
 def compile_regex(pattern: str, *, is_literal: bool = False, ignores_case: bool = False) -> Regex:
-    """The expression, ready for use; one that cannot be understood is a wrong call.
+    """Compile an expression in which ``^`` and ``$`` match at line ends.
 
-    ``^`` and ``$`` are the ends of a line.
+    Raises `UsageError` if the expression is invalid.
     """
-    import re2  # type: ignore[import-untyped]  # it has no types
+    import re2  # type: ignore[import-untyped]  # no type stubs; loaded on first use to keep start-up fast
 
     options = re2.Options()
     options.log_errors = False
     options.literal = is_literal
     options.case_sensitive = not ignores_case
     try:
-        engine = re2.compile(_encodable(pattern), options)
-        # Only then asked for by lines, so that what is said of a wrong one is said of it as it is written.
-        return Regex(engine if is_literal else re2.compile(f"(?m){_encodable(pattern)}", options))
+        compiled = re2.compile(_replace_surrogates(pattern), options)
+        # The (?m) is added second, so that an error message quotes the expression as the user wrote it.
+        return Regex(compiled if is_literal else re2.compile(f"(?m){_replace_surrogates(pattern)}", options))
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        raise UsageError(f"{pattern!r} is not a regular expression: {reason}") from error
+        raise UsageError(f"{pattern!r} is not a valid regular expression: {reason}") from error
 
 
-def _encodable(text: str) -> str:
-    """The text with half characters replaced, each by one."""
+def _replace_surrogates(text: str) -> str:
+    """Replace each lone surrogate by one character, which keeps all positions."""
     if text.isascii():
         return text
     try:

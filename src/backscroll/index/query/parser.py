@@ -1,7 +1,7 @@
-"""What people type into a search, as a value.
+"""Query syntax, parsed into a value.
 
-docs/reference/query-syntax.md describes the syntax. Any text whatever is a valid
-query: what is not understood as syntax is searched for as words.
+docs/reference/query-syntax.md describes the syntax. Any text is a valid query:
+whatever is not valid syntax is searched for as words.
 """
 
 import re
@@ -12,8 +12,8 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from backscroll.index.query.dates import parse_date_range
 from backscroll.model import Role
-from backscroll.model.dates import parse_date_range
 
 __all__ = [
     "FILTER_NAMES",
@@ -33,52 +33,52 @@ FILTER_NAMES = (
     "role", "source", "workspace", "tool", "model", "file", "branch", "since", "until", "is", "has", "tag",
 )  # fmt: skip
 
-_FIXED = {
+_ALLOWED_VALUES = {
     "role": set(get_args(Role)),
     "is": {"error", "edit", "gone", "starred"},
     "has": {"thinking", "edits"},
 }
-_SINGLE = ("role", "source", "workspace", "tool", "model", "branch")  # a message has at most one of each
+_SINGLE_VALUED = ("role", "source", "workspace", "tool", "model", "branch")  # at most one per message
 
 _ITEM = re.compile(
     r'(?P<minus>-(?=[^\s-]))?(?:(?P<name>[a-zA-Z]+):)?(?:"(?P<quoted>[^"]*)"(?P<star>\*)?|(?P<bare>\S+))'
 )
 
-_FUNCTION_WORDS = """
+# Optional next to other words: an answer rarely repeats the function words of the question.
+_STOP_WORD_LIST = """
     a about am an and any are as at be because been being but by can could did do does doing for from had has
     have having he her here him his how i if in into is it its just me my nor not of on or our she should so
     such than that the their them then there these they this those to too until very was we were what when
     where which while who whom why will with would you your
 """
-# What a question is made of. Never required beside other words: the answer need not repeat it.
-_STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+_STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 
 
 class Word(Struct, frozen=True, tag=True):
-    """A word, or what stands together like ``path/to/file.py``."""
+    """A word, or several joined by punctuation like ``path/to/file.py``."""
 
     text: str
     is_prefix: bool = False
 
 
 class Phrase(Struct, frozen=True, tag=True):
-    """Words next to each other."""
+    """Adjacent words."""
 
     text: str
     is_prefix: bool = False
 
 
 class Filter(Struct, frozen=True, tag=True):
-    """A fact about a message. A value may have ``*`` in it, except for files, which are found by any part."""
+    """An attribute of a message. The value may contain ``*``, except for files, which match by any part."""
 
     name: str
     value: str
 
 
 class SessionIds(Struct, frozen=True, tag=True):
-    """Being in one of these sessions, or in none of them: what only the archive can tell of a session."""
+    """Restriction to these sessions, or to all others: the result of a filter that the archive resolves."""
 
-    numbers: frozenset[int]
+    ids: frozenset[int]
     is_negated: bool = False
 
 
@@ -86,45 +86,47 @@ Term = Word | Phrase | Filter | SessionIds
 
 
 class Clause(Struct, frozen=True):
-    """One or another of these, or none of them."""
+    """Alternatives of which at least one must match, or none if negated."""
 
     any_of: tuple[Term, ...]
     is_negated: bool = False
 
     @property
     def is_filter(self) -> bool:
+        """Whether the clause does not depend on the text of a message."""
         return all(isinstance(term, Filter | SessionIds) for term in self.any_of)
 
     @property
     def is_stop_word(self) -> bool:
+        """Whether the clause consists of stop words."""
         return all(
-            isinstance(term, Word) and not term.is_prefix and _bare(term.text) in _STOP_WORDS
+            isinstance(term, Word) and not term.is_prefix and _strip_punctuation(term.text) in _STOP_WORDS
             for term in self.any_of
         )
 
 
 class Query(Struct, frozen=True):
-    """Every clause holds, and the time lies in between."""
+    """Clauses that must all match, and a time range."""
 
     clauses: tuple[Clause, ...] = ()
     since: int | None = None  # milliseconds since 1970
-    until: int | None = None  # the first moment that is too late
+    until: int | None = None  # exclusive
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was asked for; such a query finds nothing."""
+        """Whether the query has no condition; such a query matches nothing."""
         return not self.clauses and self.since is None and self.until is None
 
     @property
     def words(self) -> tuple[Clause, ...]:
-        """What is looked for in the text."""
+        """The clauses to find in the text."""
         return tuple(clause for clause in self.clauses if not clause.is_filter and not clause.is_negated)
 
     def with_filters(
         self, *filters: Filter, since: datetime | None = None, until: datetime | None = None
     ) -> "Query":
-        """The same with more conditions."""
-        added = tuple(Clause((one,)) for one in filters)
+        """Return the query with additional filters."""
+        added = tuple(Clause((filter,)) for filter in filters)
         return replace(
             self,
             clauses=(*self.clauses, *added),
@@ -134,11 +136,11 @@ class Query(Struct, frozen=True):
 
 
 def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[Term] | None]) -> Query:
-    """The same query with each filter replaced by the terms that ``look_up`` gives for it, if it does."""
+    """Return the query with each filter replaced by the terms that ``look_up`` returns, if any."""
 
     def terms(term: Term) -> Sequence[Term]:
-        found = look_up(term) if isinstance(term, Filter) else None
-        return (term,) if found is None else found
+        replacement = look_up(term) if isinstance(term, Filter) else None
+        return (term,) if replacement is None else replacement
 
     clauses = (
         Clause(tuple(new for term in clause.any_of for new in terms(term)), is_negated=clause.is_negated)
@@ -148,9 +150,9 @@ def replace_filters(query: Query, look_up: Callable[[Filter], Sequence[Term] | N
 
 
 def parse(text: str, *, now: datetime | None = None, has_other_filters: bool = False) -> Query:
-    """Understand a query; never fails. Dates are meant in the zone of ``now``, by default this machine's.
+    """Parse a query; never fails. Dates are in the time zone of ``now``, by default local time.
 
-    A query of nothing but words to exclude looks for them, unless it is to be narrowed by more conditions.
+    A query of excluded words only searches for them, unless other filters will be added to it.
     """
     zone = now.tzinfo if now is not None else None
     now = now if now is not None else datetime.now(UTC)
@@ -161,8 +163,8 @@ def parse(text: str, *, now: datetime | None = None, has_other_filters: bool = F
         if item["bare"] == "OR" and not item["minus"] and not item["name"]:
             is_or = bool(clauses)
             continue
-        if (bounded := _bounded(query, item, now, zone)) is not None:
-            query = bounded
+        if (with_limit := _apply_time_limit(query, item, now, zone)) is not None:
+            query = with_limit
             continue
         term = _term(item)
         if term is None:
@@ -173,15 +175,15 @@ def parse(text: str, *, now: datetime | None = None, has_other_filters: bool = F
         else:
             clauses.append(clause)
         is_or = False
-    has_other_filters = has_other_filters or query.since is not None or query.until is not None
-    query = replace(query, clauses=tuple(_settled(clauses, has_other_filters)))
+    has_filters = has_other_filters or query.since is not None or query.until is not None
+    query = replace(query, clauses=tuple(_simplify(clauses, has_filters)))
     if query.is_empty and any(map(str.isalnum, text)):
         return Query((Clause((Word(text.strip()),)),))
     return query
 
 
 def invalid_filters(text: str) -> list[str]:
-    """What in a query begins as a filter does and is none, since it has a value that cannot be."""
+    """Return the items of a query that look like filters but have an invalid value."""
     now = datetime.now(UTC)
     found: list[str] = []
     for item in _items(text):
@@ -193,36 +195,38 @@ def invalid_filters(text: str) -> list[str]:
 
 
 def _items(text: str) -> Iterator[dict[str, str | None]]:
-    for found in _ITEM.finditer(text):
-        item = found.groupdict()
+    for match in _ITEM.finditer(text):
+        item = match.groupdict()
         if item["name"] is not None and item["name"].lower() not in FILTER_NAMES:
             yield {"minus": item["minus"], "name": None, "quoted": None, "star": None,
-                   "bare": found[0].removeprefix("-") if item["minus"] else found[0]}  # fmt: skip
+                   "bare": match[0].removeprefix("-") if item["minus"] else match[0]}  # fmt: skip
             continue
         yield item
 
 
-def _bounded(query: Query, item: dict[str, str | None], now: datetime, zone: tzinfo | None) -> Query | None:
-    """The query with a limit of time, when the item is one."""
+def _apply_time_limit(
+    query: Query, item: dict[str, str | None], now: datetime, zone: tzinfo | None
+) -> Query | None:
+    """Return the query with the time limit of the item; None if the item is not a time limit."""
     name = (item["name"] or "").lower()
     if name not in ("since", "until"):
         return None
-    span = parse_date_range(item["quoted"] or item["bare"] or "", now, zone)
-    if span is None:
+    date_range = parse_date_range(item["quoted"] or item["bare"] or "", now, zone)
+    if date_range is None:
         return None
-    begin, end = (_milliseconds(moment) for moment in span)
+    start, end = map(_milliseconds, date_range)
     if (name == "since") is not bool(item["minus"]):
-        return replace(query, since=_latest(query.since, end if item["minus"] else begin))
-    return replace(query, until=_earliest(query.until, begin if item["minus"] else end))
+        return replace(query, since=_latest(query.since, end if item["minus"] else start))
+    return replace(query, until=_earliest(query.until, start if item["minus"] else end))
 
 
 def _term(item: dict[str, str | None]) -> Term | None:
     name, quoted, bare = (item["name"] or "").lower(), item["quoted"], item["bare"]
     value = quoted if quoted is not None else (bare or "")
     if name:
-        known = _filter(name, value)
-        if known is not None:
-            return known
+        valid_filter = _filter(name, value)
+        if valid_filter is not None:
+            return valid_filter
         value = f"{name} {value}"
     if not any(map(str.isalnum, value)):
         return None
@@ -232,9 +236,9 @@ def _term(item: dict[str, str | None]) -> Term | None:
 
 
 def _filter(name: str, value: str) -> Filter | None:
-    """A filter that can be one: fixed values are checked, others only need to be there."""
+    """Return a filter if its value is allowed. Filters without fixed values accept any text."""
     value = value.strip()
-    allowed = _FIXED.get(name)
+    allowed = _ALLOWED_VALUES.get(name)
     if allowed is not None:
         value = value.lower()
     if not value.strip("*") or (allowed is not None and value not in allowed) or name in ("since", "until"):
@@ -242,14 +246,14 @@ def _filter(name: str, value: str) -> Filter | None:
     return Filter(name, value)
 
 
-def _settled(clauses: list[Clause], has_other_filters: bool) -> Iterator[Clause]:
-    """Filters that exclude each other joined; words that would be all there is to exclude looked for."""
+def _simplify(clauses: list[Clause], has_filters: bool) -> Iterator[Clause]:
+    """Merge filters that exclude each other. If there are only excluded words, search for them."""
     groups: dict[str, list[Term]] = {}
-    has_positive = has_other_filters or any(not clause.is_negated for clause in clauses)
+    has_positive = has_filters or any(not clause.is_negated for clause in clauses)
     for clause in clauses:
         names = {term.name if isinstance(term, Filter) else "" for term in clause.any_of}
         name = names.pop()
-        if not clause.is_negated and not names and name in _SINGLE:
+        if not clause.is_negated and not names and name in _SINGLE_VALUED:
             groups.setdefault(name, []).extend(clause.any_of)
         elif clause.is_negated and not has_positive and not clause.is_filter:
             yield Clause(clause.any_of)
@@ -259,17 +263,17 @@ def _settled(clauses: list[Clause], has_other_filters: bool) -> Iterator[Clause]
         yield Clause(tuple(dict.fromkeys(terms)))
 
 
-def _bare(word: str) -> str:
+def _strip_punctuation(word: str) -> str:
     return word.strip("?!.,;:'\"()").lower()
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
-    return int(moment.timestamp() * 1000) if moment is not None else None
+def _milliseconds(time: datetime | None) -> int | None:
+    return int(time.timestamp() * 1000) if time is not None else None
 
 
-def _latest(one: int | None, other: int | None) -> int | None:
-    return max((value for value in (one, other) if value is not None), default=None)
+def _latest(first: int | None, second: int | None) -> int | None:
+    return max((value for value in (first, second) if value is not None), default=None)
 
 
-def _earliest(one: int | None, other: int | None) -> int | None:
-    return min((value for value in (one, other) if value is not None), default=None)
+def _earliest(first: int | None, second: int | None) -> int | None:
+    return min((value for value in (first, second) if value is not None), default=None)

@@ -1,8 +1,14 @@
-"""Finding messages: the best first, each session once, everything counted.
+"""Search in one commit of the index.
 
-The engine ranks by BM25 and weighs what people said above what tools put out. A
-gentle preference for what is recent is applied to one block of hits after the
-other: blocks are always cut at the same places, so that pages fit together.
+The pipeline of `Snapshot.search`, where each stage runs only if the one before it found nothing:
+
+    strict       every word as typed
+    inflections  every word in any of its forms
+    any part     some of the words; sessions with more and rarer words come first
+
+Tantivy scores by BM25, with a higher weight for prose than for tool text. The hits then pass through
+`rank_block` (recency), `first_per_session` (grouping) and `take_page`. Ranking works on blocks of fixed
+size, so that pages are consistent. Counting runs in the background.
 """
 
 import math
@@ -15,55 +21,38 @@ import tantivy
 from msgspec import Struct
 
 from backscroll.index.engine.background import BackgroundTask
-from backscroll.index.engine.schema import METADATA_TAG, TEXT_FIELDS, schema
+from backscroll.index.engine.schema import METADATA_TAG, schema
 from backscroll.index.query.compile import CompiledQuery, QueryPart, in_sessions
-from backscroll.index.query.counts import (
-    By,
-    Counts,
-    count_by_session,
-    count_known,
-    count_messages,
-    reckoned_with,
-)
-from backscroll.index.query.field_plan import Ways, ways_of
+from backscroll.index.query.counts import By, Counts, count_by_session, count_messages
 from backscroll.index.query.parser import Query
-from backscroll.index.query.ranking import (
-    DAY,
-    Hit,
-    Row,
-    Scored,
-    best_of,
-    first_per_session,
-    rank_block,
-    take_page,
-)
-from backscroll.index.text.inflections import inflections
+from backscroll.index.query.ranking import DAY_MS, Hit, Row, first_per_session, rank_block, take_page
+from backscroll.readers.lru_cache import LRUCache
 
 __all__ = ["By", "HitPage", "PendingSearch", "Snapshot", "TooManyTermsError"]
 
-_BEST_BLOCK = 500  # the first block of the best
-_NEWEST_BLOCK = 2000  # and of the newest, of which more are of the same session
-_GROWTH = 4
-_COVERED = 100  # sessions of which all messages count, not the best alone
-_COVER_BONUS = 0.5
-_KEPT = 4  # queries whose next pages are there at once
+FIRST_RANKED_BLOCK = 500
+FIRST_NEWEST_BLOCK = 2000  # larger: consecutive messages are often of the same session
+_BLOCK_GROWTH = 4
+_RERANKED_SESSIONS = 100
+_COVERAGE_BONUS = 0.5
+_CACHED_QUERIES = 4
 
 
 class TooManyTermsError(Exception):
-    """A pattern fits more words of the dictionary than the engine goes through."""
+    """A pattern matches more terms of the dictionary than Tantivy expands."""
 
 
 class HitPage(Struct, frozen=True):
-    """One page of what was found."""
+    """One page of hits."""
 
     hits: list[Hit]
-    total: int | None  # sessions or messages, whichever was asked for; None when they were not counted
-    is_relaxed: bool = False  # no message has every word; these have the most
-    with_inflections: bool = False  # words count in other forms, too
+    total: int | None  # sessions or messages; None if not counted
+    is_relaxed: bool = False  # no message has every word
+    with_inflections: bool = False  # words match in other forms too
 
 
 class PendingSearch:
-    """A page that was found, while its sessions may still be counted."""
+    """A page of hits for which counting may still run in the background."""
 
     def __init__(
         self,
@@ -79,31 +68,31 @@ class PendingSearch:
         self._counts = counts
 
     def finish(self) -> HitPage:
-        """The page with its counts."""
+        """Wait for the counts and return the page with them."""
         counts = self._counts.result() if isinstance(self._counts, BackgroundTask) else self._counts
         hits = [Hit(hit.session, hit.position, hit.score, counts.of(hit.session)) for hit in self.hits]
         return HitPage(hits, counts.total, is_relaxed=self.is_relaxed, with_inflections=self.with_inflections)
 
 
-class _Beginning(Struct, frozen=True):
-    """What the engine found for a query: the first block of rows, and how many there are in all."""
+class _FirstBlock(Struct, frozen=True):
+    """The first block of rows of a query, and the counts of all matches."""
 
-    wanted: tantivy.Query
+    query: tantivy.Query
     rows: list[Row]
     counts: Counts | BackgroundTask[Counts]
     with_inflections: bool = False
 
 
 class Snapshot:
-    """The index as it was after one commit. Pages taken from the same snapshot fit together."""
+    """The index after one commit. Pages from the same snapshot are consistent."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
-        self._kept: dict[tuple[Query, By], _Beginning] = {}
+        self._first_blocks = LRUCache[tuple[Query, By], _FirstBlock](_CACHED_QUERIES)
 
     def search(
         self,
-        matching: CompiledQuery,
+        query: CompiledQuery,
         *,
         limit: int,
         offset: int,
@@ -112,196 +101,146 @@ class Snapshot:
         match_any: bool = False,
         with_counts: bool = True,
     ) -> PendingSearch:
-        """One page of the best messages, or of the sessions they are in."""
-        if matching.is_empty:
+        """Return one page of the best messages, or of the sessions that contain them.
+
+        With ``match_any``, messages with some of the words match even if others have all of them.
+        """
+        if query.is_empty:
             return PendingSearch([], Counts(0))
-        today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY
-        if match_any and (pieces := matching.pieces()):
-            return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
-        found = self._begun(matching, by) if with_counts else self._beginning(matching, None)
-        if not found.rows and (pieces := matching.pieces()):
-            return self._loosely(matching, pieces, limit=limit, offset=offset, by=by, today=today)
-        blocks = self._blocks(found.wanted, found.rows, is_ranked=matching.is_ranked, today=today)
+        today = int((now or datetime.now(UTC)).timestamp() * 1000) // DAY_MS
+        if match_any and (parts := query.parts()):
+            return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
+        first = self._cached_first_block(query, by) if with_counts else self._first_block(query, None)
+        if not first.rows and (parts := query.parts()):
+            return self._search_any_part(query, parts, limit=limit, offset=offset, by=by, today=today)
+        blocks = self._blocks(first.query, first.rows, is_ranked=query.is_ranked, today=today)
         hits = take_page(blocks if by == "message" else first_per_session(blocks), limit=limit, offset=offset)
-        return PendingSearch(hits, found.counts, with_inflections=found.with_inflections)
+        return PendingSearch(hits, first.counts, with_inflections=first.with_inflections)
 
-    def _begun(self, matching: CompiledQuery, by: By) -> _Beginning:
-        """How a query begins, counted; that of the last few queries is kept for their next pages."""
-        known = self._kept.pop((matching.query, by), None) or self._beginning(matching, by)
-        while len(self._kept) >= _KEPT:
-            self._kept.pop(next(iter(self._kept)))
-        self._kept[matching.query, by] = known
-        return known
+    def _cached_first_block(self, query: CompiledQuery, by: By) -> _FirstBlock:
+        """Return the first block with counts, from the cache if a page of the same query was read before."""
+        key = query.query, by
+        block = self._first_blocks.get(key) or self._first_block(query, by)
+        self._first_blocks.put(key, block)
+        return block
 
-    def _beginning(self, matching: CompiledQuery, by: By | None) -> _Beginning:
-        """How a query begins: every word as it is typed or, where nothing has these, in whichever form."""
-        plain = matching.plain()
-        ways = ways_of(self.searcher, plain) if plain is not None else None
-        wanted = matching.strict(is_said=ways is None or ways.are_said)
-        rows, counts = (
-            self._first(wanted, matching.is_ranked, by)
-            if ways is None or by == "message"
-            else self._first_by_ways(matching, wanted, ways, with_counts=by is not None)
-        )
-        if rows or (plain is not None and not self._has_other_forms(plain.words)):
-            return _Beginning(wanted, rows, counts)
-        if (varied := matching.varied()) is None:
-            return _Beginning(wanted, rows, counts)
-        return _Beginning(varied, *self._first(varied, matching.is_ranked, by), with_inflections=True)
+    def _first_block(self, query: CompiledQuery, by: By | None) -> _FirstBlock:
+        """Search for every word as typed or, if nothing matches, for every word in any form."""
+        strict = query.strict()
+        rows, counts = self._read_first_block(strict, query.is_ranked, by)
+        if rows or (inflected := query.with_inflections()) is None:
+            return _FirstBlock(strict, rows, counts)
+        rows, counts = self._read_first_block(inflected, query.is_ranked, by)
+        return _FirstBlock(inflected, rows, counts, with_inflections=True)
 
-    def _has_other_forms(self, words: list[str]) -> bool:
-        """Whether any of these words is there in another form than the one that was typed."""
-        others = {form for word in words for form in inflections(word)[1:]}
-        return any(self.searcher.doc_freq(field, form) for form in others for field in TEXT_FIELDS)
-
-    def _first(
-        self, wanted: tantivy.Query, is_ranked: bool, by: By | None = None
+    def _read_first_block(
+        self, query: tantivy.Query, is_ranked: bool, by: By | None = None
     ) -> tuple[list[Row], Counts | BackgroundTask[Counts]]:
-        """The first block, and what is found in all when it is to be counted."""
-        size = _first_size(is_ranked)
+        """Return the first block of rows and the counts. Without ``by``, nothing is counted."""
+        size = _first_block_size(is_ranked)
         if by != "session":
-            rows, total = self._block(wanted, 0, size, is_ranked, with_counts=by is not None)
+            rows, total = self._block(query, 0, size, is_ranked, with_count=by is not None)
             return rows, Counts(total)
-        counts = BackgroundTask(lambda: self._counts(wanted))
-        return self._block(wanted, 0, size, is_ranked)[0], counts
+        counts = BackgroundTask(lambda: self._count_sessions(query))
+        return self._block(query, 0, size, is_ranked)[0], counts
 
-    def _first_by_ways(
-        self, matching: CompiledQuery, wanted: tantivy.Query, ways: Ways, *, with_counts: bool
-    ) -> tuple[list[Row], Counts | BackgroundTask[Counts]]:
-        """The same for words that are asked for in the fields that have them."""
-        if ways.most < _BEST_BLOCK:
-            rows, _ = self._block(wanted, 0, _BEST_BLOCK, True) if ways.most else ([], None)
-            return rows, count_known(row[1] for row in rows) if with_counts else Counts(None)
-        every = matching.only(ways.every(matching.conditions)) if ways.is_faster else wanted
-        counts = BackgroundTask(lambda: self._counts(every)) if with_counts else Counts(None)
-        return self._best(matching, ways) or self._block(wanted, 0, _BEST_BLOCK, True)[0], counts
-
-    def _best(self, matching: CompiledQuery, ways: Ways) -> list[Row]:
-        """The first block, when it is found without weighing everything; else nothing."""
-        if self._documents is None:
-            return []
-        best = ways.best(matching.conditions, number=_BEST_BLOCK, documents=self._documents)
-        if best is None:
-            return []
-        hits = best_of(
-            [
-                self.searcher.search(matching.only(query), _BEST_BLOCK, count=False).hits
-                for query in best.queries
-            ],
-            _BEST_BLOCK,
-        )
-        return self._rows(hits) if len(hits) == _BEST_BLOCK and hits[-1][0] > best.bound else []
-
-    def _counts(self, wanted: tantivy.Query) -> Counts:
-        buckets = count_by_session(self.searcher, wanted)
+    def _count_sessions(self, query: tantivy.Query) -> Counts:
+        buckets = count_by_session(self.searcher, query)
         return Counts(len(buckets), buckets)
 
-    def _loosely(
-        self, matching: CompiledQuery, pieces: list[QueryPart], *, limit: int, offset: int, by: By, today: int
+    def _search_any_part(
+        self, query: CompiledQuery, parts: list[QueryPart], *, limit: int, offset: int, by: By, today: int
     ) -> PendingSearch:
-        """The best of what has some of the words. It is not counted: nearly everything has one of them."""
-        wanted = matching.any_of(pieces)
-        first, _ = self._first(wanted, True)
-        blocks = self._blocks(wanted, first, is_ranked=True, today=today)
+        """Return the best messages with some of the words. There is no total: it would be nearly all."""
+        any_part = query.any_part(parts)
+        rows, _ = self._read_first_block(any_part, True)
+        blocks = self._blocks(any_part, rows, is_ranked=True, today=today)
         if by == "message":
             hits = take_page(blocks, limit=limit, offset=offset)
             return PendingSearch(hits, Counts(None), is_relaxed=True, with_inflections=True)
         groups = first_per_session(blocks)
-        best = self._covering(matching, pieces, next(groups, []))
+        best = self._rerank_by_coverage(query, parts, next(groups, []))
         hits = take_page(chain([best], groups), limit=limit, offset=offset)
-        there = matching.among(wanted, in_sessions({hit.session for hit in hits}))
-        counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, there)))
+        within = query.within(any_part, in_sessions({hit.session for hit in hits}))
+        counts = BackgroundTask(lambda: Counts(None, count_by_session(self.searcher, within)))
         return PendingSearch(hits, counts, is_relaxed=True, with_inflections=True)
 
-    def _covering(self, matching: CompiledQuery, pieces: list[QueryPart], hits: list[Hit]) -> list[Hit]:
-        """The best sessions ranked anew: what other messages of a session have of the words counts too."""
+    def _rerank_by_coverage(self, query: CompiledQuery, parts: list[QueryPart], hits: list[Hit]) -> list[Hit]:
+        """Sort the best sessions by score plus a bonus for each part that any of their messages contains."""
         if not hits:
             return []
-        some = hits[:_COVERED]
-        scores = {hit.session: hit.score for hit in some}
-        there = in_sessions(scores)
+        best = hits[:_RERANKED_SESSIONS]
+        scores = {hit.session: hit.score for hit in best}
+        sessions_query = in_sessions(scores)
 
-        def having(pieces: list[QueryPart]) -> list[list[int]]:
-            """The sessions that have each of the pieces."""
-            found = (count_by_session(self.searcher, matching.among(piece.query, there)) for piece in pieces)
-            return [[bucket["key"] for bucket in buckets] for buckets in found]
+        def sessions_with(parts: list[QueryPart]) -> list[list[int]]:
+            counts = (
+                count_by_session(self.searcher, query.within(part.query, sessions_query)) for part in parts
+            )
+            return [[bucket["key"] for bucket in buckets] for buckets in counts]
 
-        half = len(pieces) // 2
-        others = BackgroundTask(lambda: having(pieces[half:]))
-        covered = having(pieces[:half])
-        for piece, sessions in zip(pieces, covered + others.result(), strict=True):
-            bonus = _COVER_BONUS * self._rarity(piece)
+        half = len(parts) // 2
+        second_half = BackgroundTask(lambda: sessions_with(parts[half:]))
+        first_half = sessions_with(parts[:half])
+        for part, sessions in zip(parts, first_half + second_half.result(), strict=True):
+            bonus = _COVERAGE_BONUS * self._rarity(part)
             for session in sessions:
                 scores[session] += bonus
-        again = [Hit(hit.session, hit.position, scores[hit.session]) for hit in some]
-        return sorted(again, key=lambda hit: -hit.score) + hits[_COVERED:]
+        reranked = [Hit(hit.session, hit.position, scores[hit.session]) for hit in best]
+        return sorted(reranked, key=lambda hit: -hit.score) + hits[_RERANKED_SESSIONS:]
 
-    def _rarity(self, piece: QueryPart) -> float:
-        known = sum(self.searcher.doc_freq(field, term) for field, term in piece.terms)
-        return math.log1p(self.searcher.num_docs / (known + 1)) if piece.terms else 1.0
+    def _rarity(self, part: QueryPart) -> float:
+        frequency = sum(self.searcher.doc_freq(field, term) for field, term in part.terms)
+        return math.log1p(self.searcher.num_docs / (frequency + 1)) if part.terms else 1.0
 
-    def newest(self, wanted: tantivy.Query) -> Iterator[Hit]:
-        """Every message that the engine finds, newest first, those without a time last.
+    def newest(self, query: tantivy.Query) -> Iterator[Hit]:
+        """Return every match, newest first, messages without a timestamp last.
 
-        Raises `TooManyTermsError` when a pattern beside others fits more words than the engine goes through.
+        Raises `TooManyTermsError` if a pattern in a phrase matches more terms than Tantivy expands.
         """
         try:
-            first, _ = self._first(wanted, False)
+            rows, _ = self._read_first_block(query, False)
         except ValueError as error:
             if "max expansions" not in str(error):
                 raise
             raise TooManyTermsError from error
-        return chain.from_iterable(self._blocks(wanted, first, is_ranked=False, today=0))
+        return chain.from_iterable(self._blocks(query, rows, is_ranked=False, today=0))
 
-    def count_messages(self, wanted: tantivy.Query) -> int:
-        """How many messages the engine finds."""
-        return count_messages(self.searcher, wanted)
-
-    @cached_property
-    def _documents(self) -> int | None:
-        return reckoned_with(self.searcher)
+    def count_messages(self, query: tantivy.Query) -> int:
+        """Return the number of matching messages."""
+        return count_messages(self.searcher, query)
 
     @cached_property
-    def note(self) -> str | None:
-        """What is stored with the one document that is no message."""
-        hits = self.searcher.search(
-            tantivy.Query.term_query(schema(), "tags", METADATA_TAG), 1, count=False
-        ).hits
-        value = self.searcher.doc(hits[0][1]).get_first("note") if hits else None
+    def metadata(self) -> str | None:
+        """The JSON of the metadata document."""
+        query = tantivy.Query.term_query(schema(), "tags", METADATA_TAG)
+        hits = self.searcher.search(query, 1, count=False).hits
+        value = self.searcher.doc(hits[0][1]).get_first("metadata") if hits else None
         return value if isinstance(value, str) else None
 
     def _block(
-        self, wanted: tantivy.Query, offset: int, size: int, is_ranked: bool, *, with_counts: bool = False
+        self, query: tantivy.Query, offset: int, size: int, is_ranked: bool, *, with_count: bool = False
     ) -> tuple[list[Row], int | None]:
         order = None if is_ranked else "at"
-        found = self.searcher.search(wanted, size, offset=offset, count=with_counts, order_by_field=order)
-        hits = found.hits  # made anew each time it is asked for
-        return self._rows(hits, is_ranked), getattr(found, "count", None)
-
-    def _rows(self, hits: list[Scored], is_ranked: bool = True) -> list[Row]:
+        result = self.searcher.search(query, size, offset=offset, count=with_count, order_by_field=order)
+        hits = result.hits  # each access builds a new list
         scores = [key if is_ranked else 0.0 for key, _ in hits]
         addresses = [address for _, address in hits]
         columns = [self.searcher.fast_field_values(name, addresses) for name in ("session", "position", "at")]
-        return list(zip(scores, *columns, strict=True))
+        return list(zip(scores, *columns, strict=True)), getattr(result, "count", None)
 
     def _blocks(
-        self, wanted: tantivy.Query, first: list[Row], *, is_ranked: bool, today: int
+        self, query: tantivy.Query, first: list[Row], *, is_ranked: bool, today: int
     ) -> Iterator[list[Hit]]:
-        block, offset, size = first, 0, _first_size(is_ranked)
+        """Yield blocks of hits of growing size, starting with the one that was already read."""
+        block, offset, size = first, 0, _first_block_size(is_ranked)
         while block:
             yield rank_block(block, today) if is_ranked else [Hit(row[1], row[2], row[0]) for row in block]
             if len(block) < size:
                 return
-            offset, size = offset + size, size * _GROWTH
-            if is_ranked and block is first:
-                # The last digits of scores may differ when words were asked for in another way.
-                known = {row[1:3] for row in first}
-                block = [
-                    row for row in self._block(wanted, 0, offset + size, True)[0] if row[1:3] not in known
-                ]
-            else:
-                block, _ = self._block(wanted, offset, size, is_ranked)
+            offset, size = offset + size, size * _BLOCK_GROWTH
+            block, _ = self._block(query, offset, size, is_ranked)
 
 
-def _first_size(is_ranked: bool) -> int:
-    return _BEST_BLOCK if is_ranked else _NEWEST_BLOCK
+def _first_block_size(is_ranked: bool) -> int:
+    return FIRST_RANKED_BLOCK if is_ranked else FIRST_NEWEST_BLOCK

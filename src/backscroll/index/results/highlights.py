@@ -1,4 +1,4 @@
-"""Where the words of a query stand in a text, without the index: to mark them."""
+"""Positions of the query words in a text, found without the index."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from backscroll.index.query.parser import Filter, Phrase, Query, Word
 from backscroll.index.text.inflections import inflections
-from backscroll.index.text.small_letters import (
+from backscroll.index.text.normalize import (
     COMBINING_MARKS,
     fold_characters,
     fold_in_place,
@@ -20,15 +20,15 @@ from backscroll.index.text.tokenize import extract_cjk, to_nfc
 
 __all__ = ["Span", "SpanStream", "find_spans"]
 
-_MOST = 2000  # places of one word in one text that are looked at
-_NEVER_COMBINE = "\u02ff"  # the last of the characters before all accents
-_SHARP = frozenset("ßẞ")
+_MAX_SPANS_PER_WORD = 2000
+_LAST_NON_COMBINING = "\u02ff"  # the last character before all combining marks
+_SHARP_S = frozenset("ßẞ")
 _WORD = re.compile(r"[^\W_]+")
-_BETWEEN = r"[\W_]+"
+_SEPARATOR = r"[\W_]+"
 
 
 class Span(Struct, frozen=True, order=True, gc=False):
-    """From one character to before another; ``term`` tells the words of a query apart."""
+    """A range of characters. ``term`` is the number of the query term that matches there."""
 
     start: int
     end: int
@@ -36,16 +36,16 @@ class Span(Struct, frozen=True, order=True, gc=False):
 
 
 class SpanStream:
-    """Places of several words from left to right, each looked for only when it is asked for."""
+    """Merges the spans of several words from left to right. Each word is searched for lazily."""
 
-    def __init__(self, places: Iterable[Iterator[Span]]) -> None:
+    def __init__(self, words: Iterable[Iterator[Span]]) -> None:
         self._heads = [
             (span, number, rest)
-            for number, rest in enumerate(places)
+            for number, rest in enumerate(words)
             if (span := next(rest, None)) is not None
         ]
         self._heads.sort()
-        self.terms = {span.term for span, _, _ in self._heads}  # that there are at all
+        self.terms = {span.term for span, _, _ in self._heads}  # terms with at least one span
 
     def __iter__(self) -> Iterator[Span]:
         return self
@@ -61,21 +61,21 @@ class SpanStream:
             del self._heads[0]
         return span
 
-    def ahead(self) -> dict[int, int]:
-        """Where each word stands next of which there is another one, the nearest first."""
-        places: dict[int, int] = {}
+    def next_positions(self) -> dict[int, int]:
+        """Return the next position of each term that has one, sorted by position."""
+        positions: dict[int, int] = {}
         for span, _, _ in self._heads:
-            places.setdefault(span.term, span.start)
-        return places
+            positions.setdefault(span.term, span.start)
+        return positions
 
-    def skip(self, place: int) -> None:
-        """Pass over whatever begins before a place."""
+    def skip_to(self, position: int) -> None:
+        """Skip all spans that start before a position."""
         heads, self._heads = self._heads, []
         for head, number, rest in heads:
             span: Span | None = head
-            if head.start < place and isinstance(rest, _Places):
-                rest.skip(place)
-            while span is not None and span.start < place:
+            if head.start < position and isinstance(rest, _WordSpans):
+                rest.skip_to(position)
+            while span is not None and span.start < position:
                 span = next(rest, None)
             if span is not None:
                 self._heads.append((span, number, rest))
@@ -83,69 +83,76 @@ class SpanStream:
 
 
 def find_spans(text: str, query: Query, *, with_inflections: bool = False) -> SpanStream:
-    """Every place where a word of the query stands.
+    """Find the words of a query in a text.
 
-    When varied, what stands together is taken apart and words are found in their other forms, too.
+    With inflections, words match in their other forms, and compound words match by their parts.
     """
-    odd = non_ascii_chars(text)
-    small = fold_characters(text, odd)
-    spelling = _Spelling(has_marks=not COMBINING_MARKS.isdisjoint(odd), has_sharp=not _SHARP.isdisjoint(odd))
+    non_ascii = non_ascii_chars(text)
+    folded = fold_characters(text, non_ascii)
+    spelling = _Spelling(
+        has_combining_marks=not COMBINING_MARKS.isdisjoint(non_ascii),
+        has_sharp_s=not _SHARP_S.isdisjoint(non_ascii),
+    )
     return SpanStream(
-        _Places(text, small, piece, number)
-        for number, pieces in enumerate(_looked_for(query, spelling, with_inflections))
-        for piece in pieces
+        _WordSpans(text, folded, word, term)
+        for term, words in enumerate(_search_words(query, spelling, with_inflections))
+        for word in words
     )
 
 
-class _Piece(Struct, frozen=True):
+class _SearchWord(Struct, frozen=True):
+    """A word or phrase to search for, as a regular expression."""
+
     pattern: str
-    is_word: bool  # stands between other characters than letters
+    is_whole: bool  # no letters directly before and after
     is_prefix: bool
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it is a word and no pattern: sooner found, and within one line."""
+    def is_literal(self) -> bool:
+        """Whether the pattern is a literal word: faster to find, and never across lines."""
         return self.pattern.isalnum()
 
     @property
     def finder(self) -> Callable[[str, int], tuple[int, int] | None]:
-        """What finds the next place from one on."""
+        """Function that returns the next match from a position on."""
         pattern, length = self.pattern, len(self.pattern)
-        if self.is_plain:
+        if self.is_literal:
 
-            def find(text: str, place: int) -> tuple[int, int] | None:
-                start = text.find(pattern, place)
+            def find(text: str, position: int) -> tuple[int, int] | None:
+                start = text.find(pattern, position)
                 return (start, start + length) if start >= 0 else None
 
             return find
         search = re.compile(pattern).search
-        return lambda text, place: found.span() if (found := search(text, place)) is not None else None
+        return lambda text, position: match.span() if (match := search(text, position)) is not None else None
 
 
 class _Spelling(NamedTuple):
-    """What a text has that is found by other characters than it is written with."""
+    """Features of a text that require a pattern in place of a literal word."""
 
-    has_marks: bool  # accents as characters of their own, after the letter
-    has_sharp: bool  # ß, for which ss may be typed
+    has_combining_marks: bool  # accents as separate characters after the letter
+    has_sharp_s: bool  # ß, which matches ss
 
     def pattern(self, word: str) -> str:
-        """A word as it may be written there."""
-        between = "[\u0300-\u036f]*" if self.has_marks else ""
-        spelled = between.join(map(re.escape, word))
+        """Return a pattern for a word in such a text."""
+        between = "[\u0300-\u036f]*" if self.has_combining_marks else ""
+        pattern = between.join(map(re.escape, word))
         if "ß" in word:
-            spelled = spelled.replace("ß", "(?:ß|ss)")
-        elif self.has_sharp:
-            spelled = spelled.replace(f"s{between}s", "(?:ß|ss)")
-        return spelled
+            pattern = pattern.replace("ß", "(?:ß|ss)")
+        elif self.has_sharp_s:
+            pattern = pattern.replace(f"s{between}s", "(?:ß|ss)")
+        return pattern
 
 
 @lru_cache(maxsize=8)
-def _looked_for(query: Query, spelling: _Spelling, with_inflections: bool) -> list[list[_Piece]]:
-    """What to look for in one text after the other, term by term."""
-    return [list(_pieces(term, spelling, with_inflections=with_inflections)) for term in _terms(query)]
+def _search_words(query: Query, spelling: _Spelling, with_inflections: bool) -> list[list[_SearchWord]]:
+    """Return the words to search for, by term. Cached: one query is applied to many texts."""
+    return [
+        list(_term_words(term, spelling, with_inflections=with_inflections)) for term in _text_terms(query)
+    ]
 
 
-def _terms(query: Query) -> Iterable[Word | Phrase]:
+def _text_terms(query: Query) -> Iterable[Word | Phrase]:
     for clause in query.clauses:
         for term in clause.any_of if not clause.is_negated else ():
             if isinstance(term, Word | Phrase):
@@ -154,76 +161,76 @@ def _terms(query: Query) -> Iterable[Word | Phrase]:
                 yield Phrase(term.value.rstrip("*"), is_prefix=term.value.endswith("*"))
 
 
-def _pieces(term: Word | Phrase, spelling: _Spelling, *, with_inflections: bool) -> Iterator[_Piece]:
-    is_apart = with_inflections and isinstance(term, Word)
-    plain, runs = extract_cjk(to_nfc(term.text))
-    for run in (unicodedata.normalize("NFKC", each) for each in runs):
-        pairs = [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
-        for part in pairs if is_apart else [run]:
-            yield _Piece(re.escape(part), False, False)
-    tokens = _WORD.findall(fold_in_place(plain))
+def _term_words(term: Word | Phrase, spelling: _Spelling, *, with_inflections: bool) -> Iterator[_SearchWord]:
+    is_split = with_inflections and isinstance(term, Word)
+    text, runs = extract_cjk(to_nfc(term.text))
+    for run in (unicodedata.normalize("NFKC", run) for run in runs):
+        pairs = [run[start : start + 2] for start in range(max(len(run) - 1, 1))]
+        for part in pairs if is_split else [run]:
+            yield _SearchWord(re.escape(part), False, False)
+    tokens = _WORD.findall(fold_in_place(text))
     if not tokens:
         return
-    if is_apart and not term.is_prefix:
+    if is_split and not term.is_prefix:
         for token in tokens:
             longest_first = sorted(inflections(token), key=len, reverse=True)
-            yield _Piece("|".join(map(spelling.pattern, longest_first)), True, False)
+            yield _SearchWord("|".join(map(spelling.pattern, longest_first)), True, False)
         return
-    yield _Piece(_BETWEEN.join(map(spelling.pattern, tokens)), True, term.is_prefix)
+    yield _SearchWord(_SEPARATOR.join(map(spelling.pattern, tokens)), True, term.is_prefix)
 
 
-class _Places(Iterator[Span]):
-    """The places of one piece in a text, as many as are looked at."""
+class _WordSpans(Iterator[Span]):
+    """The spans of one word in a text, up to a limit."""
 
-    def __init__(self, text: str, small: str, piece: _Piece, number: int) -> None:
+    def __init__(self, text: str, folded: str, word: _SearchWord, term: int) -> None:
         self._text = text
-        self._small = small
-        self._piece = piece
-        self._number = number
-        self._find = piece.finder
-        self._from = 0
-        self._left = _MOST
+        self._folded = folded
+        self._word = word
+        self._term = term
+        self._find = word.finder
+        self._position = 0
+        self._remaining = _MAX_SPANS_PER_WORD
 
-    def skip(self, place: int) -> None:
-        """Go on from a place where a line begins, or well before what is looked for."""
-        if self._piece.is_plain:
-            self._from = max(self._from, place)
+    def skip_to(self, position: int) -> None:
+        """Continue from a line start, or from a position well before the next interesting one."""
+        if self._word.is_literal:
+            self._position = max(self._position, position)
 
     def __next__(self) -> Span:
-        text, piece = self._text, self._piece
-        while self._left and (found := self._find(self._small, self._from)) is not None:
-            start, end = found
-            self._from = start + 1
-            # That a word stands by itself, as most do, is seen without asking more closely.
-            if piece.is_word and text[start - 1 : start].isalnum() and not _is_edge(text, start):
+        text, word = self._text, self._word
+        while self._remaining and (match := self._find(self._folded, self._position)) is not None:
+            start, end = match
+            self._position = start + 1
+            # The isalnum test is a shortcut: most words have a separator on both sides.
+            if word.is_whole and text[start - 1 : start].isalnum() and not _is_boundary(text, start):
                 continue
-            if piece.is_prefix:
-                end = _end_of_word(text, end)
-            elif piece.is_word and text[end : end + 1].isalnum() and not _is_edge(text, end):
+            if word.is_prefix:
+                end = _word_end(text, end)
+            elif word.is_whole and text[end : end + 1].isalnum() and not _is_boundary(text, end):
                 continue
-            while text[end : end + 1] > _NEVER_COMBINE and unicodedata.combining(text[end]):
+            while text[end : end + 1] > _LAST_NON_COMBINING and unicodedata.combining(text[end]):
                 end += 1
-            self._from = max(self._from, end)
-            self._left -= 1
-            return Span(start, end, self._number)
+            self._position = max(self._position, end)
+            self._remaining -= 1
+            return Span(start, end, self._term)
         raise StopIteration
 
 
-def _end_of_word(text: str, place: int) -> int:
-    while place < len(text) and text[place].isalnum():
-        place += 1
-    return place
+def _word_end(text: str, position: int) -> int:
+    while position < len(text) and text[position].isalnum():
+        position += 1
+    return position
 
 
-def _is_edge(text: str, place: int) -> bool:
-    """Whether a word begins or ends here, be it inside a compound identifier."""
-    if not 0 < place < len(text):
+def _is_boundary(text: str, position: int) -> bool:
+    """Return whether a word starts or ends at a position, also inside a compound identifier."""
+    if not 0 < position < len(text):
         return True
-    before, after = text[place - 1], text[place]
+    before, after = text[position - 1], text[position]
     if not before.isalnum() or not after.isalnum():
         return True
     if before.isdigit() is not after.isdigit():
         return True
     if after.isupper():
-        return before.islower() or text[place + 1 : place + 2].islower()
+        return before.islower() or text[position + 1 : position + 2].islower()
     return bool(extract_cjk(before)[1]) is not bool(extract_cjk(after)[1])

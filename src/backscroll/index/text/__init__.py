@@ -1,1 +1,6 @@
-"""Text."""
+"""Text analysis, shared by indexing, queries and highlights.
+
+tokenize     identifiers into subwords, CJK runs into bigrams
+normalize    lower case without accents, for the index and in place for highlights
+inflections  inflected forms of English words
+"""

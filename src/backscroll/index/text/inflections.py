@@ -1,43 +1,43 @@
-"""The forms that an English word takes by its plain endings: drop, drops, dropped, dropping.
+"""Inflected forms of an English word: drop, drops, dropped, dropping.
 
-Only asked for when nothing has the word as it was typed. A form that is no word
-costs a look into the dictionary and finds nothing, so the rules may be rough.
+Used only if no message contains the words as typed. A generated form that is not a
+word costs one dictionary lookup and matches nothing, so the rules may be rough.
 """
 
 from collections.abc import Iterator
 
 __all__ = ["inflections"]
 
-_SHORTEST = 3  # letters; what is shorter has no endings worth the name
+_MIN_LETTERS = 3  # shorter words have no useful inflections
 _VOWELS = "aeiou"
 
 
 def inflections(word: str) -> tuple[str, ...]:
-    """A word in small letters first as it is, then in its other forms."""
-    if len(word) < _SHORTEST or not (word.isascii() and word.isalpha()):
+    """Return a lower-case word as it is, then its other forms."""
+    if len(word) < _MIN_LETTERS or not (word.isascii() and word.isalpha()):
         return (word,)
-    bases = [base for base in _bases(word) if len(base) >= _SHORTEST] or [word]
-    return tuple(dict.fromkeys([word, *(form for base in bases for form in _inflected(base))]))
+    bases = [base for base in _bases(word) if len(base) >= _MIN_LETTERS] or [word]
+    return tuple(dict.fromkeys([word, *(form for base in bases for form in _inflect(base))]))
 
 
 def _bases(word: str) -> Iterator[str]:
-    """What a word may be a form of."""
+    """Yield the words that the word may be a form of."""
     if word.endswith(("ies", "ied")):
         yield f"{word[:-3]}y"
     if word.endswith("s") and not word.endswith("ss"):
         yield word[:-1]
         if word.endswith("es"):
             yield word[:-2]
-    for ending in ("ed", "ing"):
-        if word.endswith(ending):
-            stem = word.removesuffix(ending)
+    for suffix in ("ed", "ing"):
+        if word.endswith(suffix):
+            stem = word.removesuffix(suffix)
             yield stem
             yield f"{stem}e"
-            if _is_doubled(stem):
+            if _ends_doubled(stem):
                 yield stem[:-1]
 
 
-def _inflected(base: str) -> Iterator[str]:
+def _inflect(base: str) -> Iterator[str]:
     yield base
     yield f"{base}s"
     if base.endswith("e"):
@@ -53,5 +53,5 @@ def _inflected(base: str) -> Iterator[str]:
         yield from (f"{base}{base[-1]}ed", f"{base}{base[-1]}ing")
 
 
-def _is_doubled(stem: str) -> bool:
-    return len(stem) > _SHORTEST and stem[-1] == stem[-2] and stem[-1] not in _VOWELS
+def _ends_doubled(stem: str) -> bool:
+    return len(stem) > _MIN_LETTERS and stem[-1] == stem[-2] and stem[-1] not in _VOWELS

@@ -1,10 +1,10 @@
-"""Words as people and programs write them.
+"""Tokenization of prose and code.
 
-The index cuts text where a letter or digit meets anything else, so
-``snake_case_name`` and ``path/to/file.py`` fall apart by themselves and are
-found whole as phrases. What that cannot do is done here: the words inside
-``parseHTTPRequest``, and Chinese, Japanese, Korean, Thai and others, which are
-written without spaces and are found by pairs of characters.
+The index splits text at every character that is not a letter or digit. So
+``snake_case_name`` and ``path/to/file.py`` become several tokens and match as
+phrases. This module covers what that split misses: the subwords of
+``parseHTTPRequest``, and scripts without spaces (Chinese, Japanese, Korean, Thai
+and others), which are indexed as bigrams. "CJK" below means all of these scripts.
 """
 
 import re
@@ -27,53 +27,56 @@ __all__ = [
     "to_nfc",
 ]
 
-MAX_WORD_BYTES = 255  # bytes; a longer run of letters is data, and is not in the dictionary
+MAX_WORD_BYTES = 255  # a longer run of letters is data; the term dictionary does not contain it
 
-_CJK = (  # and Thai, Lao, Burmese and Khmer, which have no spaces between words either
+_CJK = (  # including Thai, Lao, Burmese and Khmer, which have no spaces between words either
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
 )
-_LONGEST_COMPOUND = 64
-_SURELY_SHORT = 200  # a letter may grow by a few bytes when its case changes
-_SMALL = r"[^\WA-Z\d_]"
-_PIECE = re.compile(rf"[A-Z]{{2,}}s(?!{_SMALL})|[A-Z]+(?=[A-Z]{_SMALL})|[A-Z]?{_SMALL}+|[A-Z]+|\d+")
+_MAX_IDENTIFIER_BYTES = 64
+_SAFE_WORD_BYTES = 200  # below `MAX_WORD_BYTES`: a change of case may add a few bytes
+_LOWER = r"[^\WA-Z\d_]"
+_SUBWORD = re.compile(rf"[A-Z]{{2,}}s(?!{_LOWER})|[A-Z]+(?=[A-Z]{_LOWER})|[A-Z]?{_LOWER}+|[A-Z]+|\d+")
 
 _ASCII = bytes(range(128))
-# First bytes of the characters that need neither joining nor cutting: Latin, dashes, quotes, arrows.
-_SIMPLE = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
+# Leading bytes of characters that need no normalization and no bigrams: Latin, dashes, quotes, arrows.
+_SIMPLE_LEADING_BYTES = bytes([*range(0xC0), *range(0xC2, 0xCC), 0xE2])
 _EMOJI_JOINERS = "\u200d\ufe0e\ufe0f"
 
-# Every byte as the kind of character it belongs to. Beyond ASCII all count as small letters: a dash
-# among them only makes a longer compound, of which the pieces are the same.
-_KINDS = bytes(
+# Maps every byte to its character class: "A", "a", "0" or " ". All bytes outside ASCII count as lower case.
+# A dash among them only lengthens an identifier; its subwords stay the same.
+_CLASSES = bytes(
     ord("A") if 65 <= byte <= 90
     else ord("0") if 48 <= byte <= 57
     else ord("a") if 97 <= byte <= 122 or byte >= 128
     else ord(" ")
     for byte in range(256)
 )  # fmt: skip
-_ANY_KIND = bytes(byte if byte == ord(" ") else ord("a") for byte in range(256))
-_STEP = 5
-_LONG_RUN = b"a" * (_SURELY_SHORT // _STEP)  # of a longer one, by steps
-# Where words meet inside an identifier, up to its end: a capital after a letter, with a small letter on
-# either side of it, or three digits after a letter. What a pattern begins with is found the fastest, so that
-# is what is rare, and what comes before it is asked for afterwards.
-_SEAMS = (re.compile(rb"A(?<=[aA]A)(?:(?=a)|(?<=aA))[aA0]*"), re.compile(rb"000(?<=[aA]000)[aA0]*"))
+_WORD_OR_SPACE = bytes(byte if byte == ord(" ") else ord("a") for byte in range(256))
+_SAMPLE_STEP = 5
+_LONG_RUN_SAMPLE = b"a" * (_SAFE_WORD_BYTES // _SAMPLE_STEP)
+# Subword boundaries, matched up to the end of the identifier: a capital after a letter with a lower-case
+# letter before or after it, or three digits after a letter. Each pattern starts with its rarest part, which
+# the regex engine finds fastest; the part before it is a lookbehind.
+_SUBWORD_BOUNDARIES = (
+    re.compile(rb"A(?<=[aA]A)(?:(?=a)|(?<=aA))[aA0]*"),
+    re.compile(rb"000(?<=[aA]000)[aA0]*"),
+)
 
 
 class AnalyzedText(Struct, frozen=True, gc=False):
-    """A text as the index takes it."""
+    """A text prepared for the index."""
 
-    words: bytes  # to be cut into words
-    parts: str  # what compound identifiers are made of
-    pairs: str  # characters of languages without spaces, two by two
-    is_odd: bool  # holds something that the dictionary does not have as it is written
-    beyond: bytes  # what of the words is not ASCII
-    has_long_run: bool  # may have a word that is too long for the dictionary
+    words: bytes  # UTF-8, NFC, without CJK runs
+    subwords: str  # parts of compound identifiers
+    cjk_bigrams: str
+    is_irregular: bool  # the term dictionary does not contain the text as written
+    non_ascii: bytes  # the bytes of `words` outside ASCII
+    has_long_word: bool  # may contain a word longer than `MAX_WORD_BYTES`
 
 
 def to_nfc(text: str) -> str:
-    """The same text as it can be stored: half characters replaced, accents joined to their letters."""
+    """Return the text in NFC with lone surrogates replaced."""
     if text.isascii():
         return text
     text = text.encode("utf-8", "replace").decode()
@@ -81,42 +84,46 @@ def to_nfc(text: str) -> str:
 
 
 def analyze(text: str | bytes) -> AnalyzedText:
-    """Everything that a text is found by. Whoever has its UTF-8 at hand gives that."""
-    raw, is_odd = (text, False) if isinstance(text, bytes) else _encoded(text)
-    beyond = non_ascii_bytes(raw)
-    pairs = ""
-    if beyond and beyond.translate(None, _SIMPLE) and not all(map(_stands_alone, set(beyond.decode()))):
-        written = raw.decode()
-        words = to_nfc(written)
-        is_odd = is_odd or words != written
+    """Extract everything that the index stores of a text. Pass UTF-8 if it is available."""
+    raw, is_irregular = (text, False) if isinstance(text, bytes) else _encode(text)
+    non_ascii = non_ascii_bytes(raw)
+    cjk_bigrams = ""
+    if (
+        non_ascii
+        and non_ascii.translate(None, _SIMPLE_LEADING_BYTES)
+        and not all(map(_is_symbol, set(non_ascii.decode())))
+    ):
+        original = raw.decode()
+        words = to_nfc(original)
+        is_irregular = is_irregular or words != original
         words, runs = extract_cjk(words)
         if runs:
-            joined = [unicodedata.normalize("NFKC", run) for run in runs]
-            is_odd = is_odd or joined != runs
-            pairs = " ".join(pair for run in joined for pair in bigrams(run))
+            normalized = [unicodedata.normalize("NFKC", run) for run in runs]
+            is_irregular = is_irregular or normalized != runs
+            cjk_bigrams = " ".join(pair for run in normalized for pair in bigrams(run))
         raw = words.encode()
-        beyond = non_ascii_bytes(raw)
-    kinds = raw.translate(_KINDS)
-    compounds = _compounds(raw, kinds)
-    parts = " ".join(sorted(set().union(*map(split_identifier, compounds)))) if compounds else ""
-    is_long = len(kinds) > _SURELY_SHORT and _has_long_run(kinds)
-    return AnalyzedText(raw, parts, pairs, is_odd or is_long, beyond, is_long)
+        non_ascii = non_ascii_bytes(raw)
+    classes = raw.translate(_CLASSES)
+    identifiers = _compound_identifiers(raw, classes)
+    subwords = " ".join(sorted(set().union(*map(split_identifier, identifiers)))) if identifiers else ""
+    has_long_word = len(classes) > _SAFE_WORD_BYTES and _has_long_run(classes)
+    return AnalyzedText(raw, subwords, cjk_bigrams, is_irregular or has_long_word, non_ascii, has_long_word)
 
 
 @cache
-def _stands_alone(char: str) -> bool:
-    """Whether a character needs neither joining to another nor cutting: emoji and what else is no letter."""
-    is_sign = unicodedata.category(char)[0] in "SPZ" or char in _EMOJI_JOINERS
-    return is_sign and unicodedata.normalize("NFC", char) == char and not _cjk_runs(char)
+def _is_symbol(char: str) -> bool:
+    """Return whether a character needs no normalization and no bigrams: emoji and other non-letters."""
+    is_symbol = unicodedata.category(char)[0] in "SPZ" or char in _EMOJI_JOINERS
+    return is_symbol and unicodedata.normalize("NFC", char) == char and not _cjk_runs(char)
 
 
 def non_ascii_bytes(raw: bytes) -> bytes:
-    """What of a text's UTF-8 is not ASCII."""
+    """Return the bytes of UTF-8 text that are not ASCII."""
     return b"" if raw.isascii() else raw.translate(None, _ASCII)
 
 
-def _encoded(text: str) -> tuple[bytes, bool]:
-    """A text's UTF-8, and whether half characters had to be replaced for it."""
+def _encode(text: str) -> tuple[bytes, bool]:
+    """Return the text as UTF-8, and whether lone surrogates were replaced."""
     try:
         return text.encode(), False
     except UnicodeEncodeError:
@@ -124,71 +131,71 @@ def _encoded(text: str) -> tuple[bytes, bool]:
 
 
 def extract_cjk(text: str) -> tuple[str, list[str]]:
-    """A text without its runs of Chinese, Japanese and Korean, and those runs."""
+    """Return the text with a space in place of each CJK run, and the runs."""
     runs = _cjk_runs(text)
     return (re.sub(_CJK, " ", text), runs) if runs else (text, runs)
 
 
 def split_cjk(text: str) -> list[str]:
-    """The pieces of a text in order: every second one is a run of Chinese, Japanese or Korean."""
+    """Split a text into alternating pieces: other text, CJK run, other text, …"""
     return [text] if text.isascii() else re.split(f"({_CJK})", text)
 
 
 def has_cjk_pair(text: str) -> bool:
-    """Whether two characters of Chinese, Japanese or Korean stand side by side."""
+    """Return whether the text contains two adjacent CJK characters."""
     return any(len(run) > 1 for run in _cjk_runs(text))
 
 
 def _cjk_runs(text: str) -> list[str]:
-    # The pattern takes a while to be made ready; whoever searches for plain words need not wait for it.
+    # The pattern is compiled on first use: compiling takes a while, and ASCII queries do not need it.
     return [] if text.isascii() else re.findall(_CJK, text)
 
 
 def bigrams(run: str) -> Iterator[str]:
-    """Every two neighbours, then the last character by itself: each character begins one of them."""
+    """Yield every two adjacent characters, then the last one alone, so that each character starts one."""
     yield from map(str.__add__, run, run[1:])
     yield run[-1:]
 
 
-def _compounds(raw: bytes, kinds: bytes) -> set[bytes]:
-    """The identifiers in a text that have words inside them."""
+def _compound_identifiers(raw: bytes, classes: bytes) -> set[bytes]:
+    """Return the identifiers in a text that contain subwords."""
     found: set[bytes] = set()
-    for seam in _SEAMS:
-        first = seam.search(kinds)  # most texts have none, and this says so the fastest
+    for boundary in _SUBWORD_BOUNDARIES:
+        first = boundary.search(classes)  # the fastest check: most texts have none
         if first is None:
             continue
-        for match in seam.finditer(kinds, first.start()):
-            place, end = match.span()
-            start = kinds.rfind(b" ", 0, place) + 1
-            if end - start <= _LONGEST_COMPOUND:
+        for match in boundary.finditer(classes, first.start()):
+            boundary_start, end = match.span()
+            start = classes.rfind(b" ", 0, boundary_start) + 1
+            if end - start <= _MAX_IDENTIFIER_BYTES:
                 found.add(raw[start:end])
     return found
 
 
 @lru_cache(maxsize=1 << 16)
-def split_identifier(compound: bytes) -> tuple[str, ...]:
-    """``parseHTTPRequest`` gives parse, HTTP and Request; a plain word gives nothing."""
-    pieces: list[str] = _PIECE.findall(compound.decode())
-    if len(pieces) < 2 or not _are_words(pieces):
+def split_identifier(identifier: bytes) -> tuple[str, ...]:
+    """Split ``parseHTTPRequest`` into parse, HTTP and Request. Return nothing for a simple word."""
+    subwords: list[str] = _SUBWORD.findall(identifier.decode())
+    if len(subwords) < 2 or not _are_words(subwords):
         return ()
-    return tuple(piece for piece in pieces if len(piece) > 1)
+    return tuple(subword for subword in subwords if len(subword) > 1)
 
 
-def _are_words(pieces: list[str]) -> bool:
-    """Whether pieces are words, some with a number; many short ones are a hash or some other data."""
-    letters = [piece for piece in pieces if not piece[0].isdigit()]
-    is_named_number = len(pieces) == 2 and not pieces[0][0].isdigit()
-    return is_named_number or (len(letters) > 0 and sum(map(len, letters)) >= 3 * len(letters))
+def _are_words(subwords: list[str]) -> bool:
+    """Return whether the parts are words, perhaps with a number. Many short parts are a hash or data."""
+    alphabetic = [subword for subword in subwords if not subword[0].isdigit()]
+    is_word_and_number = len(subwords) == 2 and not subwords[0][0].isdigit()
+    return is_word_and_number or (len(alphabetic) > 0 and sum(map(len, alphabetic)) >= 3 * len(alphabetic))
 
 
-def _has_long_run(kinds: bytes) -> bool:
-    # In steps it is gone through sooner, and hardly any text has so many characters of words in a row then.
-    if _LONG_RUN not in kinds[::_STEP].translate(_ANY_KIND):
+def _has_long_run(classes: bytes) -> bool:
+    # A sample of every fifth byte rules out nearly all texts at a fifth of the cost.
+    if _LONG_RUN_SAMPLE not in classes[::_SAMPLE_STEP].translate(_WORD_OR_SPACE):
         return False
-    space, end = -1, len(kinds) - _SURELY_SHORT - 1
+    space, end = -1, len(classes) - _SAFE_WORD_BYTES - 1
     try:
         while space < end:
-            space = kinds.rindex(b" ", space + 1, space + _SURELY_SHORT + 2)
+            space = classes.rindex(b" ", space + 1, space + _SAFE_WORD_BYTES + 2)
     except ValueError:
         return True
     return False

@@ -1,4 +1,4 @@
-"""Any substring and any expression: nothing that matches is missed."""
+"""Substring and regex search: every match is among the candidates."""
 
 import re
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backscroll.errors import UsageError
 from backscroll.index import Filter, Index, Pattern, Query, exact, regex
 from backscroll.index.pattern.regex_literals import required_literals
-from tests.index.making import DAY, NOON, message
+from tests.index.documents import DAY, NOON, message
 
 TEXTS = [
     "const foo_bar = (baz) => baz?.qux ?? 1;",
@@ -35,7 +35,7 @@ def candidates(index: Index, pattern: Pattern, query: Query | None = None) -> li
 
 @given(st.data())
 @settings(max_examples=400)
-def test_every_substring_of_a_text_leads_to_it(texts: Index, data: st.DataObject) -> None:
+def test_every_substring_of_a_text_has_it_as_candidate(texts: Index, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(TEXTS) - 1))
     text = TEXTS[number]
     start = data.draw(st.integers(0, len(text) - 1))
@@ -46,7 +46,9 @@ def test_every_substring_of_a_text_leads_to_it(texts: Index, data: st.DataObject
 
 
 @given(st.sampled_from(TEXTS), st.data())
-def test_every_substring_leads_there_whatever_its_case(texts: Index, text: str, data: st.DataObject) -> None:
+def test_every_substring_has_its_text_as_candidate_in_any_case(
+    texts: Index, text: str, data: st.DataObject
+) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     piece = text[start : start + 8]
     pattern = exact(piece.swapcase(), ignores_case=True)
@@ -64,20 +66,20 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_every_match_of_an_expression_is_among_the_candidates(texts: Index, expression: str) -> None:
+def test_every_match_of_a_regex_is_among_the_candidates(texts: Index, expression: str) -> None:
     pattern = regex(expression)
     holding = {n for n, text in enumerate(TEXTS) if pattern.is_in(text)}
     assert holding <= set(candidates(texts, pattern))
 
 
 @pytest.mark.parametrize("expression", [r"foo_\w+", r"E12\d+", r"(?i)parsehttp\w+", r"redis|foo_bar"])
-def test_the_dictionary_narrows(texts: Index, expression: str) -> None:
+def test_the_dictionary_narrows_the_candidates(texts: Index, expression: str) -> None:
     assert regex(expression).is_narrow
     assert len(candidates(texts, regex(expression))) < len(TEXTS)
 
 
 @pytest.mark.parametrize(
-    ("expression", "needs"),
+    ("expression", "required"),
     [
         ("abc", [("abc",)]),
         ("abc.*def", [("abc",), ("def",)]),
@@ -102,8 +104,8 @@ def test_the_dictionary_narrows(texts: Index, expression: str) -> None:
         (r"abc(\s|-)def", [(" ", "-"), ("abc",), ("def",)]),
     ],
 )
-def test_what_a_match_must_contain(expression: str, needs: list[tuple[str, ...]]) -> None:
-    assert required_literals(expression) == needs
+def test_required_literals_of_a_regex(expression: str, required: list[tuple[str, ...]]) -> None:
+    assert required_literals(expression) == required
 
 
 @given(
@@ -111,20 +113,20 @@ def test_what_a_match_must_contain(expression: str, needs: list[tuple[str, ...]]
     st.text(alphabet="abc1{, \n"),
 )
 @settings(max_examples=400)
-def test_a_match_contains_what_it_must(expression: str, text: str) -> None:
+def test_a_match_contains_the_required_literals(expression: str, text: str) -> None:
     try:
         pattern = regex(expression)
     except UsageError:
         return
-    needs = required_literals(expression)
+    required = required_literals(expression)
     for start, stop in pattern.spans(text):
-        for need in needs:
-            spelled = [r"\s+".join(map(re.escape, re.split(r"\s+", one))) for one in need]
-            assert any(re.search(one, text[start:stop]) for one in spelled), (expression, text, needs)
+        for group in required:
+            spelled = [r"\s+".join(map(re.escape, re.split(r"\s+", one))) for one in group]
+            assert any(re.search(one, text[start:stop]) for one in spelled), (expression, text, required)
 
 
 @pytest.mark.parametrize("pattern", [exact("ab"), exact("=> ("), regex(r"\d+"), regex("a.b.c"), regex("x*")])
-def test_a_pattern_without_a_telling_literal_says_so_and_gives_everything(
+def test_a_pattern_without_a_selective_literal_is_not_narrow_and_has_all_candidates(
     texts: Index, pattern: Pattern
 ) -> None:
     assert not pattern.is_narrow
@@ -132,49 +134,47 @@ def test_a_pattern_without_a_telling_literal_says_so_and_gives_everything(
 
 
 @pytest.mark.parametrize("expression", ["(", "a**", "[z-a]", "(?=x)", r"\1"])
-def test_an_expression_that_is_none_is_a_wrong_call(expression: str) -> None:
+def test_an_invalid_regex_is_a_usage_error(expression: str) -> None:
     with pytest.raises(UsageError, match=re.escape(repr(expression))):
         regex(expression)
 
 
 @pytest.mark.parametrize(
-    ("expression", "places"),
+    ("expression", "spans"),
     [("^b.", [(3, 5)]), ("c$", [(1, 2), (4, 5)]), (r"\Ab", []), (r"c\z", []), ("(?-m)c$", []), ("^$", [])],
 )
-def test_an_expression_may_say_where_a_line_begins_and_ends(
-    expression: str, places: list[tuple[int, int]]
-) -> None:
+def test_anchors_match_at_line_ends(expression: str, spans: list[tuple[int, int]]) -> None:
     text = "ac\nbc\nd"
     pattern = regex(expression)
-    assert pattern.spans(text) == places
-    assert pattern.may_be_in_one_of(["x", text, "y"]) or not places
+    assert pattern.spans(text) == spans
+    assert pattern.may_be_in_any(["x", text, "y"]) or not spans
 
 
-def test_nothing_cannot_be_looked_for() -> None:
+def test_an_empty_pattern_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
         exact("")
     with pytest.raises(UsageError):
         regex("")
 
 
-def test_candidates_come_newest_first_and_can_be_filtered(index: Index) -> None:
+def test_candidates_are_newest_first_and_can_be_filtered(index: Index) -> None:
     index.write(
         message("some words", n, at=NOON - n * DAY, role="tool" if n % 2 else "user") for n in range(6)
     )
-    narrowed = Query().with_filters(Filter("role", "tool"))
+    filtered = Query().with_filters(Filter("role", "tool"))
     assert candidates(index, exact("me wor")) == [0, 1, 2, 3, 4, 5]
-    assert candidates(index, exact("me wor"), narrowed) == [1, 3, 5]
-    assert candidates(index, exact("e"), narrowed) == [1, 3, 5]
+    assert candidates(index, exact("me wor"), filtered) == [1, 3, 5]
+    assert candidates(index, exact("e"), filtered) == [1, 3, 5]
 
 
-def test_a_literal_inside_a_word_is_found_in_its_turn(index: Index) -> None:
+def test_a_literal_inside_a_word_is_found_in_order(index: Index) -> None:
     index.write(
         [message(f"{word}", n, at=NOON - n) for n, word in enumerate(["redis", "preredis", "rediscover"])]
     )
     assert candidates(index, exact("redis")) == [0, 1, 2]
 
 
-def test_words_apart_are_soon_told_from_words_side_by_side(index: Index) -> None:
+def test_the_precise_query_excludes_words_that_are_not_adjacent(index: Index) -> None:
     index.write(message("the cache and a redis", n, at=NOON - n) for n in range(1000))
     index.write(
         [message("a redis.cache(", 5000, at=NOON - 5000), message("redis cached", 5001, at=NOON - 5001)]
@@ -186,12 +186,12 @@ def test_words_apart_are_soon_told_from_words_side_by_side(index: Index) -> None
     assert candidates(index, exact("dis.cach"))[-2:] == [5000, 5001]
 
 
-def test_a_piece_that_fits_very_many_words_is_no_trouble(index: Index) -> None:
+def test_a_literal_that_matches_very_many_terms_has_candidates(index: Index) -> None:
     index.write(message(f"w{n}end cache", n, at=NOON - n) for n in range(40_000))
     assert 39_000 in candidates(index, exact("end cache"))
 
 
-def test_spans_are_places_of_characters() -> None:
+def test_spans_are_character_positions() -> None:
     text = "é redis 中 Redis \ud800 redis"
     assert [text[slice(*span)] for span in exact("redis").spans(text)] == ["redis", "redis"]
     assert [text[slice(*span)] for span in regex("(?i)redis").spans(text)] == ["redis", "Redis", "redis"]
@@ -203,6 +203,6 @@ def test_spans_are_places_of_characters() -> None:
     st.sampled_from([r"a+b", r"\bab", r"b\B", r"^a", r"b$", r"\Aa", r"b\z", r"(?m)^b$", r"a\sb", r"x?"]),
     st.lists(st.text("ab \n", max_size=6), max_size=5),
 )
-def test_no_text_of_many_is_passed_over_that_holds_a_pattern(expression: str, texts: list[str]) -> None:
+def test_the_joined_test_never_skips_a_matching_text(expression: str, texts: list[str]) -> None:
     pattern = regex(expression)
-    assert pattern.may_be_in_one_of(texts) or not any(map(pattern.is_in, texts))
+    assert pattern.may_be_in_any(texts) or not any(map(pattern.is_in, texts))

@@ -1,4 +1,4 @@
-"""Queries as values: what is syntax, and what are just words."""
+"""Query syntax: what is syntax, and what are words."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -28,15 +28,15 @@ def day(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
 
 
-def test_words_are_all_wanted() -> None:
+def test_all_words_are_required() -> None:
     assert clauses("redis  cache") == (one(Word("redis")), one(Word("cache")))
 
 
-def test_what_stands_in_quotes_is_a_phrase() -> None:
+def test_quotes_make_a_phrase() -> None:
     assert clauses('"redis cache" now') == (one(Phrase("redis cache")), one(Word("now")))
 
 
-def test_a_minus_excludes() -> None:
+def test_a_minus_excludes_a_term() -> None:
     assert clauses('a -b -"c d" -role:tool') == (
         one(Word("a")),
         none(Word("b")),
@@ -45,33 +45,33 @@ def test_a_minus_excludes() -> None:
     )
 
 
-def test_two_minuses_are_a_flag_of_some_command() -> None:
+def test_two_minuses_are_a_command_line_flag() -> None:
     assert clauses("git --no-verify") == (one(Word("git")), one(Word("--no-verify")))
 
 
-def test_a_query_that_would_only_exclude_words_looks_for_them() -> None:
+def test_a_query_of_excluded_words_only_searches_for_them() -> None:
     assert clauses("-rf") == (one(Word("rf")),)
 
 
-def test_words_are_excluded_when_there_is_something_to_exclude_them_from() -> None:
+def test_words_are_excluded_if_there_are_other_filters() -> None:
     assert parse("since:2026-10 -flaky", now=NOW).clauses == (none(Word("flaky")),)
     assert parse("-flaky", now=NOW, has_other_filters=True).clauses == (none(Word("flaky")),)
 
 
-def test_a_query_that_only_excludes_facts_does_so() -> None:
+def test_a_query_may_consist_of_an_excluded_filter() -> None:
     assert clauses("-role:tool") == (none(Filter("role", "tool")),)
 
 
-def test_either_of_two_words() -> None:
+def test_or_makes_alternatives() -> None:
     assert clauses("a OR b c") == (one(Word("a"), Word("b")), one(Word("c")))
 
 
 @pytest.mark.parametrize("text", ["a OR", "OR a", "a OR OR"])
-def test_an_or_with_nothing_beside_it_says_nothing(text: str) -> None:
+def test_an_or_without_two_operands_is_ignored(text: str) -> None:
     assert clauses(text) == (one(Word("a")),)
 
 
-def test_a_small_or_is_a_word() -> None:
+def test_a_lower_case_or_is_a_word() -> None:
     assert clauses("a or b") == (one(Word("a")), one(Word("or")), one(Word("b")))
 
 
@@ -79,14 +79,14 @@ def test_or_alone_is_a_word() -> None:
     assert clauses("OR") == (one(Word("OR")),)
 
 
-def test_a_star_ends_a_prefix() -> None:
+def test_a_star_makes_a_prefix() -> None:
     assert clauses('impo* "the imp"*') == (
         one(Word("impo", is_prefix=True)),
         one(Phrase("the imp", is_prefix=True)),
     )
 
 
-def test_facts_are_filters() -> None:
+def test_names_with_a_colon_are_filters() -> None:
     assert clauses('source:cursor workspace:"my project" tool:Bash model:opus file:a/b.py branch:main') == (
         one(Filter("file", "a/b.py")),
         one(Filter("source", "cursor")),
@@ -97,7 +97,7 @@ def test_facts_are_filters() -> None:
     )
 
 
-def test_facts_that_exclude_each_other_are_alternatives() -> None:
+def test_values_that_exclude_each_other_are_alternatives() -> None:
     assert clauses("role:user role:Assistant") == (one(Filter("role", "user"), Filter("role", "assistant")),)
 
 
@@ -110,23 +110,23 @@ def test_states_are_filters() -> None:
 
 
 @pytest.mark.parametrize("text", ["role:robot", "is:nice", "has:wings", "since:tomorrowish"])
-def test_a_filter_that_makes_no_sense_is_searched_for_as_words(text: str) -> None:
+def test_a_filter_with_an_invalid_value_is_searched_for_as_words(text: str) -> None:
     assert clauses(text) == (one(Phrase(text.replace(":", " "))),)
 
 
 @pytest.mark.parametrize("text", ["std::vector", "http://example.org/x", "12:30", "note:this", "role:"])
-def test_a_colon_is_often_just_a_colon(text: str) -> None:
+def test_an_unknown_filter_name_is_part_of_a_word(text: str) -> None:
     assert clauses(text) == (one(Word(text)),)
 
 
 @pytest.mark.parametrize("text", ['5" disk', '"unclosed phrase', 'a" b"'])
-def test_a_lonely_quote_hides_no_word(text: str) -> None:
+def test_an_unmatched_quote_hides_no_word(text: str) -> None:
     terms = [term for clause in clauses(text) for term in clause.any_of]
     assert [getattr(term, "text", "").strip('"') for term in terms] == text.replace('"', "").split()
 
 
 @pytest.mark.parametrize("text", ["", "   ", "!!! ???", "*", '""', "- --", "{}[]()", '"', "->", "::"])
-def test_punctuation_alone_asks_for_nothing(text: str) -> None:
+def test_punctuation_alone_is_an_empty_query(text: str) -> None:
     assert parse(text).is_empty
 
 
@@ -152,31 +152,31 @@ def test_punctuation_alone_asks_for_nothing(text: str) -> None:
         ("since:2026-10-03 since:2026-10-05", day("2026-10-05"), None),
     ],
 )
-def test_times_limit(text: str, since: int | None, until: int | None) -> None:
+def test_dates_set_time_limits(text: str, since: int | None, until: int | None) -> None:
     query = parse(text, now=NOW)
     assert (query.since, query.until, query.clauses) == (since, until, ())
 
 
-def test_days_begin_at_midnight_where_one_is() -> None:
-    there = NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert parse("since:today", now=there).since == day("2026-11-15T18:30")
+def test_days_start_at_local_midnight() -> None:
+    local = NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert parse("since:today", now=local).since == day("2026-11-15T18:30")
 
 
 @pytest.mark.parametrize(
     ("text", "since", "until"),
     [
         ("2026-07-01", day("2026-06-30T22:00"), day("2026-07-01T22:00")),
-        ("2026-10-25", day("2026-10-24T22:00"), day("2026-10-25T23:00")),  # the clocks go back
+        ("2026-10-25", day("2026-10-24T22:00"), day("2026-10-25T23:00")),  # end of daylight saving time
         ("2026-10", day("2026-09-30T22:00"), day("2026-10-31T23:00")),
         ("2026-07-01T14:30", day("2026-07-01T12:30"), day("2026-07-01T12:30")),
     ],
 )
-def test_a_day_of_summer_is_summers_also_in_winter(text: str, since: int, until: int) -> None:
+def test_a_date_has_the_utc_offset_of_that_date(text: str, since: int, until: int) -> None:
     query = parse(f"since:{text} until:{text}", now=NOW.astimezone(ZoneInfo("Europe/Oslo")))
     assert (query.since, query.until) == (since, until)
 
 
-def test_more_conditions_can_be_added() -> None:
+def test_filters_can_be_added() -> None:
     query = parse("redis since:2026-10", now=NOW).with_filters(
         Filter("source", "cursor"), since=NOW - timedelta(days=400), until=NOW
     )
@@ -187,7 +187,7 @@ def test_more_conditions_can_be_added() -> None:
     )
 
 
-def test_words_of_a_question_are_told_from_what_it_asks_for() -> None:
+def test_stop_words_are_recognized() -> None:
     query = parse("why did we drop the redis cache in the importer?")
     kept = [clause.any_of[0] for clause in query.words if not clause.is_stop_word]
     assert kept == [Word("drop"), Word("redis"), Word("cache"), Word("importer?")]
@@ -218,5 +218,5 @@ def test_any_text_is_a_query(text: str) -> None:
 
 
 @given(st.text(alphabet="abcé中 ", min_size=1))
-def test_plain_words_are_never_lost(text: str) -> None:
+def test_no_plain_word_is_lost(text: str) -> None:
     assert [clause.any_of[0] for clause in clauses(text)] == [Word(word) for word in text.split()]

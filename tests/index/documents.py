@@ -1,4 +1,4 @@
-"""Messages for an index, and what is found in it."""
+"""Builders for indexed messages, and a search helper."""
 
 from typing import Any, Literal
 
@@ -11,10 +11,11 @@ DAY = 86_400_000
 
 
 def message(text: str, session: int = 1, position: int = 0, **more: Any) -> Document:
-    told = {"role": "user", "source": "claude-code", "workspace_hash": "unknown", "at": NOON} | more
-    return Document(text=text, session=session, position=position, **told)
+    """Build a document with default attributes."""
+    fields = {"role": "user", "source": "claude-code", "workspace_hash": "unknown", "at": NOON} | more
+    return Document(text=text, session=session, position=position, **fields)
 
 
 def found(index: Index, words: str, *, by: Literal["session", "message"] = "session") -> list[int]:
-    """The sessions that a query finds, best first."""
+    """Return the sessions that match a query, best first."""
     return [hit.session for hit in index.search(parse(words), limit=20, by=by).hits]

@@ -45,7 +45,7 @@ class Steps:
                 self.source.read(unit),
                 event="created",
                 keeps_file=with_files and keeps_file(unit),
-                listener=self.recorder,
+                observer=self.recorder,
             )
         archive.close()
 

@@ -11,7 +11,7 @@ import pytest
 from backscroll.archive import Archive
 from backscroll.archive.connection import connect
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.archive.write.shard_merge import merging
+from backscroll.archive.write.shard_merge import reduced_page_cache
 from backscroll.archive.write.unit_store import UnitStore
 from backscroll.ingest import parallel
 from backscroll.ingest.parallel import Batch, read_batches
@@ -158,7 +158,7 @@ def test_what_was_read_is_not_read_again_when_those_who_read_die(
 def test_pages_are_kept_as_before_when_all_is_taken_in(tmp_path: Path) -> None:
     db = connect(tmp_path / "archive.db")
     (before,) = db.execute("pragma cache_size").fetchone()
-    with pytest.raises(KeyboardInterrupt), merging(db):
+    with pytest.raises(KeyboardInterrupt), reduced_page_cache(db):
         (meanwhile,) = db.execute("pragma cache_size").fetchone()
         assert -meanwhile < -before
         raise KeyboardInterrupt

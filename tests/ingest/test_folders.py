@@ -317,4 +317,4 @@ def test_the_archive_knows_folders_of_windows(kept: Kept) -> None:
 
 
 def test_whoever_excludes_nothing_has_the_digest_of_no_patterns() -> None:
-    assert Exclusions().digest == blake2b(b"", digest_size=8).digest()
+    assert Exclusions().patterns_hash == blake2b(b"", digest_size=8).digest()

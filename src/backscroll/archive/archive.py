@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backscroll.archive.connection import BUSY_TIMEOUT_SECONDS, connect, transaction
-from backscroll.archive.derive.live import end_sessions
+from backscroll.archive.derive.live import close_idle_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.sync_lock import sync_lock
@@ -49,7 +49,7 @@ class Archive:
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        return Fingerprints(self._db, self._exclusions.digest)
+        return Fingerprints(self._db, self._exclusions.patterns_hash)
 
     @cached_property
     def pending_erasure(self) -> PendingErasure:
@@ -118,7 +118,7 @@ class Archive:
         """Derive every session whose fragments changed. Return their keys."""
         changed = [id_ for (id_,) in self._db.execute("select id from fragment where not is_derived")]
         now = datetime.now(UTC)
-        end_sessions(self._db, now)
+        close_idle_sessions(self._db, now)
         if not changed:
             return set()
         from backscroll.archive.derive.derive import derive_sessions

@@ -135,7 +135,7 @@ def _among(
         if is_read or before is None:
             unsettled.add(unit.path)
     names = (name.partition("\0") for name in current)
-    vanished = [known[path, key].number for path, _, key in names if path in left]
+    vanished = [known[path, key].id for path, _, key in names if path in left]
     return Differences(number, changed, vanished, unsettled)
 
 
@@ -153,4 +153,4 @@ def _compared(
         if not unit.fingerprint:  # what is in it could not be listed
             within = f"{unit.path}{os.sep}"
             known = {place: one for place, one in known.items() if not place[0].startswith(within)}
-    return Differences(number, changed, [one.number for one in known.values() if not one.is_gone])
+    return Differences(number, changed, [one.id for one in known.values() if not one.is_gone])

@@ -77,7 +77,9 @@ def retold_rows(
             continue
         yield (
             original,
-            archive.originals.replace_parsed(original, source.read(unit), Path(unit.path), may_lack=False),
+            archive.originals.replace_parsed(
+                original, source.read(unit), Path(unit.path), may_be_incomplete=False
+            ),
         )
     close(source)
     if not changed:
@@ -94,7 +96,10 @@ def retold_rows(
                 yield original, False
                 continue
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
-            yield original, archive.originals.replace_parsed(original, items, Path(copy.path), may_lack=True)
+            yield (
+                original,
+                archive.originals.replace_parsed(original, items, Path(copy.path), may_be_incomplete=True),
+            )
         close(source)
 
 

@@ -80,24 +80,27 @@ class Recorder:
         self._held: list[EncodedMessage] = []
         self._size = 0
 
-    def begin(self, account: int) -> None:
+    def begin_fragment(self, fragment_id: int) -> None:
         """An account begins; one of that number before it was taken back."""
         self._write()
         self._held, self._size = [], 0
-        self._account = account
-        self._frames[account] = []
+        self._account = fragment_id
+        self._frames[fragment_id] = []
 
-    def say(self, first: int, messages: Sequence[Message]) -> None:
+    def add_messages(self, first_position: int, messages: Sequence[Message]) -> None:
         """Messages of it, from a position on."""
         if self._account not in self._frames:
             return
-        made = [encode_message(spoken(place, message)) for place, message in enumerate(messages, start=first)]
+        made = [
+            encode_message(spoken(place, message))
+            for place, message in enumerate(messages, start=first_position)
+        ]
         self._held += made
         self._size += sum([len(one.fields) for one in made])
         if self._size >= _FRAME:
             self._write()
 
-    def amend(self) -> None:
+    def invalidate_fragment(self) -> None:
         """A message of it turned out to be another than was said."""
         self._frames.pop(self._account, None)
 

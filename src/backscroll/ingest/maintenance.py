@@ -102,7 +102,7 @@ def _retold(
             yield (
                 original,
                 archive.originals.replace_parsed(
-                    original, source.read(unit), Path(unit.path), may_lack=False
+                    original, source.read(unit), Path(unit.path), may_be_incomplete=False
                 ),
             )
             continue
@@ -112,7 +112,10 @@ def _retold(
                 yield original, False
                 continue
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
-            yield original, archive.originals.replace_parsed(original, items, Path(copy.path), may_lack=True)
+            yield (
+                original,
+                archive.originals.replace_parsed(original, items, Path(copy.path), may_be_incomplete=True),
+            )
 
 
 def _copy(archive: Archive, source: Source, original: Original, folder: Path) -> Unit | None:

@@ -213,7 +213,7 @@ def _read(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shar
             event="created",
             keeps_file=keeps_file(unit),
             rows=raw_rows(source, unit),
-            listener=recorder,
+            observer=recorder,
         )
     close(source)
     frames = recorder.close(archive.units.fragment_ids())

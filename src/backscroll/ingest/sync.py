@@ -245,7 +245,7 @@ def _met_again(source: Source, unit: Unit) -> Unit | None:
 
 def _usable_mark(archive: Archive, unit: Unit, known: KnownUnit | None) -> Checkpoint | None:
     """Where reading can go on: only in a file that still holds what was read, and more."""
-    if known is None or known.is_gone or known.is_retried or unit.size < known.size:
+    if known is None or known.is_gone or known.needs_retry or unit.size < known.size:
         return None
     mark = archive.units.checkpoint(known)
     if mark is None or mark.offset > unit.size:

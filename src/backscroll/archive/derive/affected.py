@@ -1,9 +1,7 @@
-"""Sessions, from what units told of them.
+"""Find the sessions that changed fragments affect.
 
-Everything here is computed from the archive alone and does not depend on the
-order in which units were read: which store a session's content is taken from,
-whose a repeated message is, what a session is called, which call started a
-subagent, what a response cost and where that counts.
+The temporary tables `changed` (fragments), `shared` (records that other fragments contain too) and `repeated`
+(responses that other fragments contain too) are input for the later steps of `derive_sessions`.
 """
 
 import sqlite3
@@ -11,53 +9,62 @@ from collections.abc import Iterable
 
 from backscroll.archive.session_key import SessionKey
 
-__all__ = ["affected", "settle"]
+__all__ = ["affected_sessions", "mark_derived"]
+
+# Each query selects platform and id of sessions.
+_QUERIES = (
+    # of the changed fragments
+    "select platform, session_external_id from fragment_session"
+    " where fragment_id in (select fragment_id from changed)",
+    # with a record of a changed fragment
+    "select distinct s.platform, s.session_external_id"
+    " from shared cross join message m on m.record_hash = shared.record_hash"
+    " join fragment_session s on s.fragment_id = m.fragment_id",
+    # with a response of a changed fragment
+    "select distinct s.platform, s.session_external_id"
+    " from repeated cross join response r on r.response_hash = repeated.response_hash"
+    " join fragment_session s on s.fragment_id = r.fragment_id",
+    # with a title in the unit of a changed fragment
+    "select distinct s.platform, s.session_external_id"
+    " from changed c cross join fragment own on own.id = c.fragment_id"
+    " cross join title_hint h on h.unit_id = own.unit_id"
+    " cross join message m on m.record_hash = h.record_hash"
+    " join fragment_session s on s.fragment_id = m.fragment_id",
+    # with a subagent for which the unit of a changed fragment has evidence
+    "select distinct p.platform, p.external_id"
+    " from changed c cross join fragment own on own.id = c.fragment_id"
+    " cross join subagent_evidence e on e.unit_id = own.unit_id"
+    " join fragment a on a.external_id = e.agent_id and a.is_subagent"
+    " join fragment p on p.external_id = a.parent_external_id and not p.is_subagent"
+    "  and p.platform = a.platform",
+)
 
 
-def affected(db: sqlite3.Connection, accounts: Iterable[int]) -> set[SessionKey]:
-    """The sessions that changed accounts bear on: their own, those they share with, those they name.
+def affected_sessions(db: sqlite3.Connection, fragment_ids: Iterable[int]) -> set[SessionKey]:
+    """Return the sessions that changed fragments affect.
 
-    Of an account that grew, only what is new can be shared with others that did not know it before.
+    Of a fragment that grew, only the new messages are compared with other fragments.
     """
-    found = _find_parents(db)
+    found = _infer_parents(db)
     db.execute(
         "create temp table if not exists changed (fragment_id integer primary key, compared_count integer)"
     )
     db.execute("delete from changed")
     db.executemany(
         "insert or ignore into changed select id, compared_count from fragment where id = ?",
-        [(number,) for number in accounts],
+        [(id_,) for id_ in fragment_ids],
     )
     _find_shared(db)
-    for query in (
-        "select platform, session_external_id from fragment_session"
-        " where fragment_id in (select fragment_id from changed)",
-        "select distinct a.platform, a.session_external_id"
-        " from shared s cross join message m on m.record_hash = s.record_hash"
-        " join fragment_session a on a.fragment_id = m.fragment_id",
-        "select distinct a.platform, a.session_external_id"
-        " from repeated r cross join response o on o.response_hash = r.response_hash"
-        " join fragment_session a on a.fragment_id = o.fragment_id",
-        "select distinct a.platform, a.session_external_id"
-        " from changed c cross join fragment own on own.id = c.fragment_id"
-        " cross join title_hint h on h.unit_id = own.unit_id"
-        " cross join message m on m.record_hash = h.record_hash"
-        " join fragment_session a on a.fragment_id = m.fragment_id",
-        "select distinct p.platform, p.external_id"
-        " from changed c cross join fragment own on own.id = c.fragment_id"
-        " cross join subagent_evidence e on e.unit_id = own.unit_id"
-        " join fragment a on a.external_id = e.agent_id and a.is_subagent"
-        " join fragment p on p.external_id = a.parent_external_id and not p.is_subagent"
-        "  and p.platform = a.platform",
-    ):
+    for query in _QUERIES:
         found |= {SessionKey(platform, id_) for platform, id_ in db.execute(query)}
-    return found | _find_forks(db)
+    return found | _reset_forks(db)
 
 
-def _find_forks(db: sqlite3.Connection) -> set[SessionKey]:
-    """The sessions forked from a changed one that have something of it as theirs.
+def _reset_forks(db: sqlite3.Connection) -> set[SessionKey]:
+    """Return the forks of changed sessions that own messages copied from them.
 
-    It was not there before, or had no answer to a call: `copies` decides anew whose that is.
+    A fork owns such messages while the original session is missing or has no result of a tool call. The
+    messages become copies again here, and `dedup` decides again.
     """
     changed = db.execute(
         "select s.id from changed c cross join fragment own on own.id = c.fragment_id"
@@ -65,25 +72,25 @@ def _find_forks(db: sqlite3.Connection) -> set[SessionKey]:
     ).fetchall()
     if not changed:
         return set()
-    numbers = f"({', '.join(str(number) for (number,) in changed)})"
-    copied = (
-        f"forked_from_string_id in {numbers} and forked_from_string_id is not null"
+    string_ids = f"({', '.join(str(id_) for (id_,) in changed)})"
+    is_owned_copy = (
+        f"forked_from_string_id in {string_ids} and forked_from_string_id is not null"
         " and copied_from_string_id is null"
     )
     forks = db.execute(
-        "select distinct a.platform, a.session_external_id from message m indexed by message_fork"  # noqa: S608
-        f" cross join fragment_session a on a.fragment_id = m.fragment_id where {copied}"
+        "select distinct s.platform, s.session_external_id from message m indexed by message_fork"  # noqa: S608
+        f" cross join fragment_session s on s.fragment_id = m.fragment_id where {is_owned_copy}"
     ).fetchall()
     if forks:
         db.execute(
             "update message indexed by message_fork"  # noqa: S608
-            f" set copied_from_string_id = forked_from_string_id where {copied}"
+            f" set copied_from_string_id = forked_from_string_id where {is_owned_copy}"
         )
     return {SessionKey(platform, id_) for platform, id_ in forks}
 
 
 def _find_shared(db: sqlite3.Connection) -> None:
-    """The records and the responses of changed accounts that other accounts have too, or had."""
+    """Collect the records and responses of changed fragments that other fragments contain or contained."""
     db.execute("create temp table if not exists shared (record_hash integer primary key)")
     db.execute("create temp table if not exists repeated (response_hash integer primary key)")
     db.execute("delete from shared")
@@ -101,24 +108,25 @@ def _find_shared(db: sqlite3.Connection) -> None:
     )
 
 
-def settle(db: sqlite3.Connection) -> None:
-    """Note that the changed accounts have been compared with all others, and their sessions told."""
+def mark_derived(db: sqlite3.Connection) -> None:
+    """Record that the changed fragments were compared with all others and their sessions derived."""
     db.execute(
         "update fragment set is_derived = 1, compared_count = message_count"
         " where id in (select fragment_id from changed)"
     )
 
 
-def _find_parents(db: sqlite3.Connection) -> set[SessionKey]:
-    """Whose those subagents are that do not say: a session names them, or a call of its started them.
+def _infer_parents(db: sqlite3.Connection) -> set[SessionKey]:
+    """Infer the parents of subagents whose own unit names none.
 
-    Where that has changed, returns the sessions that they were told with, and those that they belong to now.
+    The parent is the session that names the subagent, or that contains the tool call which started it. Return
+    the old and the new sessions of subagents whose parent changed.
     """
-    unsaid = (
+    orphans = (
         "select platform, id, coalesce(inferred_parent_external_id, external_id) from fragment"
         " where is_subagent = 1 and parent_external_id is null"
     )
-    before = {(platform, number): session for platform, number, session in db.execute(unsaid)}
+    before = {(platform, id_): session for platform, id_, session in db.execute(orphans)}
     db.execute(
         "update fragment set inferred_parent_external_id = coalesce("
         " (select p.external_id from subagent_link l join fragment p on p.id = l.fragment_id"
@@ -129,7 +137,7 @@ def _find_parents(db: sqlite3.Connection) -> set[SessionKey]:
         "  order by e.strength, s.external_id limit 1)) where is_subagent = 1 and parent_external_id is null"
     )
     changed: set[SessionKey] = set()
-    for platform, number, session in db.execute(unsaid):
-        if session != before[platform, number]:
-            changed |= {SessionKey(platform, session), SessionKey(platform, before[platform, number])}
+    for platform, id_, session in db.execute(orphans):
+        if session != before[platform, id_]:
+            changed |= {SessionKey(platform, session), SessionKey(platform, before[platform, id_])}
     return changed

@@ -1,7 +1,7 @@
-"""What one account's messages and edits come to, from one look at each of them.
+"""Count the messages and edits of one fragment in a single pass over its rows.
 
-Most messages of a quarter of an hour are alike in all that is counted: they are
-put together first, and only each kind of them is thought about.
+Most messages of a bucket are equal in everything that is counted. They are grouped first, and each group is
+then counted once.
 """
 
 import sqlite3
@@ -12,45 +12,51 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from backscroll.archive.derive.rollups import PAUSE, QUARTER, UNDATED, Done, Quarters
+from backscroll.archive.derive.rollups import (
+    BUCKET_MS,
+    MAX_IDLE_MS,
+    UNDATED_BUCKET,
+    FragmentRollup,
+    RollupWriter,
+)
 from backscroll.archive.storage.strings import FIXED
 
-__all__ = ["Counts", "Decision", "count"]
+__all__ = ["Decision", "FragmentCounts", "count_fragment"]
 
-_SYSTEM, _USER, _TOOL, _QUEUED = (FIXED[word] for word in ("system", "user", "tool", "queued"))
-_COMPLETED, _FAILED, _ACCEPTED = (FIXED[word] for word in ("completed", "failed", "accepted"))
+_SYSTEM, _USER, _TOOL, _QUEUED = (FIXED[text] for text in ("system", "user", "tool", "queued"))
+_COMPLETED, _FAILED, _ACCEPTED = (FIXED[text] for text in ("completed", "failed", "accepted"))
 
-# Why a message is not counted, or not everywhere; a row has the sum of those that hold.
-_COPIED = 1  # another session held it first
+# Reasons why a message is not counted, or not everywhere. A row contains their sum.
+_COPIED = 1  # another session contained it first
 _REPEATED = 2  # in a subagent's file, and counted in the session
-_EARLIER = 4  # in an account of the same session before this one, and counted there
+_EARLIER = 4  # in an earlier fragment of the same session, and counted there
 
-# A forked subagent's file begins with the response that started it, under a new id.
+# The file of a forked subagent begins with the response that started it, under a new id.
 _IS_REPEATED = (
     "(exists (select 1 from message o join fragment p on p.id = o.fragment_id"
     " where o.call_hash = m.call_hash and not p.is_subagent)"
     " or m.record_hash in"
     " (select r.record_hash from response r where r.fragment_id = m.fragment_id and r.is_copy = 1))"
 )
-_QUARTER = f"coalesce(m.at / {QUARTER}, {UNDATED})"
+_BUCKET = f"coalesce(m.at / {BUCKET_MS}, {UNDATED_BUCKET})"
 _MESSAGES = (
-    f"select at, {_QUARTER}, role_string_id, kind_string_id, tool_string_id, model_string_id,"  # noqa: S608
-    " agent_string_id, is_active, status_string_id, {why} from message m where fragment_id = ?"
+    f"select at, {_BUCKET}, role_string_id, kind_string_id, tool_string_id, model_string_id,"  # noqa: S608
+    " agent_string_id, is_active, status_string_id, {skipped} from message m where fragment_id = ?"
     " order by position"
 )
 _EDITS = (
-    f"select e.path, e.lines_added, e.lines_removed, m.position, m.at, {_QUARTER}, m.tool_string_id,"  # noqa: S608
-    " m.model_string_id, m.status_string_id, m.decision_string_id, {why}"
+    f"select e.path, e.lines_added, e.lines_removed, m.position, m.at, {_BUCKET}, m.tool_string_id,"  # noqa: S608
+    " m.model_string_id, m.status_string_id, m.decision_string_id, {skipped}"
     " from edit e cross join message m on m.fragment_id = e.fragment_id and m.position = e.position"
     " where e.fragment_id = ? and m.is_active order by e.position"
 )
-_AT, _TOOL_OF, _IS_ACTIVE = 0, 4, 7  # places in a row of messages; why it may not count is the last
-_KIND = itemgetter(slice(1, None))  # what messages are alike in
-_MANY = 4096  # rows in memory at a time
+_AT, _TOOL_NAME, _IS_ACTIVE, _SKIPPED = 0, 4, 7, -1  # columns of _MESSAGES
+_GROUP_KEY = itemgetter(slice(1, None))  # all columns except the time
+FETCH_ROWS = 4096
 
 
 class Decision(NamedTuple):
-    """An edit that somebody, or a standing permission, decided on."""
+    """An edit that the user, or a standing permission, accepted or rejected."""
 
     tool: int | None
     path: str
@@ -59,121 +65,130 @@ class Decision(NamedTuple):
     at: int | None
 
 
-class Counts(Struct):
-    """What the figures of a session need of an account; words are numbers, times milliseconds."""
+class FragmentCounts(Struct):
+    """Counts of one fragment. Strings are given by id, times in milliseconds."""
 
-    spoken: Counter[int | None] = field(default_factory=Counter)  # shown, no system's, by inlined subagent
+    # Active messages except system messages, by inlined subagent.
+    messages: Counter[int | None] = field(default_factory=Counter)
     interactions: int = 0
     first_at: int | None = None
     last_at: int | None = None
-    tools: list[tuple[int, int | None]] = field(default_factory=list)  # of shown calls, with their times
+    tools: list[tuple[int, int | None]] = field(default_factory=list)  # of active calls, with their times
     models: Counter[int] = field(default_factory=Counter)
-    agents: set[int] = field(default_factory=set)  # inlined, also in what an account before tells
+    agents: set[int] = field(default_factory=set)  # inlined subagents, also of messages counted elsewhere
     changes: int = 0
     decisions: list[Decision] = field(default_factory=list)
     tokens: int | None = None
-    is_at_least: bool = False
+    is_lower_bound: bool = False
 
 
-def count(
-    db: sqlite3.Connection, quarters: Quarters, account: int, before: Sequence[int], *, is_agent: bool
-) -> Counts:
-    """Count an account, and what was done in each quarter of an hour; ``before`` are those that go first.
+def count_fragment(
+    db: sqlite3.Connection,
+    rollup_writer: RollupWriter,
+    fragment_id: int,
+    earlier: Sequence[int],
+    *,
+    is_subagent: bool,
+) -> FragmentCounts:
+    """Count a fragment and write its rollups.
 
-    Two files of a session may both hold a message, and it counts once.
+    `earlier` are fragments of the same session that are counted first. A message that two files of a session
+    contain counts once.
     """
-    why = f"(m.copied_from_string_id is not null) * {_COPIED}"
-    if is_agent:
-        why += f" + {_IS_REPEATED} * {_REPEATED}"
-    if before:
-        accounts = ", ".join(map(str, before))
+    skipped = f"(m.copied_from_string_id is not null) * {_COPIED}"
+    if is_subagent:
+        skipped += f" + {_IS_REPEATED} * {_REPEATED}"
+    if earlier:
+        fragments = ", ".join(map(str, earlier))
         repeated = (
             "select 1 from message e where e.record_hash = m.record_hash"  # noqa: S608
-            f" and e.fragment_id in ({accounts})"
+            f" and e.fragment_id in ({fragments})"
         )
-        why += f" + exists ({repeated}) * {_EARLIER}"
-    found = Counts()
-    done = Done()
-    kinds = _read(db.execute(_MESSAGES.format(why=why), [account]), found, done)
-    _count_kinds(kinds, found, done)
-    _count_edits(db.execute(_EDITS.format(why=why), [account]), found, done)
-    quarters.write(account, done)
-    found.tokens, found.is_at_least = quarters.spend(account)
-    return found
+        skipped += f" + exists ({repeated}) * {_EARLIER}"
+    counts = FragmentCounts()
+    rollup = FragmentRollup()
+    groups = _group_messages(db.execute(_MESSAGES.format(skipped=skipped), [fragment_id]), counts, rollup)
+    _count_groups(groups, counts, rollup)
+    _count_edits(db.execute(_EDITS.format(skipped=skipped), [fragment_id]), counts, rollup)
+    rollup_writer.write(fragment_id, rollup)
+    counts.tokens, counts.is_lower_bound = rollup_writer.write_tokens(fragment_id)
+    return counts
 
 
-def _read(cursor: sqlite3.Cursor, found: Counts, done: Done) -> Counter[tuple[Any, ...]]:
-    """Take from each message what depends on its place, and count how many there are of each kind."""
-    kinds: Counter[tuple[Any, ...]] = Counter()
-    active = done.active
-    latest = -PAUSE
-    while rows := cursor.fetchmany(_MANY):
-        kinds.update(map(_KIND, rows))
-        found.tools += [
-            (row[_TOOL_OF], row[_AT])
+def _group_messages(
+    cursor: sqlite3.Cursor, counts: FragmentCounts, rollup: FragmentRollup
+) -> Counter[tuple[Any, ...]]:
+    """Collect tools and times, which depend on the order, and return the number of messages per group."""
+    groups: Counter[tuple[Any, ...]] = Counter()
+    active_ms = rollup.active_ms
+    latest = -MAX_IDLE_MS
+    while rows := cursor.fetchmany(FETCH_ROWS):
+        groups.update(map(_GROUP_KEY, rows))
+        counts.tools += [
+            (row[_TOOL_NAME], row[_AT])
             for row in rows
-            if row[_TOOL_OF] is not None and row[_IS_ACTIVE] and row[-1] < _EARLIER
+            if row[_TOOL_NAME] is not None and row[_IS_ACTIVE] and row[_SKIPPED] < _EARLIER
         ]
-        times = [row[_AT] for row in rows if row[_AT] is not None and row[-1] < _EARLIER]
+        times = [row[_AT] for row in rows if row[_AT] is not None and row[_SKIPPED] < _EARLIER]
         if times:
             first, last = min(times), max(times)
-            found.first_at = first if found.first_at is None else min(first, found.first_at)
-            found.last_at = last if found.last_at is None else max(last, found.last_at)
-        if any(map(itemgetter(-1), rows)):
-            times = [row[_AT] for row in rows if row[_AT] is not None and not row[-1]]
-        # Times are not always in order: what lies before the latest one so far was counted already.
+            counts.first_at = first if counts.first_at is None else min(first, counts.first_at)
+            counts.last_at = last if counts.last_at is None else max(last, counts.last_at)
+        if any(map(itemgetter(_SKIPPED), rows)):
+            times = [row[_AT] for row in rows if row[_AT] is not None and not row[_SKIPPED]]
+        # Times are not always in order. The span before the latest time so far is already counted.
         for at in times:
             if at > latest:
-                if at - latest < PAUSE:
-                    active[at // QUARTER] = active.get(at // QUARTER, 0) + at - latest
+                if at - latest < MAX_IDLE_MS:
+                    active_ms[at // BUCKET_MS] = active_ms.get(at // BUCKET_MS, 0) + at - latest
                 latest = at
-    return kinds
+    return groups
 
 
-def _count_kinds(kinds: Counter[tuple[Any, ...]], found: Counts, done: Done) -> None:
-    """Count messages that are alike together; only those that count everywhere are done in a quarter."""
-    for (quarter, role, kind, tool, model, agent, is_active, status, why), many in kinds.items():
+def _count_groups(groups: Counter[tuple[Any, ...]], counts: FragmentCounts, rollup: FragmentRollup) -> None:
+    """Count groups of equal messages. Only groups without any reason to skip go into the rollup."""
+    for (bucket, role, kind, tool, model, agent, is_active, status, skipped), count in groups.items():
         if agent is not None:
-            found.agents.add(agent)
-        if why >= _EARLIER:
+            counts.agents.add(agent)
+        if skipped >= _EARLIER:
             continue
         if model is not None:
-            found.models[model] += many
-        sums = done.sums[quarter] if not why else None
+            counts.models[model] += count
+        activity = rollup.activity[bucket] if not skipped else None
         if not is_active or role == _SYSTEM:
             continue
-        found.spoken[agent] += many
+        counts.messages[agent] += count
         is_prompt = role == _USER and agent is None and (kind is None or kind == _QUEUED)
-        if is_prompt and not why & _COPIED:
-            found.interactions += many
-        if sums is None:
+        if is_prompt and not skipped & _COPIED:
+            counts.interactions += count
+        if activity is None:
             continue
         is_call = role == _TOOL
-        failed = many if is_call and status == _FAILED else 0
-        sums.messages += many if agent is None else 0
-        sums.agent_messages += many if agent is not None else 0
-        sums.prompts += many if is_prompt else 0
-        sums.calls += many if is_call else 0
-        sums.failures += failed
+        failures = count if is_call and status == _FAILED else 0
+        activity.messages += count if agent is None else 0
+        activity.subagent_messages += count if agent is not None else 0
+        activity.prompts += count if is_prompt else 0
+        activity.calls += count if is_call else 0
+        activity.failures += failures
         if is_call or model is not None:
-            work = done.work[quarter, tool or 0 if is_call else 0, model or 0]
-            work.messages += many
-            work.calls += many if is_call else 0
-            work.failures += failed
+            tool_counts = rollup.tools[bucket, tool or 0 if is_call else 0, model or 0]
+            tool_counts.messages += count
+            tool_counts.calls += count if is_call else 0
+            tool_counts.failures += failures
 
 
-def _count_edits(rows: Iterable[tuple[Any, ...]], found: Counts, done: Done) -> None:
-    for path, added, removed, position, at, quarter, tool, model, status, decision, why in rows:
-        if why >= _EARLIER:
+def _count_edits(rows: Iterable[tuple[Any, ...]], counts: FragmentCounts, rollup: FragmentRollup) -> None:
+    for path, added, removed, position, at, bucket, tool, model, status, decision, skipped in rows:
+        if skipped >= _EARLIER:
             continue
         is_completed = status == _COMPLETED
-        if is_completed and not why & _COPIED:
-            found.changes += added + removed
+        if is_completed and not skipped & _COPIED:
+            counts.changes += added + removed
         if decision is not None:
-            found.decisions.append(Decision(tool, path, decision, position, at))
-        if not why:
-            work = done.work[quarter, tool or 0, model or 0]
-            work.added += added if is_completed else 0
-            work.removed += removed if is_completed else 0
-            work.decided += decision is not None
-            work.accepted += decision == _ACCEPTED
+            counts.decisions.append(Decision(tool, path, decision, position, at))
+        if not skipped:
+            tool_counts = rollup.tools[bucket, tool or 0, model or 0]
+            tool_counts.lines_added += added if is_completed else 0
+            tool_counts.lines_removed += removed if is_completed else 0
+            tool_counts.decided += decision is not None
+            tool_counts.accepted += decision == _ACCEPTED

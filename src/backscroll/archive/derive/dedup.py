@@ -1,28 +1,28 @@
-"""Whose a message is that several sessions hold: a resume or a fork repeats what was said before it."""
+"""Find the session that first contained a message. Resumed and forked sessions repeat earlier messages."""
 
 import sqlite3
 from typing import NamedTuple
 
-from backscroll.archive.derive.fragments import other_sessions
+from backscroll.archive.derive.fragments import other_session_ids
 from backscroll.archive.storage.strings import FIXED, Words
 
-__all__ = ["mark_copies"]
+__all__ = ["mark_duplicate_messages"]
 
-_FAR = 1 << 62
-# Messages of which it may have changed whose they are.
-_MARKED = (
+_NO_TIME = 1 << 62  # sorts after every time
+# Messages whose owner may have changed.
+_CHANGED_MESSAGES = (
     "changed c cross join message m on m.fragment_id = c.fragment_id and m.position >= c.compared_count",
     "shared s cross join message m on m.record_hash = s.record_hash",
     "recopied r cross join message m on m.fragment_id = r.fragment_id and m.position >= r.position",
 )
-# What a fork copied from a session that nobody has.
+# Copied by a fork from a session that is not in the archive.
 _IS_ORPHAN = (
     "m.forked_from_string_id is not null and m.copied_from_string_id = m.forked_from_string_id and not exists"
-    " (select 1 from string w cross join fragment o on o.external_id = w.text"
-    " where w.id = m.forked_from_string_id and o.message_count and not o.is_subagent)"
+    " (select 1 from string s cross join fragment o on o.external_id = s.text"
+    " where s.id = m.forked_from_string_id and o.message_count and not o.is_subagent)"
 )
-# A call that was copied before it was answered, and that the other session never had an answer to.
-_HAS_THE_ANSWER = (
+# A tool call that was copied before its result arrived. The original session has no result.
+_HAS_ONLY_RESULT = (
     "m.copied_from_string_id is not null and m.call_hash is not null"  # noqa: S608
     f" and m.status_string_id <> {FIXED['pending']}"
     f" and (select max(o.status_string_id <> {FIXED['pending']}) from message o"
@@ -32,24 +32,24 @@ _HAS_THE_ANSWER = (
 
 
 class _Holder(NamedTuple):
-    """An account that holds a record, ranked by how likely it held it first."""
+    """A fragment that contains a record. The fields are in order of rank: the lowest held it first."""
 
-    is_past: bool  # its file has it no longer
+    is_past: bool  # its file no longer contains the record
     is_forked: bool
     at: int
-    is_agent: bool
-    names_another: bool
+    is_subagent: bool
+    names_other: bool
     began: str
-    id: str
-    account: int
+    external_id: str
+    fragment_id: int
 
 
-def mark_copies(db: sqlite3.Connection) -> None:
-    """Say of every message of the changed accounts that another session held first whose it is.
+def mark_duplicate_messages(db: sqlite3.Connection) -> None:
+    """Set `copied_from` of every message of changed fragments that another session contained first.
 
-    One that still has it comes first. Copies are stamped anew, so the earliest time decides; then an account
-    whose file calls the line another session's; then the one that began first. What is told nowhere else is
-    the session's own all the same.
+    A fragment whose file still contains the message ranks first. Copies have new timestamps, so the earliest
+    time decides, then whether the lines name another session, then which session began first. A message that
+    no other session contains belongs to the session even if it was copied.
     """
     rows = db.execute(
         "select m.record_hash, m.fragment_id, f.status <> 'current' and not max(m.is_active),"
@@ -59,32 +59,39 @@ def mark_copies(db: sqlite3.Connection) -> None:
         " join fragment f on f.id = m.fragment_id"
         " left join message first on first.fragment_id = m.fragment_id and first.position = 0"
         " group by m.record_hash, m.fragment_id order by m.record_hash",
-        [_FAR, _FAR],
+        [_NO_TIME, _NO_TIME],
     ).fetchall()
     holders: dict[int, list[_Holder]] = {}
-    for record, account, is_past, is_forked, at, is_agent, id_, began in rows:
+    for record_hash, fragment_id, is_past, is_forked, at, is_subagent, external_id, began in rows:
         holder = _Holder(
-            bool(is_past), bool(is_forked), at, bool(is_agent), False, f"{began:020}", id_, account
+            bool(is_past),
+            bool(is_forked),
+            at,
+            bool(is_subagent),
+            False,
+            f"{began:020}",
+            external_id,
+            fragment_id,
         )
-        holders.setdefault(record, []).append(holder)
-    foreign = other_sessions(db, {one.account for held in holders.values() for one in held})
-    words = Words(db)
+        holders.setdefault(record_hash, []).append(holder)
+    other_ids = other_session_ids(db, {one.fragment_id for group in holders.values() for one in group})
+    strings = Words(db)
     changes: list[tuple[bool, int | None, int, int]] = []
-    for record, held in holders.items():
-        ranked = sorted(held, key=lambda one: one._replace(names_another=_names_another(one, held, foreign)))
+    for record_hash, group in holders.items():
+        ranked = sorted(one._replace(names_other=_names_other(one, group, other_ids)) for one in group)
         owner = ranked[0]
         for holder in ranked:
-            is_own = holder.id == owner.id and holder.is_agent == owner.is_agent
-            changes.append((is_own, words[owner.id], holder.account, record))
+            is_own = holder.external_id == owner.external_id and holder.is_subagent == owner.is_subagent
+            changes.append((is_own, strings[owner.external_id], holder.fragment_id, record_hash))
     db.executemany(
         "update message indexed by message_record"
         " set copied_from_string_id = iif(?, forked_from_string_id, ?)"
         " where fragment_id = ? and record_hash = ?",
         changes,
     )
-    for is_untold_elsewhere in (_IS_ORPHAN, _HAS_THE_ANSWER):
-        for marked in _MARKED:
-            query = f"select m.fragment_id, m.position from {marked} where {is_untold_elsewhere}"  # noqa: S608
+    for is_only_copy in (_IS_ORPHAN, _HAS_ONLY_RESULT):
+        for messages in _CHANGED_MESSAGES:
+            query = f"select m.fragment_id, m.position from {messages} where {is_only_copy}"  # noqa: S608
             found = db.execute(query).fetchall()
             db.executemany(
                 "update message set copied_from_string_id = null where fragment_id = ? and position = ?",
@@ -92,5 +99,6 @@ def mark_copies(db: sqlite3.Connection) -> None:
             )
 
 
-def _names_another(one: _Holder, held: list[_Holder], foreign: dict[int, set[str]]) -> bool:
-    return any(other.id in foreign.get(one.account, ()) for other in held if other is not one)
+def _names_other(holder: _Holder, group: list[_Holder], other_ids: dict[int, set[str]]) -> bool:
+    named = other_ids.get(holder.fragment_id, ())
+    return any(other.external_id in named for other in group if other is not holder)

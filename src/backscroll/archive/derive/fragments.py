@@ -1,4 +1,4 @@
-"""Accounts: what one unit tells of one session, and which of them a session is taken from."""
+"""Fragments of sessions, and which of them provide the content of a session."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -12,178 +12,193 @@ from backscroll.model import STORES, Closing
 from backscroll.model.session import best_title
 
 __all__ = [
-    "Account",
-    "accounts_of",
-    "agents_of",
-    "completed",
-    "is_gone",
-    "left_behind",
-    "other_sessions",
-    "told_by",
+    "Fragment",
+    "are_gone",
+    "closing_from_subagents",
+    "content_fragments",
+    "merged_closing",
+    "other_session_ids",
+    "session_fragments",
+    "subagent_fragments",
 ]
 
-_TITLE = 100  # characters
+MAX_TITLE_CHARS = 100
 _decoder = msgspec.msgpack.Decoder(Closing)
 _QUERY = (
     "select f.id, f.source, f.store, f.external_id, f.closing, f.message_count, f.preview, u.modified_at,"
     " u.is_gone, f.status <> 'current', u.path, f.is_subagent"
     " from fragment f join unit u on u.id = f.unit_id where length(f.closing)"
 )
+_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
-class Account(msgspec.Struct):
-    """What one unit tells of a session."""
+class Fragment(msgspec.Struct):
+    """What one unit contributes to one session."""
 
-    number: int
+    id: int
     source: str
     store: str
-    id: str
+    external_id: str
     closing: Closing
-    messages: int
+    message_count: int
     preview: str | None
     modified_at: int | None  # milliseconds
     is_gone: bool
-    is_former: bool  # what the unit told before it was rewritten
+    is_superseded: bool  # read from an earlier version of the unit
     path: str
-    is_agent: bool = False
+    is_subagent: bool = False
 
 
-def _account(row: tuple[Any, ...]) -> Account:
-    number, source, store, id_, closing, messages, preview, modified_at, gone, former, path, agent = row
-    return Account(
-        number,
+def _from_row(row: tuple[Any, ...]) -> Fragment:
+    (
+        id_,
         source,
         store,
+        external_id,
+        closing,
+        count,
+        preview,
+        modified_at,
+        gone,
+        superseded,
+        path,
+        subagent,
+    ) = row
+    return Fragment(
         id_,
-        _closing(closing),
-        messages,
+        source,
+        store,
+        external_id,
+        _decode_closing(closing),
+        count,
         preview,
         modified_at,
         is_gone=bool(gone),
-        is_former=bool(former),
+        is_superseded=bool(superseded),
         path=path,
-        is_agent=bool(agent),
+        is_subagent=bool(subagent),
     )
 
 
-def _closing(body: bytes) -> Closing:
+def _decode_closing(body: bytes) -> Closing:
     return _decoder.decode(decompress(body))
 
 
-def accounts_of(db: sqlite3.Connection, session: SessionKey) -> list[Account]:
-    """Every account of a session, the one its content is taken from first."""
+def session_fragments(db: sqlite3.Connection, session: SessionKey) -> list[Fragment]:
+    """Return every fragment of a session, best first."""
     rows = db.execute(
-        f"{_QUERY} and f.external_id = ? and f.platform = ?"
-        " and (not f.is_subagent or coalesce(f.parent_external_id, f.inferred_parent_external_id) is null)",
+        f"{_QUERY} and f.external_id = ? and f.platform = ? and (not f.is_subagent or {_PARENT} is null)",
         [session.id, session.platform],
     )
-    return sorted(map(_account, rows), key=_rank)
+    return sorted(map(_from_row, rows), key=_rank)
 
 
-def other_sessions(db: sqlite3.Connection, accounts: Iterable[int]) -> dict[int, set[str]]:
-    """Of these accounts of sessions, the ids of others that their lines name, where they name any."""
+def subagent_fragments(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Fragment]]:
+    """Return the fragments of every subagent of a session that has a unit of its own, best first."""
+    rows = db.execute(
+        f"{_QUERY} and {_PARENT} = ? and f.platform = ? and f.is_subagent = 1",
+        [session.id, session.platform],
+    )
+    found: dict[str, list[Fragment]] = {}
+    for fragment in sorted(map(_from_row, rows), key=_rank):
+        found.setdefault(fragment.external_id, []).append(fragment)
+    return found
+
+
+def _rank(fragment: Fragment) -> tuple[bool, int, bool, bool, float, str, int]:
+    updated = fragment.closing.updated_at
+    newest = -updated.timestamp() if updated is not None else 0.0
+    store = STORES.index(fragment.store)
+    is_past = fragment.is_superseded, fragment.is_gone  # current content before removed content
+    return not fragment.message_count, store, *is_past, newest, fragment.path, fragment.id
+
+
+def other_session_ids(db: sqlite3.Connection, fragment_ids: Iterable[int]) -> dict[int, set[str]]:
+    """Return the ids of other sessions that the lines of a fragment name, by fragment."""
     found: dict[int, set[str]] = {}
-    for number in accounts:
+    for fragment_id in fragment_ids:
         row = db.execute(
             "select closing from fragment where id = ? and length(closing)"
             " and (not is_subagent or coalesce(parent_external_id, inferred_parent_external_id) is null)",
-            [number],
+            [fragment_id],
         ).fetchone()
-        ids = _closing(row[0]).metadata.get("other_session_ids") if row is not None else None
+        ids = _decode_closing(row[0]).metadata.get("other_session_ids") if row is not None else None
         if ids:
-            found[number] = set(ids)
+            found[fragment_id] = set(ids)
     return found
 
 
-def agents_of(db: sqlite3.Connection, session: SessionKey) -> dict[str, list[Account]]:
-    """The accounts of every subagent that has a unit of its own."""
-    rows = db.execute(
-        f"{_QUERY} and coalesce(f.parent_external_id, f.inferred_parent_external_id) = ?"
-        " and f.platform = ? and f.is_subagent = 1",
-        [session.id, session.platform],
-    )
-    found: dict[str, list[Account]] = {}
-    for account in sorted(map(_account, rows), key=_rank):
-        found.setdefault(account.id, []).append(account)
-    return found
+def content_fragments(fragments: Sequence[Fragment]) -> list[Fragment]:
+    """Return the fragments that provide messages: the best one and others of the same kind of store."""
+    return [fragment for fragment in fragments if fragment.store == fragments[0].store] if fragments else []
 
 
-def _rank(account: Account) -> tuple[bool, int, bool, bool, float, str, int]:
-    updated = account.closing.updated_at
-    newest = -updated.timestamp() if updated is not None else 0.0
-    store = STORES.index(account.store)
-    is_past = account.is_former, account.is_gone  # what is there decides over what was
-    return not account.messages, store, *is_past, newest, account.path, account.number
+def are_gone(fragments: Sequence[Fragment]) -> bool:
+    """Return whether no unit contains the content of these fragments any more."""
+    with_messages = [fragment for fragment in fragments if fragment.message_count] or fragments
+    return all(fragment.is_gone or fragment.is_superseded for fragment in with_messages)
 
 
-def told_by(accounts: Sequence[Account]) -> list[Account]:
-    """The accounts that content is taken from: the best one, and other files of the same kind."""
-    return [account for account in accounts if account.store == accounts[0].store] if accounts else []
-
-
-def is_gone(told: Sequence[Account]) -> bool:
-    """Whether none of the units that content is from has it any more."""
-    full = [account for account in told if account.messages] or told
-    return all(account.is_gone or account.is_former for account in full)
-
-
-def completed(accounts: Sequence[Account]) -> Closing:
-    """The best account's closing, with what it leaves open taken from the others."""
-    best = accounts[0].closing
-    if len(accounts) == 1:
+def merged_closing(fragments: Sequence[Fragment]) -> Closing:
+    """Return the best fragment's closing, with missing facts filled in from the others."""
+    best = fragments[0].closing
+    if len(fragments) == 1:
         return best
     filled: dict[str, Any] = {}
-    titled = best_title(one.closing for one in accounts)
+    titled = best_title(fragment.closing for fragment in fragments)
     if titled is not None:
         filled |= {"title": titled.title, "title_source": titled.title_source}
     for name in ("workspace", "created_at", "updated_at", "git_branch", "version"):
-        if _says(best, name):
+        if _has_fact(best, name):
             continue
-        known = next((one.closing for one in accounts if _says(one.closing, name)), None)
+        known = next((one.closing for one in fragments if _has_fact(one.closing, name)), None)
         if known is not None:
-            source = f"{name}_source"  # how it is known
+            source = f"{name}_source"
             filled |= {each: getattr(known, each) for each in (name, source) if hasattr(known, each)}
     if best.visibility == "hidden":
-        # What one file tells now is nobody's to look for, but another's, or what it told before, is.
-        told = (one.closing.visibility for one in told_by(accounts) if one.messages)
-        filled["visibility"] = next((seen for seen in told if seen in ("listed", "archived")), "hidden")
-    for note in (one.closing for one in accounts[1:] if one.store == "notes" and not one.is_former):
-        filled["metadata"] = note.metadata | filled.get("metadata", best.metadata)
-        if note.visibility == "archived" and best.visibility == "listed":
+        # The session is hidden only if no other content fragment makes it visible.
+        visibilities = (one.closing.visibility for one in content_fragments(fragments) if one.message_count)
+        filled["visibility"] = next((v for v in visibilities if v in ("listed", "archived")), "hidden")
+    for notes in (one.closing for one in fragments[1:] if one.store == "notes" and not one.is_superseded):
+        filled["metadata"] = notes.metadata | filled.get("metadata", best.metadata)
+        if notes.visibility == "archived" and best.visibility == "listed":
             filled["visibility"] = "archived"
     return msgspec.structs.replace(best, **filled)
 
 
-def _says(closing: Closing, name: str) -> bool:
-    """Whether something is known from what a unit says; the time of its file is only better than nothing."""
+def _has_fact(closing: Closing, name: str) -> bool:
+    """Return whether a fact is known from the content. The modification time of the file does not count."""
     return getattr(closing, name) is not None and not (
         name == "created_at" and closing.created_at_source == "file"
     )
 
 
-def left_behind(agents: Iterable[Sequence[Account]]) -> Closing:
-    """What the subagents of a session tell of it, when nothing else is left of it."""
-    groups = sorted(agents, key=lambda group: (str(completed(group).created_at or "~"), group[0].id))
-    told = [completed(group) for group in groups]
-    created = [one.created_at for one in told if one.created_at is not None]
-    updated = [one.updated_at for one in told if one.updated_at is not None]
+def closing_from_subagents(subagents: Iterable[Sequence[Fragment]]) -> Closing:
+    """Return a closing for a session of which only subagents are left."""
+    groups = sorted(
+        subagents, key=lambda group: (str(merged_closing(group).created_at or "~"), group[0].external_id)
+    )
+    closings = [merged_closing(group) for group in groups]
+    created = [closing.created_at for closing in closings if closing.created_at is not None]
+    updated = [closing.updated_at for closing in closings if closing.updated_at is not None]
     return Closing(
-        title=next(filter(None, map(_called, groups)), None),
+        title=next(filter(None, map(_subagent_title, groups)), None),
         title_source="subagent",
-        workspace=next((one.workspace for one in told if one.workspace is not None), None),
+        workspace=next((closing.workspace for closing in closings if closing.workspace is not None), None),
         created_at=min(created, default=None),
         created_at_source="neighbour" if created else None,
         updated_at=max(updated, default=None),
-        git_branch=next((one.git_branch for one in told if one.git_branch), None),
-        version=next((one.version for one in told if one.version), None),
+        git_branch=next((closing.git_branch for closing in closings if closing.git_branch), None),
+        version=next((closing.version for closing in closings if closing.version), None),
         completeness="lossy",
         reasons=("only its subagents are left",),
-        visibility="listed" if any(one.visibility == "listed" for one in told) else "hidden",
+        visibility="listed" if any(closing.visibility == "listed" for closing in closings) else "hidden",
     )
 
 
-def _called(group: Sequence[Account]) -> str | None:
-    """What a subagent is called: its title, what it was described as, or how its task begins."""
-    closing = completed(group)
-    described = (agent.description for agent in closing.agents if agent.agent_id == group[0].id)
-    return closing.title or next(described, None) or " ".join((group[0].preview or "").split())[:_TITLE]
+def _subagent_title(group: Sequence[Fragment]) -> str | None:
+    """Return a subagent's title, its description, or the start of its prompt."""
+    closing = merged_closing(group)
+    descriptions = (a.description for a in closing.agents if a.agent_id == group[0].external_id)
+    preview = " ".join((group[0].preview or "").split())[:MAX_TITLE_CHARS]
+    return closing.title or next(descriptions, None) or preview

@@ -1,7 +1,7 @@
-"""What the index lacks: sessions and subagents, each from a position on.
+"""Queue sessions and subagents for the index, each from the first position that changed.
 
-A session that only grew is indexed from where it grew. Whatever bears on all of its
-messages, or on earlier ones, has it indexed from the start.
+A session that only grew is indexed from where it grew. A change that concerns earlier messages, or a field
+that all of its documents contain, has it indexed from the start.
 """
 
 import sqlite3
@@ -11,24 +11,25 @@ from typing import NamedTuple
 from backscroll.archive.session_key import SessionKey
 from backscroll.model import STORES
 
-__all__ = ["found_by", "listen", "note_changes"]
+__all__ = ["IndexFields", "index_fields", "queue_changes", "track_copy_changes"]
 
-_Group = str | None  # the accounts of a subagent, by its id, or of the session itself
+_AgentId = str | None  # of a subagent; None for the session itself
 
-_NOTE = (
+_QUEUE = (
     "insert into index_queue (session_number, first_position) values (?, ?)"
     " on conflict (session_number) do update"
     " set first_position = min(first_position, excluded.first_position), revision = revision + 1"
 )
-_CHANGED = (
+_CHANGES = (
     "select f.external_id, f.store, f.message_count, c.compared_count, r.position"
     " from fragment f left join changed c on c.fragment_id = f.id"
     " left join recopied r on r.fragment_id = f.id where f.platform = :platform and "
 )
+_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
 
 
-class _Found(NamedTuple):
-    """What all messages of a session or subagent are found by, beside what each says itself."""
+class _Fields(NamedTuple):
+    """Fields that every document of a session or subagent contains."""
 
     agent_id: str | None
     source: str
@@ -39,24 +40,24 @@ class _Found(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """An account, and from which positions on something in it is not as it was."""
+    """A fragment and the first positions that are new or have another owner."""
 
     store: str
-    messages: int
-    compared: int | None
-    recopied: int | None
+    message_count: int
+    first_new: int | None
+    first_recopied: int | None
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """As `accounts` ranks them, as far as it tells one store from another."""
-        return not self.messages, STORES.index(self.store)
+        """Rank of the store, as in `fragments`."""
+        return not self.message_count, STORES.index(self.store)
 
 
-FoundBy = dict[int, _Found]  # by number
+IndexFields = dict[int, _Fields]  # by number of the session or id of the subagent
 
 
-def listen(db: sqlite3.Connection) -> None:
-    """From now on, notice where it changes whose a message is."""
+def track_copy_changes(db: sqlite3.Connection) -> None:
+    """Record from now on at which positions the owner of a message changes."""
     db.execute("create temp table if not exists recopied (fragment_id integer primary key, position integer)")
     db.execute("delete from recopied")
     db.execute(
@@ -67,63 +68,63 @@ def listen(db: sqlite3.Connection) -> None:
     )
 
 
-def found_by(db: sqlite3.Connection, session: SessionKey) -> FoundBy:
-    """What a session and its subagents are found by as a whole."""
+def index_fields(db: sqlite3.Connection, session: SessionKey) -> IndexFields:
+    """Return the fields that all documents of a session and of its subagents contain."""
     key = [session.id, session.platform]
-    own = db.execute(
+    rows = db.execute(
         "select number, null, source, title, workspace_hash, workspace_name, git_branch"
         " from conversations where external_id = ? and platform = ?",
         key,
     )
-    found = {number: _Found(*rest) for number, *rest in own}
-    workspace = next((one.workspace_hash for one in found.values()), None)
-    agents = db.execute(
+    found = {number: _Fields(*values) for number, *values in rows}
+    workspace = next((fields.workspace_hash for fields in found.values()), None)
+    subagents = db.execute(
         "select id, agent_id, source, title from subagent where parent_external_id = ? and platform = ?", key
     )
-    for number, agent_id, source, title in agents:
-        found[number] = _Found(agent_id, source, title, workspace, None, None)
+    for id_, agent_id, source, title in subagents:
+        found[id_] = _Fields(agent_id, source, title, workspace, None, None)
     return found
 
 
-def note_changes(db: sqlite3.Connection, session: SessionKey, before: FoundBy) -> None:
-    """Note what the index lacks of a session that was derived anew; often nothing has changed for it."""
-    after = found_by(db, session)
-    lacking = {number: 0 for number in {*before, *after} if before.get(number) != after.get(number)}
-    same = after.keys() - lacking.keys()
-    if same:
-        firsts = _firsts(db, session)
-        for number in same:
-            agent_id = after[number].agent_id
-            # A subagent that has no account of its own is told by its session's.
-            first = firsts.get(agent_id, firsts[None] and 0)
+def queue_changes(db: sqlite3.Connection, session: SessionKey, before: IndexFields) -> None:
+    """Queue a derived session and its subagents as far as they changed. Often nothing did."""
+    after = index_fields(db, session)
+    queued = {number: 0 for number in {*before, *after} if before.get(number) != after.get(number)}
+    unchanged = after.keys() - queued.keys()
+    if unchanged:
+        firsts = _first_changes(db, session)
+        for number in unchanged:
+            # A subagent without a fragment of its own is inlined in the session's.
+            first = firsts.get(after[number].agent_id, firsts[None] and 0)
             if first is not None:
-                lacking[number] = first
-    db.executemany(_NOTE, lacking.items())
+                queued[number] = first
+    db.executemany(_QUEUE, queued.items())
 
 
-def _firsts(db: sqlite3.Connection, session: SessionKey) -> dict[_Group, int | None]:
-    """The first position of each group of accounts that is not as it was; None when all are."""
+def _first_changes(db: sqlite3.Connection, session: SessionKey) -> dict[_AgentId, int | None]:
+    """Return the first changed position of a session and of each subagent; None if nothing changed."""
     key = {"id": session.id, "platform": session.platform}
-    groups: dict[_Group, list[_Change]] = {None: []}
-    own = (
-        "f.external_id = :id and"
-        " (not f.is_subagent or coalesce(f.parent_external_id, f.inferred_parent_external_id) is null)"
-    )
-    for _, *change in db.execute(_CHANGED + own, key):
+    groups: dict[_AgentId, list[_Change]] = {None: []}
+    own = f"f.external_id = :id and (not f.is_subagent or {_PARENT} is null)"
+    for _, *change in db.execute(_CHANGES + own, key):
         groups[None].append(_Change(*change))
-    agents = "coalesce(f.parent_external_id, f.inferred_parent_external_id) = :id and f.is_subagent = 1"
-    for id_, *change in db.execute(_CHANGED + agents, key):
-        groups.setdefault(id_, []).append(_Change(*change))
-    return {group: _first(changes) for group, changes in groups.items()}
+    subagents = f"{_PARENT} = :id and f.is_subagent = 1"
+    for agent_id, *change in db.execute(_CHANGES + subagents, key):
+        groups.setdefault(agent_id, []).append(_Change(*change))
+    return {agent_id: _first_change(changes) for agent_id, changes in groups.items()}
 
 
-def _first(changes: list[_Change]) -> int | None:
-    """Where the messages begin that are new; those of a store that they are not taken from do not matter."""
-    best = min((one.rank for one in changes), default=None)
-    firsts = [_least((one.compared, one.recopied)) for one in changes if one.rank[1] == (best and best[1])]
-    # Positions are those of an account only where there is no other to be put together with it.
-    return _least(firsts) if len(firsts) == 1 else _least([one and 0 for one in firsts])
+def _first_change(changes: list[_Change]) -> int | None:
+    """Return the first changed position. Fragments that do not provide content are ignored."""
+    best = min((change.rank for change in changes), default=None)
+    firsts = [
+        _min_known((change.first_new, change.first_recopied))
+        for change in changes
+        if change.rank[1] == (best and best[1])
+    ]
+    # Merged fragments have other positions than each fragment alone.
+    return _min_known(firsts) if len(firsts) == 1 else _min_known([first and 0 for first in firsts])
 
 
-def _least(positions: Iterable[int | None]) -> int | None:
-    return min((one for one in positions if one is not None), default=None)
+def _min_known(positions: Iterable[int | None]) -> int | None:
+    return min((position for position in positions if position is not None), default=None)

@@ -1,19 +1,19 @@
-"""When a session is over: nothing has happened in it for a while."""
+"""Live sessions: a session ends when it has had no activity for ten minutes."""
 
 import sqlite3
 from datetime import datetime, timedelta
 
 from backscroll.model.dates import iso
 
-__all__ = ["LIVE", "end_sessions"]
+__all__ = ["LIVE_TIMEOUT", "close_idle_sessions"]
 
-LIVE = timedelta(minutes=10)
+LIVE_TIMEOUT = timedelta(minutes=10)
 
 
-def end_sessions(db: sqlite3.Connection, now: datetime) -> None:
-    """Sessions that were still going on when they were read, and have been quiet since, have ended."""
-    quiet = "ended_at is null and updated_at < ?"
-    limit = [iso(now - LIVE)]
-    # Whoever only looks needs nobody's leave to write.
-    if db.execute(f"select 1 from conversations where {quiet} limit 1", limit).fetchone():  # noqa: S608
-        db.execute(f"update conversations set ended_at = updated_at where {quiet}", limit)  # noqa: S608
+def close_idle_sessions(db: sqlite3.Connection, now: datetime) -> None:
+    """Set the end of sessions that were live when they were read and have been idle since."""
+    is_idle = "ended_at is null and updated_at < ?"
+    limit = [iso(now - LIVE_TIMEOUT)]
+    # Check first: a reader without changes must not take the write lock.
+    if db.execute(f"select 1 from conversations where {is_idle} limit 1", limit).fetchone():  # noqa: S608
+        db.execute(f"update conversations set ended_at = updated_at where {is_idle}", limit)  # noqa: S608

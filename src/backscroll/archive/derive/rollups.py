@@ -1,4 +1,4 @@
-"""What was done and spent in each quarter of an hour: counted once, so that years add up at once."""
+"""Rollups of activity, tool use and tokens by 15-minute bucket, so that statistics over years are quick."""
 
 import sqlite3
 from collections import defaultdict
@@ -7,17 +7,18 @@ from msgspec import Struct, field
 
 from backscroll.model.statistics import PROMPT_SIZES
 
-__all__ = ["PAUSE", "QUARTER", "UNDATED", "Done", "Quarters"]
+__all__ = ["BUCKET_MS", "MAX_IDLE_MS", "UNDATED_BUCKET", "FragmentRollup", "RollupWriter"]
 
-QUARTER = 900_000  # milliseconds: the largest span that lies within one day in every time zone
-UNDATED = -1  # the quarter of what has no time
-PAUSE = 300_000  # milliseconds without a message after which nobody was at work
+BUCKET_MS = 900_000  # the largest span that never crosses midnight in any time zone
+UNDATED_BUCKET = -1  # messages without a time
+MAX_IDLE_MS = 300_000  # a longer gap between messages is not active time
+BATCH_ROWS = 10_000
 
-_ACTIVITY = "insert into activity_rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_WORK = "insert into tool_rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-# Each response once: is_copy says that another account made it first.
-_SPENDING = (
-    f"insert into token_rollup select fragment_id, coalesce(at / {QUARTER}, {UNDATED}),"  # noqa: S608
+_INSERT_ACTIVITY = "insert into activity_rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_TOOLS = "insert into tool_rollup values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Counts each response once: is_copy = 1 means that another fragment produced it.
+_INSERT_TOKENS = (
+    f"insert into token_rollup select fragment_id, coalesce(at / {BUCKET_MS}, {UNDATED_BUCKET}),"  # noqa: S608
     " coalesce(model_string_id, 0), coalesce(speed_string_id, 0),"
     f" {' + '.join(f'(prompt > {size})' for size in PROMPT_SIZES)} as prompt_size_class, count(*),"
     " sum(coalesce(input_tokens, 0)), sum(coalesce(output_tokens, 0)),"
@@ -28,97 +29,95 @@ _SPENDING = (
     "  + coalesce(cache_read_tokens, 0) as prompt"
     "  from response where fragment_id = ? and is_copy is not 1) group by 2, 3, 4, 5"
 )
-_SPENT = (
+_SUM_TOKENS = (
     "select sum(input_tokens + output_tokens + cache_write_tokens + cache_write_1h_tokens"
     " + cache_read_tokens), max(is_lower_bound) from token_rollup where fragment_id = ?"
 )
-_MANY = 10_000  # rows that are written together
 
 
-class _Sums(Struct):
-    """What was said in a quarter."""
+class _MessageCounts(Struct):
+    """Message counts of one bucket."""
 
     messages: int = 0
-    agent_messages: int = 0
+    subagent_messages: int = 0
     prompts: int = 0
     calls: int = 0
     failures: int = 0
 
 
-class _Work(Struct):
-    """What a tool, or a model with it, did in a quarter."""
+class _ToolCounts(Struct):
+    """Counts of one tool with one model in one bucket."""
 
     messages: int = 0
     calls: int = 0
     failures: int = 0
-    added: int = 0
-    removed: int = 0
+    lines_added: int = 0
+    lines_removed: int = 0
     decided: int = 0
     accepted: int = 0
 
 
-class Done(Struct):
-    """What was done in the quarters of one account, while it is counted."""
+class FragmentRollup(Struct):
+    """Counts of one fragment by bucket."""
 
-    sums: defaultdict[int, _Sums] = field(default_factory=lambda: defaultdict(_Sums))  # by quarter
-    work: defaultdict[tuple[int, int, int], _Work] = field(  # by quarter, tool and model
-        default_factory=lambda: defaultdict(_Work)
+    activity: defaultdict[int, _MessageCounts] = field(default_factory=lambda: defaultdict(_MessageCounts))
+    tools: defaultdict[tuple[int, int, int], _ToolCounts] = field(  # by bucket, tool and model
+        default_factory=lambda: defaultdict(_ToolCounts)
     )
-    active: dict[int, int] = field(default_factory=dict)  # milliseconds, each in the quarter that it ends in
+    active_ms: dict[int, int] = field(default_factory=dict)  # each span in the bucket in which it ends
 
 
-class Quarters:
-    """The rows of quarters, written many accounts at a time."""
+class RollupWriter:
+    """Writes rollup rows in batches of many fragments."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._accounts: list[tuple[int]] = []
+        self._fragment_ids: list[tuple[int]] = []
         self._activity: list[tuple[int, ...]] = []
-        self._work: list[tuple[int, ...]] = []
+        self._tools: list[tuple[int, ...]] = []
 
-    def write(self, account: int, done: Done) -> None:
-        """Have these rows of an account in place of those it has."""
-        edits = {quarter: [0, 0, 0, 0] for quarter in done.sums}
-        for (quarter, tool, model), one in done.work.items():
-            changed = one.added, one.removed, one.decided, one.accepted
-            self._work.append(
-                (account, quarter, tool, model, one.messages, one.calls, one.failures, *changed)
-            )
-            if any(changed):
-                edits[quarter] = [a + b for a, b in zip(edits[quarter], changed, strict=True)]
-        for quarter, sums in done.sums.items():
+    def write(self, fragment_id: int, rollup: FragmentRollup) -> None:
+        """Replace the activity and tool rows of a fragment."""
+        edits = {bucket: [0, 0, 0, 0] for bucket in rollup.activity}
+        for (bucket, tool, model), counts in rollup.tools.items():
+            changes = counts.lines_added, counts.lines_removed, counts.decided, counts.accepted
+            key = fragment_id, bucket, tool, model
+            self._tools.append((*key, counts.messages, counts.calls, counts.failures, *changes))
+            if any(changes):
+                edits[bucket] = [a + b for a, b in zip(edits[bucket], changes, strict=True)]
+        for bucket, sums in rollup.activity.items():
             self._activity.append(
                 (
-                    account,
-                    quarter,
+                    fragment_id,
+                    bucket,
                     sums.messages,
-                    sums.agent_messages,
+                    sums.subagent_messages,
                     sums.prompts,
                     sums.calls,
                     sums.failures,
-                    done.active.get(quarter, 0),
-                    *edits[quarter],
+                    rollup.active_ms.get(bucket, 0),
+                    *edits[bucket],
                 )
             )
-        self._accounts.append((account,))
-        if len(self._work) > _MANY:
-            self.close()
+        self._fragment_ids.append((fragment_id,))
+        if len(self._tools) > BATCH_ROWS:
+            self.flush()
 
-    def close(self) -> None:
-        """Write what is not yet written."""
+    def flush(self) -> None:
+        """Write the current batch."""
         db = self._db
-        db.executemany("delete from activity_rollup where fragment_id = ?", self._accounts)
-        db.executemany("delete from tool_rollup where fragment_id = ?", self._accounts)
-        db.executemany(_ACTIVITY, self._activity)
-        db.executemany(_WORK, self._work)
-        self._accounts, self._activity, self._work = [], [], []
+        db.executemany("delete from activity_rollup where fragment_id = ?", self._fragment_ids)
+        db.executemany("delete from tool_rollup where fragment_id = ?", self._fragment_ids)
+        db.executemany(_INSERT_ACTIVITY, self._activity)
+        db.executemany(_INSERT_TOOLS, self._tools)
+        self._fragment_ids, self._activity, self._tools = [], [], []
 
-    def spend(self, account: int) -> tuple[int | None, bool]:
-        """Count anew what the responses of an account took: the tokens, and whether there were more.
+    def write_tokens(self, fragment_id: int) -> tuple[int | None, bool]:
+        """Replace the token rows of a fragment. Return the sum of tokens and whether it is a lower bound.
 
-        None when nobody counted them.
+        The sum is None if no response has token counts.
         """
-        self._db.execute("delete from token_rollup where fragment_id = ?", [account])
-        self._db.execute(_SPENDING, [account])
-        tokens, is_at_least = self._db.execute(_SPENT, [account]).fetchone()
-        return tokens, bool(is_at_least)
+        self._db.execute("delete from token_rollup where fragment_id = ?", [fragment_id])
+        self._db.execute(_INSERT_TOKENS, [fragment_id])
+        tokens, is_lower_bound = self._db.execute(_SUM_TOKENS, [fragment_id]).fetchone()
+        return tokens, bool(is_lower_bound)

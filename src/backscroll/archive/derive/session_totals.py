@@ -1,4 +1,4 @@
-"""What the messages, edits and responses of a session add up to."""
+"""Totals of a session: sums over its fragments and subagents."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,88 +6,93 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from backscroll.archive.derive.counters import Counts
+from backscroll.archive.derive.counters import FragmentCounts
 from backscroll.archive.storage.texts import Texts
 from backscroll.model.dates import iso
 
-__all__ = ["Figures", "moment"]
+__all__ = ["SessionTotals", "from_milliseconds"]
 
 
-class Figures:
-    """The figures of the accounts of a session, the best one first, and of those of each of its subagents."""
+class SessionTotals:
+    """Totals of the fragments of a session, best first, and of its subagents.
+
+    `agent_id` is the id of a subagent without a known parent, whose messages count as the session's own.
+    """
 
     def __init__(
         self,
-        texts: Texts,
-        own: Sequence[Counts],
-        helpers: Iterable[Sequence[Counts]] = (),
+        strings: Texts,
+        own: Sequence[FragmentCounts],
+        subagents: Iterable[Sequence[FragmentCounts]] = (),
         *,
-        agent: str | None = None,  # of which it is not known who started it
+        agent_id: str | None = None,
     ) -> None:
-        self._texts = texts
+        self._strings = strings
         self._own = own
-        everybody = [*own, *chain.from_iterable(helpers)]
-        counted = [one.tokens for one in everybody if one.tokens is not None]
-        self.tokens = sum(counted) if counted else None
-        self.is_at_least = any(one.is_at_least for one in everybody)
-        self.messages = self.spoken(agent)
-        self.interactions = sum(one.interactions for one in own)
-        self.first_at = moment(min((one.first_at for one in own if one.first_at is not None), default=None))
-        self.last_at = moment(max((one.last_at for one in own if one.last_at is not None), default=None))
+        every = [*own, *chain.from_iterable(subagents)]
+        known_tokens = [counts.tokens for counts in every if counts.tokens is not None]
+        self.tokens = sum(known_tokens) if known_tokens else None
+        self.is_lower_bound = any(counts.is_lower_bound for counts in every)
+        self.message_count = self.messages_of(agent_id)
+        self.interactions = sum(counts.interactions for counts in own)
+        first = min((counts.first_at for counts in own if counts.first_at is not None), default=None)
+        last = max((counts.last_at for counts in own if counts.last_at is not None), default=None)
+        self.first_at, self.last_at = from_milliseconds(first), from_milliseconds(last)
         self.tools = self._tools()
         self.models = self._models()
-        self.inlined = {texts[number] for one in own for number in one.agents} - {agent}
-        self.changes = sum(one.changes for one in everybody)
+        self.inlined = {strings[id_] for counts in own for id_ in counts.agents} - {agent_id}
+        self.changes = sum(counts.changes for counts in every)
         self.decisions = self._decisions()
 
-    def spoken(self, agent: str | None) -> int:
-        """How many messages are shown and no system's, of an inlined subagent or of none."""
-        number = self._texts.number(agent) if agent is not None else None
-        return sum(one.spoken[number] for one in self._own)
+    def messages_of(self, agent_id: str | None) -> int:
+        """Return the number of messages of an inlined subagent, or of the session itself."""
+        string_id = self._strings.number(agent_id) if agent_id is not None else None
+        return sum(counts.messages[string_id] for counts in self._own)
 
     @property
-    def all_spoken(self) -> int:
-        """How many messages are shown and no system's, whoever's they are."""
-        return sum(one.spoken.total() for one in self._own)
+    def all_messages(self) -> int:
+        """Number of messages of the session and its inlined subagents."""
+        return sum(counts.messages.total() for counts in self._own)
 
     @property
     def acceptance_rate(self) -> float | None:
-        """Accepted of decided edits; None when none was decided."""
+        """Share of accepted edits; None if there was no decision."""
         if not self.decisions:
             return None
-        accepted = [one for one in self.decisions if one["decision"] == "accepted"]
+        accepted = [decision for decision in self.decisions if decision["decision"] == "accepted"]
         return len(accepted) / len(self.decisions)
 
     def _tools(self) -> list[str]:
-        """The tools in the order of their calls; those of several files by their times."""
-        called = list(chain.from_iterable(one.tools for one in self._own))
+        """Return the tools in the order of their calls, over several files by time."""
+        calls = list(chain.from_iterable(counts.tools for counts in self._own))
         if len(self._own) > 1:
-            called.sort(key=lambda call: (call[1] is None, call[1]))
-        return [self._texts[tool] for tool, _ in called]
+            calls.sort(key=lambda call: (call[1] is None, call[1]))
+        return [self._strings[tool] for tool, _ in calls]
 
     def _models(self) -> list[str]:
-        """The models that answered, the one of most messages first."""
+        """Return the models, by number of messages."""
         found = Counter[str]()
-        for one in self._own:
-            for model, count in one.models.items():
-                found[self._texts[model]] += count
+        for counts in self._own:
+            for model, count in counts.models.items():
+                found[self._strings[model]] += count
         return sorted(found, key=lambda model: (-found[model], model))
 
     def _decisions(self) -> list[dict[str, Any]]:
-        """Every edit that somebody, or a standing permission, decided on."""
-        texts = self._texts
+        """Return the decisions on edits, as stored in `conversations.acceptance_decisions`."""
+        strings = self._strings
         return [
             {
-                "what": texts[one.tool] if one.tool is not None else None,
-                "where": one.path,
-                "decision": texts[one.decision],
-                "position": one.position,
-                "at": iso(moment(one.at)),
+                "what": strings[decision.tool] if decision.tool is not None else None,
+                "where": decision.path,
+                "decision": strings[decision.decision],
+                "position": decision.position,
+                "at": iso(from_milliseconds(decision.at)),
             }
             for counts in self._own
-            for one in counts.decisions
+            for decision in counts.decisions
         ]
 
 
-def moment(milliseconds: int | None) -> datetime | None:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds is not None else None
+def from_milliseconds(at: int | None) -> datetime | None:
+    """Convert milliseconds since 1970 to a time."""
+    return datetime.fromtimestamp(at / 1000, UTC) if at is not None else None

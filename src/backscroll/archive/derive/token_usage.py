@@ -1,4 +1,4 @@
-"""What requests to a model cost: each response once per account, and which account made it first."""
+"""Token usage of model responses: each response once per fragment, counted where it was first produced."""
 
 import sqlite3
 from typing import Any
@@ -7,45 +7,45 @@ from backscroll.archive.storage.codec import milliseconds, number_of, record_num
 from backscroll.archive.storage.strings import Words
 from backscroll.model import Message, Opening, TokenUsage
 
-__all__ = ["Spending", "find_makers", "usage_of"]
+__all__ = ["UsageRecorder", "assign_response_owner", "usage_by_response"]
 
-_FAR = 1 << 61
-_USAGE = (
+_NO_TIME = 1 << 61  # sorts after every time
+_USAGE_COLUMNS = (
     "input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens, cache_creation_1h_tokens,"
     " is_lower_bound, (select text from string where id = speed_string_id), cost_usd"
 )
 
 
-class Spending:
-    """What the responses of one account cost, while it is read."""
+class UsageRecorder:
+    """Collects the usage of the responses in one fragment while it is read."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[TokenUsage, Message | None]] = {}
+        self._responses: dict[str, tuple[TokenUsage, Message | None]] = {}
 
-    def spend(self, response: str, usage: TokenUsage, message: Message | None) -> None:
-        """Take what a record says; the records of one response repeat it while it grows."""
-        known = self._known.get(response)
+    def add(self, response_id: str, usage: TokenUsage, message: Message | None) -> None:
+        """Add the usage in a record. The records of one response repeat it with growing counts."""
+        known = self._responses.get(response_id)
         if known is None:
-            self._known[response] = (usage, message)
+            self._responses[response_id] = (usage, message)
         elif known[0] != usage or known[1] is None:
-            self._known[response] = (known[0].merged(usage), known[1] or message)
+            self._responses[response_id] = (known[0].merged(usage), known[1] or message)
 
     def write(
-        self, db: sqlite3.Connection, words: Words, account: int, opening: Opening, *, is_appended: bool
+        self, db: sqlite3.Connection, strings: Words, fragment_id: int, opening: Opening, *, is_appended: bool
     ) -> None:
-        """Put it all into the account's rows, beside what an earlier reading said of the same responses."""
-        session, is_agents = opening.id, opening.agent_id is not None
+        """Write the rows of a fragment, merged with those of an earlier read."""
         rows = []
-        for response, (usage, message) in self._known.items():
-            id_ = number_of(response)
-            if is_appended and _with_earlier(db, words, account, id_, usage):
+        for response_id, (usage, message) in self._responses.items():
+            response_hash = number_of(response_id)
+            if is_appended and _merge_with_stored(db, strings, fragment_id, response_hash, usage):
                 continue
-            is_agent, record, at, model = is_agents, 0, None, 0
+            is_subagent, record_hash, at, model = opening.agent_id is not None, 0, None, 0
             if message is not None:
-                is_agent = is_agents or message.is_sidechain
-                record = record_number(message.id, session)
-                at, model = milliseconds(message.timestamp), words[message.model]
-            rows.append((account, id_, record, at, int(is_agent), model, *_columns(words, usage)))
+                is_subagent = is_subagent or message.is_sidechain
+                record_hash = record_number(message.id, opening.id)
+                at, model = milliseconds(message.timestamp), strings[message.model]
+            key = fragment_id, response_hash, record_hash
+            rows.append((*key, at, int(is_subagent), model, *_columns(strings, usage)))
         if rows:
             db.executemany(
                 "insert into response"
@@ -55,59 +55,61 @@ class Spending:
             )
 
 
-def _columns(words: Words, usage: TokenUsage) -> tuple[Any, ...]:
-    """What a response's row has of it, with -1 for what is nearly always unknown: see `Words`."""
-    hour, cost = usage.cache_creation_1h_input_tokens, usage.cost_usd
+def _columns(strings: Words, usage: TokenUsage) -> tuple[Any, ...]:
+    """Return the values of a row, with -1 for values that are usually unknown: binding None is slower."""
+    cache_1h, cost = usage.cache_creation_1h_input_tokens, usage.cost_usd
     return (
         usage.input_tokens,
         usage.output_tokens,
         usage.cache_creation_input_tokens,
         usage.cache_read_input_tokens,
-        -1 if hour is None else hour,
+        -1 if cache_1h is None else cache_1h,
         int(usage.is_at_least),
-        words[usage.speed],
+        strings[usage.speed],
         -1 if cost is None else cost,
     )
 
 
-def _usage(row: tuple[Any, ...]) -> TokenUsage:
-    given, output, creation, reads, hour, is_at_least, speed, cost = row
-    return TokenUsage(given, output, creation, reads, hour, bool(is_at_least), speed, cost)
+def _from_row(row: tuple[Any, ...]) -> TokenUsage:
+    input_, output, cache_creation, cache_read, cache_1h, is_lower_bound, speed, cost = row
+    return TokenUsage(input_, output, cache_creation, cache_read, cache_1h, bool(is_lower_bound), speed, cost)
 
 
-def _with_earlier(db: sqlite3.Connection, words: Words, account: int, id_: int, usage: TokenUsage) -> bool:
-    """Merge into what an earlier reading said of the response; False when it said nothing."""
+def _merge_with_stored(
+    db: sqlite3.Connection, strings: Words, fragment_id: int, response_hash: int, usage: TokenUsage
+) -> bool:
+    """Merge usage into the stored row of a response; False if there is none."""
     row = db.execute(
-        f"select {_USAGE} from response where fragment_id = ? and response_hash = ?",  # noqa: S608 - names are ours
-        [account, id_],
+        f"select {_USAGE_COLUMNS} from response where fragment_id = ? and response_hash = ?",  # noqa: S608 - names are ours
+        [fragment_id, response_hash],
     ).fetchone()
     if row is None:
         return False
-    earlier = _usage(row)
-    merged = earlier.merged(usage)
-    if merged != earlier:
-        # Other accounts that tell of the response are to know of it, so it is compared with them again.
+    stored = _from_row(row)
+    merged = stored.merged(usage)
+    if merged != stored:
+        # `is_copy = null`: the response is compared again with other fragments that contain it.
         db.execute(
             "update response set (input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens,"
             " cache_creation_1h_tokens, is_lower_bound, speed_string_id, cost_usd)"
             " = (?, ?, ?, ?, nullif(?, -1), ?, nullif(?, 0), nullif(?, -1)), is_copy = null"
             " where fragment_id = ? and response_hash = ?",
-            [*_columns(words, merged), account, id_],
+            [*_columns(strings, merged), fragment_id, response_hash],
         )
     return True
 
 
-def usage_of(db: sqlite3.Connection, account: int) -> dict[int, TokenUsage]:
-    """What each response of an account cost, by the number of its id."""
-    rows = db.execute(f"select response_hash, {_USAGE} from response where fragment_id = ?", [account])  # noqa: S608
-    return {row[0]: _usage(row[1:]) for row in rows}
+def usage_by_response(db: sqlite3.Connection, fragment_id: int) -> dict[int, TokenUsage]:
+    """Return the usage of each response of a fragment, by response hash."""
+    query = f"select response_hash, {_USAGE_COLUMNS} from response where fragment_id = ?"  # noqa: S608
+    return {row[0]: _from_row(row[1:]) for row in db.execute(query, [fragment_id])}
 
 
-def find_makers(db: sqlite3.Connection) -> None:
-    """Of the responses of changed accounts that others tell of too, say who made each first: there it counts.
+def assign_response_owner(db: sqlite3.Connection) -> None:
+    """Decide for each response that several fragments contain which one produced it. It counts there.
 
-    Which those are `derive` has noted, and whose the messages are is known by now. A resume may have copied
-    a response before it was finished, so each is taken to have cost the most that any account says.
+    Uses the tables of `affected` and the owners of messages set by `dedup`. A resumed session may have copied
+    a response before it was complete, so every copy gets the highest counts of all.
     """
     db.execute(
         "update response set is_copy = 0 where is_copy is null"
@@ -122,7 +124,7 @@ def find_makers(db: sqlite3.Connection) -> None:
         "  order by m.copied_from_string_id is not null, coalesce(o.at, ?), o.is_subagent, f.external_id,"
         "   o.fragment_id limit 1)"
         " where response_hash in (select response_hash from repeated)",
-        [_FAR],
+        [_NO_TIME],
     )
     db.execute(
         "update response set (input_tokens, output_tokens, cache_creation_tokens, cache_read_tokens,"

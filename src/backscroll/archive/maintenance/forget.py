@@ -8,12 +8,12 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.archive.annotations import delete_annotations
-from backscroll.archive.derive.cursor_windows import note_windows, settle_windows
+from backscroll.archive.derive.cursor_windows import mark_windows_changed, update_windows
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import release_accounts, release_original
 from backscroll.archive.storage.raw_rows import erase_rows
 from backscroll.archive.storage.strings import FIXED, Words
-from backscroll.archive.write.exclusions import ALONE, TELLING
+from backscroll.archive.write.exclusions import MIN_DISTINCTIVE_ID_CHARS, SINGLE_SESSION_KINDS
 
 __all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
 
@@ -54,7 +54,10 @@ def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
     release_original(db, number)
     db.execute("delete from raw_segment where unit_id = ?", [number])
     erase_rows(db, number)
-    if kind not in ALONE or db.execute("select 1 from fragment where unit_id = ?", [number]).fetchone():
+    if (
+        kind not in SINGLE_SESSION_KINDS
+        or db.execute("select 1 from fragment where unit_id = ?", [number]).fetchone()
+    ):
         return False
     _forget_unit(db, number)
     return True
@@ -171,7 +174,7 @@ def _units(
     ).fetchall()
     for number, path, kind, own, every in rows:
         is_named = session.id in {PurePath(part).stem for part in PurePath(path).parts}
-        if own == every and (is_named or kind in ALONE):
+        if own == every and (is_named or kind in SINGLE_SESSION_KINDS):
             alone.append((number, path))
         elif own:
             shared.append((number, path))
@@ -219,7 +222,7 @@ def _erase_mentions(db: sqlite3.Connection, session: SessionKey) -> None:
         "delete from subagent_evidence where agent_id in"
         " (select f.external_id from doomed d join fragment f on f.id = d.fragment_id where f.is_subagent)"
     )
-    if len(session.id) >= TELLING:
+    if len(session.id) >= MIN_DISTINCTIVE_ID_CHARS:
         db.execute("delete from problem where instr(path, :id) or instr(place, :id)", {"id": session.id})
 
 
@@ -232,7 +235,7 @@ def _erase_rows(db: sqlite3.Connection, key: dict[str, str]) -> None:
         " on conflict (session_number) do update set first_position = 0, revision = revision + 1",
         key,
     )
-    note_windows(db, [SessionKey(key["platform"], key["id"])])
+    mark_windows_changed(db, [SessionKey(key["platform"], key["id"])])
     db.execute(f"delete from conversations where {own}", key)  # noqa: S608
     db.execute("delete from subagent where platform = :platform and parent_external_id = :id", key)
-    settle_windows(db, is_erasing=True)
+    update_windows(db, is_erasing=True)

@@ -6,8 +6,13 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from backscroll.archive.derive.fragments import Account, accounts_of, agents_of, told_by
-from backscroll.archive.derive.token_usage import usage_of
+from backscroll.archive.derive.fragments import (
+    Fragment,
+    content_fragments,
+    session_fragments,
+    subagent_fragments,
+)
+from backscroll.archive.derive.token_usage import usage_by_response
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decoded, number_of, unpack
 from backscroll.archive.storage.delta import Plain
@@ -26,8 +31,10 @@ def session_messages(db: sqlite3.Connection, summary: SessionSummary, start: int
     fragments, agent_id = _content_fragments(db, summary)
     if start and _is_single(fragments, agent_id):
         # Also read the message before: it can belong to the same response, which has its usage once.
-        fragment_id = fragments[0].number
-        messages = _with_usage(fragment_messages(db, fragment_id, start - 1), usage_of(db, fragment_id))
+        fragment_id = fragments[0].id
+        messages = _with_usage(
+            fragment_messages(db, fragment_id, start - 1), usage_by_response(db, fragment_id)
+        )
         return islice(messages, 1, None)
     return islice(_merged_messages(db, fragments, agent_id), start, None)
 
@@ -36,7 +43,7 @@ def session_extent(db: sqlite3.Connection, summary: SessionSummary) -> tuple[int
     """Return the id of a session's fragment, None if there are several, and the number of messages."""
     fragments, agent_id = _content_fragments(db, summary)
     if _is_single(fragments, agent_id):
-        return fragments[0].number, fragments[0].messages
+        return fragments[0].id, fragments[0].message_count
     return None, sum(1 for _ in _merged_messages(db, fragments, agent_id))
 
 
@@ -76,38 +83,36 @@ def fragment_messages(db: sqlite3.Connection, fragment_id: int, start: int = 0) 
             yield message
 
 
-def _content_fragments(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Account], str | None]:
+def _content_fragments(db: sqlite3.Connection, summary: SessionSummary) -> tuple[list[Fragment], str | None]:
     """Return the fragments with a session's messages.
 
     For a subagent inlined in its session, return the fragments of the session and the subagent's id.
     """
     if summary.parent_ref is None:
-        return told_by(accounts_of(db, SessionKey(summary.platform, summary.id))), None
+        return content_fragments(session_fragments(db, SessionKey(summary.platform, summary.id))), None
     parent = SessionKey(summary.platform, summary.parent_ref.partition(":")[2])
-    own = agents_of(db, parent).get(summary.id)
+    own = subagent_fragments(db, parent).get(summary.id)
     if own is not None:
-        return told_by(own), None
-    return told_by(accounts_of(db, parent)), summary.id
+        return content_fragments(own), None
+    return content_fragments(session_fragments(db, parent)), summary.id
 
 
-def _is_single(fragments: Sequence[Account], agent_id: str | None) -> bool:
+def _is_single(fragments: Sequence[Fragment], agent_id: str | None) -> bool:
     """Return whether the messages are all messages of one fragment, so that positions are the same."""
-    return len(fragments) == 1 and agent_id is None and not fragments[0].is_former
+    return len(fragments) == 1 and agent_id is None and not fragments[0].is_superseded
 
 
 def _merged_messages(
-    db: sqlite3.Connection, fragments: Sequence[Account], agent_id: str | None
+    db: sqlite3.Connection, fragments: Sequence[Fragment], agent_id: str | None
 ) -> Iterator[Message]:
     streams = [
-        _remaining_messages(db, fragment.number)
-        if fragment.is_former
-        else fragment_messages(db, fragment.number)
+        _remaining_messages(db, fragment.id) if fragment.is_superseded else fragment_messages(db, fragment.id)
         for fragment in fragments
     ]
     if agent_id is not None:
         streams = [(message for message in stream if message.agent_id == agent_id) for stream in streams]
     if len(fragments) == 1:
-        return _with_usage(streams[0], usage_of(db, fragments[0].number))
+        return _with_usage(streams[0], usage_by_response(db, fragments[0].id))
     messages: Sequence[Message] = []
     for stream in streams:
         messages = woven(messages, stream)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backscroll.archive.derive.rollups import QUARTER, UNDATED
+from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
 from backscroll.archive.query.fragment_selection import SelectedSession, select_fragments
 from backscroll.archive.query.usage_records import usage_records
 from backscroll.archive.session_key import SessionKey
@@ -98,7 +98,7 @@ class Statistics:
     def activity(self) -> Iterator[ActivityTotals]:
         """Return activity by session and bucket. Active time and prompts of subagents do not count."""
         rows = self._db.execute(
-            f"select s.session_id, nullif(a.bucket, {UNDATED}), iif(s.is_own, a.message_count, 0),"  # noqa: S608
+            f"select s.session_id, nullif(a.bucket, {UNDATED_BUCKET}), iif(s.is_own, a.message_count, 0),"  # noqa: S608
             " iif(s.is_own, a.subagent_message_count, a.message_count + a.subagent_message_count),"
             " iif(s.is_own, a.prompt_count, 0), a.call_count, a.failure_count, iif(s.is_own, a.active_ms, 0),"
             " a.lines_added, a.lines_removed,"
@@ -126,7 +126,7 @@ class Statistics:
         rows = self._db.execute(
             f"select {'s.session_id' if by_session else 'null'}, {'t.bucket' if by_bucket else 'null'},"  # noqa: S608
             f" t.model_string_id, t.speed_string_id, {step or '0'},"
-            f" iif(t.bucket = {UNDATED}, null, {period or '0'}), {_TOKEN_SUMS}"
+            f" iif(t.bucket = {UNDATED_BUCKET}, null, {period or '0'}), {_TOKEN_SUMS}"
             " from temp.selected s cross join token_rollup t on t.fragment_id = s.fragment_id"
             f" where 1{self._in_range('t.bucket')} group by 1, 2, 3, 4, 5, 6"
         )
@@ -139,7 +139,7 @@ class Statistics:
             price_class = PriceClass(strings[model], strings[speed], prompt, at)
             yield TokenTotals(
                 session_id,
-                bucket if bucket != UNDATED else None,
+                bucket if bucket != UNDATED_BUCKET else None,
                 price_class,
                 tuple(counts),
                 cost,
@@ -182,7 +182,7 @@ class Statistics:
             "  join temp.selected d on d.fragment_id = o.fragment_id and d.group_id = s.group_id"
             "  and d.fragment_id < s.fragment_id where o.record_hash = m.record_hash))"
             f" and m.status_string_id = {FIXED['completed']}"
-            f"{self._in_range(f'coalesce(m.at / {QUARTER}, {UNDATED})')}"
+            f"{self._in_range(f'coalesce(m.at / {BUCKET_MS}, {UNDATED_BUCKET})')}"
             " group by e.path order by edits desc, sum(e.lines_added + e.lines_removed) desc, e.path limit ?",
             [limit],
         )
@@ -192,7 +192,7 @@ class Statistics:
         """Return a condition on a bucket expression that starts with "and", or nothing without a range."""
         if self._first is None and self._end is None:
             return ""
-        condition = f" and {bucket} <> {UNDATED}"
+        condition = f" and {bucket} <> {UNDATED_BUCKET}"
         if self._first is not None:
             condition += f" and {bucket} >= {self._first}"
         if self._end is not None:
@@ -214,4 +214,4 @@ class _Strings(dict[int, str | None]):
 
 
 def _bucket(at: datetime) -> int:
-    return int(at.timestamp() * 1000) // QUARTER
+    return int(at.timestamp() * 1000) // BUCKET_MS

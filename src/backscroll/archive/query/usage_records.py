@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from backscroll.archive.derive.rollups import QUARTER, UNDATED
-from backscroll.archive.derive.session_totals import moment
+from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
+from backscroll.archive.derive.session_totals import from_milliseconds
 from backscroll.archive.query.fragment_selection import SelectedSession
 from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.storage.codec import number_of
@@ -102,9 +102,9 @@ def usage_records(
 def _is_in_range(at: int | None, first_bucket: int | None, end_bucket: int | None) -> bool:
     if first_bucket is None and end_bucket is None:
         return True
-    bucket = at // QUARTER if at is not None else UNDATED
+    bucket = at // BUCKET_MS if at is not None else UNDATED_BUCKET
     return (
-        bucket != UNDATED
+        bucket != UNDATED_BUCKET
         and (first_bucket is None or bucket >= first_bucket)
         and (end_bucket is None or bucket < end_bucket)
     )
@@ -155,7 +155,7 @@ def _explain(
             agent_id=fragment.agent_id,
             response_id=record.response_id if record is not None else None,
             origin=record.origin if record is not None else None,
-            at=moment(response.at),
+            at=from_milliseconds(response.at),
             model=response.model,
             speed=response.speed,
             tokens=_tokens(usage),

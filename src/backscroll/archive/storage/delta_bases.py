@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backscroll.archive.storage.delta import Plain, leaning_chunk, leaning_original
-from backscroll.archive.write.exclusions import ALONE
+from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS
 
 __all__ = ["lean"]
 
@@ -80,10 +80,10 @@ def _told(db: sqlite3.Connection, account: int) -> _Told | None:
     row = db.execute(
         "select f.id, f.unit_id, f.message_count from fragment f join unit u on u.id = f.unit_id"  # noqa: S608
         " where f.id = ? and f.status = 'current' and f.message_count > 0"
-        f" and u.kind in ({', '.join('?' * len(ALONE))})"
+        f" and u.kind in ({', '.join('?' * len(SINGLE_SESSION_KINDS))})"
         " and not exists (select 1 from fragment o where o.unit_id = f.unit_id and o.id <> f.id)"
         " and exists (select 1 from raw_segment r where r.unit_id = f.unit_id)",
-        [account, *ALONE],
+        [account, *SINGLE_SESSION_KINDS],
     ).fetchone()
     return _Told(*row) if row is not None else None
 

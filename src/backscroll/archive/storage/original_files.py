@@ -44,15 +44,15 @@ class Originals:
 
     def units_with_rows(self, session_id: str | None = None) -> list[Original]:
         """Every unit of which rows are kept, or only those that tell of a session and its subagents."""
-        return reparse.kept_units(self._db, session_id)
+        return reparse.units_with_rows(self._db, session_id)
 
     def rows(self, original: Original, *, fullest: bool = False) -> Iterator[RawRow]:
         """A unit's rows; see `kept_rows.rows_of`."""
-        return rows_of(self._db, original.number, fullest=fullest)
+        return rows_of(self._db, original.id, fullest=fullest)
 
     def has_same_rows(self, original: Original, rows: Iterable[RawRow]) -> bool:
         """Whether these are the rows that are kept of a unit."""
-        return are_same(self._db, original.number, rows)
+        return are_same(self._db, original.id, rows)
 
     def resumable(self, summary: SessionSummary) -> Resumable:
         """What the tool that held a session is asked to continue."""
@@ -64,18 +64,20 @@ class Originals:
 
     def write_file(self, original: Original, target: Path) -> None:
         """Write one kept file, byte for byte."""
-        raw_files.written_back(self._db, original.number, target)
+        raw_files.written_back(self._db, original.id, target)
 
     def units_with_file(self) -> list[Original]:
         """Every unit of which the file is kept."""
-        return reparse.originals(self._db)
+        return reparse.units_with_file(self._db)
 
     def is_same_file(self, original: Original | KnownUnit, file: Path) -> bool:
         """Whether a file is, byte for byte, the one that is kept of a unit."""
-        return reparse.is_same(self._db, original.number, file)
+        return reparse.is_same_file(self._db, original.id, file)
 
     def replace_parsed(
-        self, original: Original, items: Iterable[Item], file: Path, *, may_lack: bool
+        self, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
     ) -> bool:
         """Put what an original tells today in the place of what it told; see `reparse.retell`."""
-        return reparse.retell(self._db, original, items, file, may_lack=may_lack)
+        return reparse.replace_from_original(
+            self._db, original, items, file, may_be_incomplete=may_be_incomplete
+        )

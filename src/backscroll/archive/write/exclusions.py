@@ -1,4 +1,4 @@
-"""What is not to be written: sessions that were forgotten, and workspaces that a person excluded."""
+"""Sessions that must not be stored: forgotten sessions and excluded workspaces."""
 
 import re
 from fnmatch import translate
@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from backscroll.model import Opening, Workspace
 
-__all__ = ["ALONE", "TELLING", "Exclusions"]
+__all__ = ["MIN_DISTINCTIVE_ID_CHARS", "SINGLE_SESSION_KINDS", "Exclusions"]
 
-# The kinds of units that tell of one session, today and tomorrow.
-ALONE = ("session", "agent", "transcript", "notes")
+# Kinds of units that never contain more than one session.
+SINGLE_SESSION_KINDS = ("session", "agent", "transcript", "notes")
 
-_NO_PATTERNS = bytes.fromhex("e4a6a0577479b2b4")  # their digest, for all who exclude nothing
-TELLING = 8  # characters of an id below which it may be found in anything
+MIN_DISTINCTIVE_ID_CHARS = 8  # a shorter id may occur in any text by chance
+_NO_PATTERNS_HASH = bytes.fromhex("e4a6a0577479b2b4")  # precomputed: most users exclude nothing
 
 
 class Exclusions(NamedTuple):
-    """Asked when a session begins whether it was forgotten, and when it ends whether it is excluded."""
+    """Forgotten sessions, checked when a session begins, and excluded workspaces, checked when it ends."""
 
     forgotten: frozenset[tuple[str, str]] = frozenset()  # platform and id
     patterns: tuple[str, ...] = ()
 
     @property
-    def digest(self) -> bytes:
-        """Tells these patterns from others."""
+    def patterns_hash(self) -> bytes:
+        """64-bit BLAKE2b of the patterns. Units that were excluded by other patterns are read again."""
         if not self.patterns:
-            return _NO_PATTERNS
-        from hashlib import blake2b
+            return _NO_PATTERNS_HASH
+        from hashlib import blake2b  # start-up time: only needed with patterns
 
         return blake2b("\n".join(self.patterns).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
     def is_forgotten(self, platform: str, opening: "Opening") -> bool:
-        """Whether a session, or the one that started this subagent, was forgotten.
+        """Return whether a session, or the session that started this subagent, was forgotten.
 
-        A subagent's id is its own only within its session; alone it counts where no session is named.
+        The id of a subagent is unique only within its session. It is compared only if no parent is known.
         """
         if not self.forgotten:
             return False
@@ -43,26 +43,26 @@ class Exclusions(NamedTuple):
             return (platform, opening.parent_id) in self.forgotten
         return (platform, opening.id) in self.forgotten
 
-    def names(self, place: str) -> bool:
-        """Whether a forgotten session is named in a path or a place."""
-        return any(id_ in place for _, id_ in self.forgotten if len(id_) >= TELLING)
+    def mentions_forgotten(self, text: str) -> bool:
+        """Return whether a path or location contains the id of a forgotten session."""
+        return any(id_ in text for _, id_ in self.forgotten if len(id_) >= MIN_DISTINCTIVE_ID_CHARS)
 
-    def remembered(self, platform: str, id_: str | None) -> str | None:
-        """The session that a message was copied from, unless that was forgotten and the copy is its own."""
-        return None if id_ is not None and (platform, id_) in self.forgotten else id_
+    def unless_forgotten(self, platform: str, session_id: str | None) -> str | None:
+        """Return a session id, or None if that session was forgotten."""
+        return None if session_id is not None and (platform, session_id) in self.forgotten else session_id
 
     def is_excluded(self, workspace: "Workspace | None") -> bool:
-        """Whether a pattern fits a workspace, one of its folders, or a folder that it lies in."""
+        """Return whether a pattern matches a workspace, one of its folders, or a parent of them."""
         if workspace is None or not self.patterns:
             return False
-        return any(_fits(self.patterns, path) for path in (workspace.path, *workspace.folders))
+        return any(_matches(self.patterns, path) for path in (workspace.path, *workspace.folders))
 
 
-def _fits(patterns: tuple[str, ...], path: str) -> bool:
-    from backscroll.model import normalised
+def _matches(patterns: tuple[str, ...], path: str) -> bool:
+    from backscroll.model import normalised  # start-up time: only needed with patterns
 
     folder = normalised(path)
-    expressions = [_expression(pattern) for pattern in patterns]
+    expressions = [_compile(pattern) for pattern in patterns]
     while folder:
         if any(expression.fullmatch(folder) for expression in expressions):
             return True
@@ -71,9 +71,9 @@ def _fits(patterns: tuple[str, ...], path: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _expression(pattern: str) -> re.Pattern[str]:
-    """A pattern for a folder; what is below goes with it, so ``/**`` at the end says nothing more."""
-    from backscroll.model import normalised
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile a folder pattern. Subfolders always match too, so a trailing ``/**`` is redundant."""
+    from backscroll.model import normalised  # start-up time: only needed with patterns
 
     folder = normalised(pattern.removesuffix("/**"))
     return re.compile(translate(folder if "/" in folder else f"*/{folder}"))

@@ -1,47 +1,51 @@
-"""Whether a file stood still while it was read, so that all that was taken from it is of one state."""
+"""Detect that a file changed while it was read, so that everything stored comes from one version."""
 
 import os
 import time
 from pathlib import Path
 
-from backscroll.archive.write.units import prefix_of, status_of
+from backscroll.archive.write.units import prefix_hash, stat_or_none
 
-__all__ = ["Stillness"]
+__all__ = ["FileSnapshot"]
 
-_WARM = 600.0  # seconds since it was written: a file that may be written to again at any moment
+RECENTLY_WRITTEN_SECONDS = 600.0  # a file written to more recently may change at any moment
 
 
-class Stillness:
-    """A file as it is before it is read; `holds` says afterwards whether what was read is what lies there.
+class FileSnapshot:
+    """Identity, size and time of a file before it is read.
 
-    What is added behind ``size`` bytes does not matter to whoever reads no further.
+    Data appended after `size` bytes does not matter to a reader that stops there.
     """
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = str(path)
         self._size = size
-        self._before = status_of(self._path)
-        is_warm = self._before is not None and time.time() - self._before.st_mtime < _WARM
-        self._beginning = _beginning(self._path, size) if is_warm else None
+        self._before = stat_or_none(self._path)
+        is_recent = (
+            self._before is not None and time.time() - self._before.st_mtime < RECENTLY_WRITTEN_SECONDS
+        )
+        self._prefix_hash = _prefix_hash_or_none(self._path, size) if is_recent else None
 
-    def holds(self, *, may_grow: bool) -> bool:
-        """Whether the same file still begins with the bytes that it had."""
-        now = status_of(self._path)
+    def is_unchanged(self, *, may_grow: bool) -> bool:
+        """Return whether the file is the same, or if `may_grow` still begins with the same bytes."""
+        now = stat_or_none(self._path)
         if now is None or self._before is None:
             return False
-        if _stamp(now) == _stamp(self._before):
+        if _identity(now) == _identity(self._before):
             return True
         if not may_grow or now.st_ino != self._before.st_ino or now.st_size < self._size:
             return False
-        return self._beginning is not None and _beginning(self._path, self._size) == self._beginning
+        return self._prefix_hash is not None and (
+            _prefix_hash_or_none(self._path, self._size) == self._prefix_hash
+        )
 
 
-def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _beginning(path: str, size: int) -> bytes | None:
+def _prefix_hash_or_none(path: str, size: int) -> bytes | None:
     try:
-        return prefix_of(Path(path), size)
+        return prefix_hash(Path(path), size)
     except OSError:
         return None

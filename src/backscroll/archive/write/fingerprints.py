@@ -27,13 +27,13 @@ _EXCLUDED_BEFORE = (
 class Fingerprints:
     """Stored fingerprints of units and folders.
 
-    `exclusions_digest` identifies the exclusion patterns in force. What was stored under other
+    `patterns_hash` is the hash of the current exclusion patterns. What was stored under other
     patterns counts as changed.
     """
 
-    def __init__(self, db: sqlite3.Connection, exclusions_digest: bytes) -> None:
+    def __init__(self, db: sqlite3.Connection, patterns_hash: bytes) -> None:
         self._db = db
-        self._exclusions_digest = exclusions_digest
+        self._patterns_hash = patterns_hash
 
     def units(self, source: str, root: Path, folders: Collection[str] | None = None) -> dict[str, str]:
         """Return the fingerprint of every current unit below a root, or in some folders, by path.
@@ -58,7 +58,7 @@ class Fingerprints:
             condition = " and path > ? and path < ? and instr(substr(path, ?), ?) = 0"
             bounds = [folder, f"{folder}\U0010ffff", len(folder) + 1, os.sep]
         found = dict(self._db.execute(_CURRENT + condition, [source, str(root), *bounds]))
-        excluded = [source, str(root), self._exclusions_digest, *bounds]
+        excluded = [source, str(root), self._patterns_hash, *bounds]
         found.update(self._db.execute(_EXCLUDED_BEFORE + condition, excluded))
         return found
 
@@ -68,7 +68,7 @@ class Fingerprints:
             self._db.execute(
                 "select path, iif(patterns_hash = ?, fingerprint, null) from folder_fingerprint"
                 " where source = ? and root = ?",
-                [self._exclusions_digest, source, str(root)],
+                [self._patterns_hash, source, str(root)],
             )
         )
 
@@ -82,10 +82,7 @@ class Fingerprints:
         with suppress(sqlite3.OperationalError), _no_busy_timeout(self._db), transaction(self._db):
             self._db.executemany(
                 "insert or replace into folder_fingerprint values (?, ?, ?, ?, ?)",
-                [
-                    (source, str(root), path, value, self._exclusions_digest)
-                    for path, value in changed.items()
-                ],
+                [(source, str(root), path, value, self._patterns_hash) for path, value in changed.items()],
             )
             self._db.executemany(
                 "delete from folder_fingerprint where source = ? and root = ? and path = ?",

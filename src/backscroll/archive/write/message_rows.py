@@ -1,4 +1,4 @@
-"""Messages as rows: what is counted and looked up without opening the pieces that they lie in."""
+"""Rows of messages and edits: what is counted and looked up without decompressing message chunks."""
 
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -20,48 +20,49 @@ _INSERT = (
 
 def insert_messages(
     db: sqlite3.Connection,
-    words: Words,
-    account: int,
-    session: str,
-    placed: Iterable[tuple[int, Message]],
+    strings: Words,
+    fragment_id: int,
+    session_id: str,
+    messages: Iterable[tuple[int, Message]],
     *,
-    remembered: Callable[[str], str | None],
+    unless_forgotten: Callable[[str], str | None],
 ) -> None:
-    """Write the rows of a session's messages and of their edits, by position.
+    """Insert the rows of messages, given with their positions, and of their edits.
 
-    ``remembered`` says by which name a session that a message was copied from may be called.
+    `unless_forgotten` returns the id of the session that a message was copied from, or None if that session
+    was forgotten.
     """
     rows: list[tuple[int, ...]] = []
     edits: list[tuple[object, ...]] = []
-    last, record = "", 0
-    for place, message in placed:
-        name = record_of(message.id)
-        if name != last:  # a record's messages follow each other
-            last, record = name, record_number(name, session)
-        tool, forked = message.tool, message.copied_from
-        named = call = status = decision = 0
+    last_record, record_hash = "", 0
+    for position, message in messages:
+        record = record_of(message.id)
+        if record != last_record:  # the messages of a record follow each other
+            last_record, record_hash = record, record_number(record, session_id)
+        tool, copied_from = message.tool, message.copied_from
+        tool_name = call_hash = status = decision = 0
         if tool is not None:
-            named, status, decision = words[tool.name], words[tool.status], words[tool.decision]
+            tool_name, status, decision = strings[tool.name], strings[tool.status], strings[tool.decision]
             if tool.id is not None:
-                call = number_of(tool.id)
+                call_hash = number_of(tool.id)
             if tool.edits:
-                edits += [(account, place, e.path, e.kind, e.added, e.removed) for e in tool.edits]
+                edits += [(fragment_id, position, e.path, e.kind, e.added, e.removed) for e in tool.edits]
         rows.append(
             (
-                account,
-                place,
-                record,
+                fragment_id,
+                position,
+                record_hash,
                 milliseconds(message.timestamp) or 0,
-                words[message.role],
-                words[message.kind],
-                named,
-                call,
+                strings[message.role],
+                strings[message.kind],
+                tool_name,
+                call_hash,
                 status,
                 decision,
-                words[message.model],
-                words[message.agent_id],
+                strings[message.model],
+                strings[message.agent_id],
                 int(message.is_active),
-                words[remembered(forked)] if forked is not None else 0,
+                strings[unless_forgotten(copied_from)] if copied_from is not None else 0,
             )
         )
     db.executemany(_INSERT, rows)

@@ -1,4 +1,4 @@
-"""A unit is recorded with all that was read from it, or not at all."""
+"""Store one unit and everything that was read from it in one transaction."""
 
 import sqlite3
 import sys
@@ -12,25 +12,24 @@ from backscroll.archive.storage.delta_raw import Told
 from backscroll.archive.storage.raw_rows import keep_rows
 from backscroll.archive.storage.strings import Words
 from backscroll.archive.write import units
-from backscroll.archive.write.exclusions import ALONE, Exclusions
-from backscroll.archive.write.file_snapshot import Stillness
-from backscroll.archive.write.observer import Listener
-from backscroll.archive.write.superseded import settle_former
+from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
+from backscroll.archive.write.file_snapshot import FileSnapshot
+from backscroll.archive.write.session_writer import MessageObserver
+from backscroll.archive.write.superseded import retain_removed_messages
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Fault, Item, Origin, Problem, RawRow, Unit
 
-__all__ = ["put"]
-
-_MOVED = "changed while it was read; the next sync reads it again"
+__all__ = ["put_unit"]
 
 
-class _UnreadError(Exception):
-    """A unit could not be read at all, or not as it was at any one moment."""
+class _UnreadableError(Exception):
+    """A unit could not be read, or changed while it was read."""
 
 
-def put(
+def put_unit(
     db: sqlite3.Connection,
     exclusions: Exclusions,
+    strings: Words,
     unit: Unit,
     platform: str,
     items: Iterable[Item],
@@ -38,77 +37,83 @@ def put(
     event: str,
     is_appended: bool,
     keeps_file: bool,
-    listener: Listener | None,
+    observer: MessageObserver | None,
     rows: Iterable[RawRow],
-    words: Words,
 ) -> bool:
-    """Record a unit; see `Archive.put`."""
+    """Store a unit; see `UnitStore.put`."""
     try:
         with transaction(db):
             if forget.is_forgotten(db, unit.path, unit.key):
                 return True
-            number, is_new = units.register(db, unit, platform)
+            unit_id, is_new = units.register_unit(db, unit, platform)
             if is_appended:
-                units.mend_tail(db, number)
+                units.discard_truncated_line(db, unit_id)
             elif not is_new:
-                units.set_aside(db, number)
-            told = Told(db, unit.path)
+                units.mark_superseded(db, unit_id)
+            delta_base = Told(db, unit.path)
             writer = UnitWriter(
                 db,
-                number,
+                unit_id,
                 platform,
                 is_appended=is_appended,
                 exclusions=exclusions,
-                listener=listener,
-                told=told if keeps_file else None,
-                words=words,
+                observer=observer,
+                delta_base=delta_base if keeps_file else None,
+                strings=strings,
             )
             path = Path(unit.path)
-            stillness = Stillness(path, unit.size) if keeps_file else None
+            snapshot = FileSnapshot(path, unit.size) if keeps_file else None
             writer.write(items)
             if not writer.was_read:
-                raise _UnreadError
-            if writer.was_forgotten and forget.forget_rest(db, number, unit.kind):
+                raise _UnreadableError
+            if writer.has_forgotten and forget.forget_rest(db, unit_id, unit.kind):
                 return True
-            if not is_new and settle_former(db, number, is_appended=is_appended) and not is_appended:
-                event = "overwritten"
-            whole = b""
-            if keeps_file and not writer.was_forgotten and not writer.was_excluded:
-                end = unit.size or sys.maxsize
-                whole = writer.tally.whole if is_new else b""
-                whole = raw_files.keep(
-                    db, number, path, told, is_new=is_new, is_appended=is_appended, end=end, whole=whole
+            counts = writer.record_counts
+            is_storable = not writer.has_forgotten and not writer.has_excluded
+            if not is_new:
+                removed = retain_removed_messages(db, unit_id, is_appended=is_appended)
+                if removed and not is_appended:
+                    event = "overwritten"
+            content = b""
+            if keeps_file and is_storable:
+                content = raw_files.keep(
+                    db,
+                    unit_id,
+                    path,
+                    delta_base,
+                    is_new=is_new,
+                    is_appended=is_appended,
+                    end=unit.size or sys.maxsize,
+                    whole=counts.whole if is_new else b"",
                 )
-            if writer.was_excluded and unit.kind in ALONE:
-                writer.tally.mark = None  # when it is not excluded any more, it is read from the start
-            # Of a file that grew, something may have been before; of one never met, nothing.
-            if writer.was_excluded or not (is_appended or is_new):
-                units.exclude(db, number, exclusions.digest if writer.was_excluded else None)
-            is_retried = False
-            if not writer.was_forgotten and not writer.was_excluded:
-                is_retried = not keep_rows(db, number, rows, is_new=is_new)
-            units.record(
+            if writer.has_excluded and unit.kind in SINGLE_SESSION_KINDS:
+                counts.mark = None  # when the exclusion ends, the unit is read from the start
+            # Part of a file that grew may have been excluded before. A new unit has no such row.
+            if writer.has_excluded or not (is_appended or is_new):
+                units.set_excluded(db, unit_id, exclusions.patterns_hash if writer.has_excluded else None)
+            needs_retry = is_storable and not keep_rows(db, unit_id, rows, is_new=is_new)
+            units.save_unit(
                 db,
-                number,
+                unit_id,
                 unit,
-                writer.tally,
+                counts,
                 event=event,
                 is_appended=is_appended,
-                is_retried=is_retried,
-                told=told,
-                whole=whole,
+                needs_retry=needs_retry,
+                delta_base=delta_base,
+                content=content,
             )
-            if stillness is not None and not stillness.holds(may_grow=writer.tally.mark is not None):
-                raise _UnreadError
-    except (_UnreadError, OSError) as error:
-        # Locked, unreadable or changing for now: what it told before stands, and it is tried again.
-        words.start_again()
-        fault = Fault("changed-while-reading", _MOVED)
+            if snapshot is not None and not snapshot.is_unchanged(may_grow=counts.mark is not None):
+                raise _UnreadableError
+    except (_UnreadableError, OSError) as error:
+        # Locked, unreadable or changing: what was stored before stays, and the next sync tries again.
+        strings.start_again()
+        fault = Fault("changed-while-reading", "changed while it was read; the next sync reads it again")
         if isinstance(error, OSError):
             fault = Fault("unreadable-file", f"cannot be read: {error.strerror or error}")
         with transaction(db):
-            number, _ = units.register(db, unit, platform)
+            unit_id, _ = units.register_unit(db, unit, platform)
             problems = [] if writer.was_read else writer.problems
-            units.retry(db, number, problems or [Problem(Origin(unit.path, "file"), *fault)])
+            units.mark_for_retry(db, unit_id, problems or [Problem(Origin(unit.path, "file"), *fault)])
         return False
     return True

@@ -1,4 +1,4 @@
-"""Accounts remade from the originals that were kept, when the way they are read has become better."""
+"""Parse stored originals again, after a source has become better at reading them."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -9,41 +9,48 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.derive.session_rows import write_vanished
+from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.codec import decompress, unpack
+from backscroll.archive.storage.codec import unpack
 from backscroll.archive.storage.delta import messages_in, release_accounts
 from backscroll.archive.storage.delta_raw import lean_on_told
 from backscroll.archive.storage.raw_files import SEGMENT
 from backscroll.archive.write import units
-from backscroll.archive.write.closings import keep_title
+from backscroll.archive.write.session_writer import decode_closing, retain_title
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Closing, Item
 
-__all__ = ["Original", "is_same", "is_same_lately", "kept_units", "originals", "retell"]
+__all__ = [
+    "Original",
+    "is_end_unchanged",
+    "is_same_file",
+    "replace_from_original",
+    "units_with_file",
+    "units_with_rows",
+]
 
 
 class Original(Struct, frozen=True):
-    """A unit of which the file, or the rows of a database, are kept."""
+    """A unit whose file or database rows are stored."""
 
-    number: int
+    id: int
     source: str
     platform: str
     root: str
     path: str
     size: int
-    modified_at: int | None
+    modified_at: int | None  # milliseconds
     key: str = ""
     fingerprint: str = ""  # when it was last read
     is_gone: bool = False
 
 
-class _PoorerError(Exception):
-    """The new account tells less than the old one."""
+class _LessContentError(Exception):
+    """The new fragments contain less than the old ones."""
 
 
-def originals(db: sqlite3.Connection) -> list[Original]:
-    """Every unit of which the file is kept, those of one root together."""
+def units_with_file(db: sqlite3.Connection) -> list[Original]:
+    """Return every unit whose file is stored, ordered by root."""
     rows = db.execute(
         "select id, source, platform, root, path, size, modified_at from unit"
         " where id in (select unit_id from raw_segment) order by source, root, path"
@@ -51,8 +58,8 @@ def originals(db: sqlite3.Connection) -> list[Original]:
     return [Original(*row) for row in rows]
 
 
-def kept_units(db: sqlite3.Connection, session_id: str | None = None) -> list[Original]:
-    """Every unit of which rows are kept, those of one root together; or only those of a session."""
+def units_with_rows(db: sqlite3.Connection, session_id: str | None = None) -> list[Original]:
+    """Return every unit whose rows are stored, or only those of a session, ordered by root."""
     rows = db.execute(
         "select id, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
         " from unit u where exists (select 1 from raw_row where unit_id = u.id) and (:id is null or exists"
@@ -64,32 +71,32 @@ def kept_units(db: sqlite3.Connection, session_id: str | None = None) -> list[Or
     return [Original(*row) for row in rows]
 
 
-def is_same(db: sqlite3.Connection, number: int, file: Path) -> bool:
-    """Whether a file is, byte for byte, what was kept of it last."""
-    rows = db.execute(
+def is_same_file(db: sqlite3.Connection, unit_id: int, file: Path) -> bool:
+    """Return whether a file equals the last stored version of a unit, byte for byte."""
+    segments = db.execute(
         "select size, sha256 from raw_segment where unit_id = :unit and version ="
         " (select max(version) from raw_segment where unit_id = :unit) order by offset",
-        {"unit": number},
+        {"unit": unit_id},
     )
     try:
         with file.open("rb") as opened:
-            return all(sha256(opened.read(size)).digest() == digest for size, digest in rows) and (
+            return all(sha256(opened.read(size)).digest() == digest for size, digest in segments) and (
                 not opened.read(1)
             )
     except OSError:
         return False
 
 
-def is_same_lately(db: sqlite3.Connection, number: int, file: Path, end: int) -> bool:
-    """Whether a file is, for some way back from an end, byte for byte what was kept of it last."""
-    rows = db.execute(
+def is_end_unchanged(db: sqlite3.Connection, unit_id: int, file: Path, end: int) -> bool:
+    """Return whether the last segment's worth of bytes before `end` equals what is stored."""
+    segments = db.execute(
         "select offset, size, sha256 from raw_segment where unit_id = :unit and version ="
         " (select max(version) from raw_segment where unit_id = :unit) and offset + size <= :end"
         " order by offset desc",
-        {"unit": number, "end": end},
+        {"unit": unit_id, "end": end},
     )
     with file.open("rb") as opened:
-        for offset, size, digest in rows:
+        for offset, size, digest in segments:
             opened.seek(offset)
             if sha256(opened.read(size)).digest() != digest:
                 return False
@@ -98,102 +105,130 @@ def is_same_lately(db: sqlite3.Connection, number: int, file: Path, end: int) ->
     return True
 
 
-def retell(
-    db: sqlite3.Connection, original: Original, items: Iterable[Item], file: Path, *, may_lack: bool
+def replace_from_original(
+    db: sqlite3.Connection, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
 ) -> bool:
-    """Put a unit's accounts in the place of those it had; what it told before a rewrite stays.
+    """Replace the current fragments of a unit. Superseded fragments stay.
 
-    ``may_lack`` says that what lay beside the file is not there any more: then an account that tells less
-    than the one there was is not taken. False when all stays as it was.
+    `may_be_incomplete` means that files next to the original no longer exist. New fragments are then rejected
+    if they contain less than the old ones. Return False if they were rejected or the original is unreadable.
     """
-    number = original.number
+    unit_id = original.id
     try:
         with transaction(db):
-            before = _sizes(db, number) if may_lack else {}
-            told = db.execute(
+            before = _content_sizes(db, unit_id) if may_be_incomplete else {}
+            sessions = db.execute(
                 "select distinct platform, session_external_id from fragment_session where unit_id = ?",
-                [number],
+                [unit_id],
             ).fetchall()
-            accounts = db.execute(
+            replaced = db.execute(
                 "select id, external_id, parent_external_id, store, closing from fragment"
                 " where unit_id = ? and status = 'current'",
-                [number],
+                [unit_id],
             ).fetchall()
-            release_accounts(db, [account for account, *_ in accounts])
-            db.execute("delete from fragment where unit_id = ? and status = 'current'", [number])
+            release_accounts(db, [fragment_id for fragment_id, *_ in replaced])
+            db.execute("delete from fragment where unit_id = ? and status = 'current'", [unit_id])
             for table in ("subagent_evidence", "problem"):
-                db.execute(f"delete from {table} where unit_id = ?", [number])  # noqa: S608 - names are ours
-            # A title may be all that is left of a state that the original had before.
+                db.execute(f"delete from {table} where unit_id = ?", [unit_id])  # noqa: S608 - names are ours
+            # After a rewrite, a title hint may come from an earlier version that is no longer complete.
             was_rewritten = "exists (select 1 from fragment where unit_id = :unit and status <> 'current')"
             db.execute(
                 f"delete from title_hint where unit_id = :unit and not {was_rewritten}",  # noqa: S608
-                {"unit": number},
+                {"unit": unit_id},
             )
-            writer = UnitWriter(db, number, original.platform)
+            writer = UnitWriter(db, unit_id, original.platform)
             writer.write(items)
-            if not writer.was_read or (may_lack and _is_poorer(_sizes(db, number), before)):
-                raise _PoorerError
-            for _, *same, closing in accounts:
-                _keep_title(db, [number, *same], closing)
-            lean_on_told(db, number)
-            units.record_again(db, number, writer.tally, file)
-            for platform, id_ in told:
-                write_vanished(db, SessionKey(platform, id_))
-    except _PoorerError:
+            if not writer.was_read:
+                raise _LessContentError
+            if may_be_incomplete and _has_less(_content_sizes(db, unit_id), before):
+                raise _LessContentError
+            for _, *key, closing in replaced:
+                _retain_title(db, [unit_id, *key], closing)
+            lean_on_told(db, unit_id)
+            units.save_reparsed_unit(db, unit_id, writer.record_counts, file)
+            for platform, session_id in sessions:
+                delete_empty_session(db, SessionKey(platform, session_id))
+    except _LessContentError:
         return False
     return True
 
 
-def _keep_title(db: sqlite3.Connection, account: list[object], closing: bytes) -> None:
-    """A title may be from a state that the original had before."""
+def _retain_title(db: sqlite3.Connection, key: list[object], closing: bytes) -> None:
+    """Keep the title of a replaced fragment. It may come from an earlier version of the original."""
     new = db.execute(
         "select id from fragment where unit_id = ? and external_id = ? and parent_external_id is ?"
         " and store = ? and status = 'current'",
-        account,
+        key,
     ).fetchone()
     if new is not None:
-        keep_title(db, closing, new[0])
+        retain_title(db, closing, new[0])
 
 
-# Characters; title, workspace; what is known of messages, of subagents and else; links.
-_Size = tuple[int, bool, bool, int, int, int, int]
+class _ContentSize(Struct, frozen=True):
+    """Amounts of content that must not decrease when a fragment is replaced."""
+
+    chars: int
+    has_title: bool
+    has_workspace: bool
+    message_facts: int  # known models, times, branches and attachment fields
+    subagent_facts: int
+    metadata_keys: int
+    evidence: int
 
 
-def _sizes(db: sqlite3.Connection, unit: int) -> dict[tuple[str, str | None], _Size]:
-    """How much each account of a unit tells."""
-    found: dict[tuple[str, str | None], _Size] = {}
-    links = db.execute("select count(*) from subagent_evidence where unit_id = ?", [unit]).fetchone()[0]
-    for number, id_, parent, packed in db.execute(
+_ContentSizes = dict[tuple[str, str | None], _ContentSize]  # by external id and parent
+
+
+def _content_sizes(db: sqlite3.Connection, unit_id: int) -> _ContentSizes:
+    sizes: _ContentSizes = {}
+    query = "select count(*) from subagent_evidence where unit_id = ?"
+    (evidence,) = db.execute(query, [unit_id]).fetchone()
+    for fragment_id, external_id, parent_id, body in db.execute(
         "select id, external_id, parent_external_id, closing from fragment"
         " where unit_id = ? and status = 'current'",
-        [unit],
+        [unit_id],
     ).fetchall():
-        amended = {
-            place: unpack(body)[0]
-            for place, body in db.execute(
-                "select position, body from message_update where fragment_id = ?", [number]
-            )
-        }
-        size = details = 0
-        for first, body in db.execute(
-            "select position, body from message_chunk where fragment_id = ?", [number]
-        ):
-            for place, message in enumerate(messages_in(db, body), start=first):
-                message = amended.get(place, message)
-                size += len(message.content) + len((message.tool and message.tool.result) or "")
-                known = [message.model, message.timestamp, message.git_branch]
-                for attachment in message.attachments:
-                    known += msgspec.structs.astuple(attachment)
-                details += sum(one is not None for one in known)
-        closing = msgspec.msgpack.decode(decompress(packed), type=Closing) if packed else Closing()
-        facts = sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent))
-        told = (closing.title is not None, closing.workspace is not None)
-        found[id_, parent] = (size, *told, details, facts, len(closing.metadata), links)
-    return found
+        chars, message_facts = _message_sizes(db, fragment_id)
+        closing = decode_closing(body) or Closing()
+        sizes[external_id, parent_id] = _ContentSize(
+            chars,
+            closing.title is not None,
+            closing.workspace is not None,
+            message_facts,
+            sum(value is not None for agent in closing.agents for value in msgspec.structs.astuple(agent)),
+            len(closing.metadata),
+            evidence,
+        )
+    return sizes
 
 
-def _is_poorer(now: dict[tuple[str, str | None], _Size], before: dict[tuple[str, str | None], _Size]) -> bool:
+def _message_sizes(db: sqlite3.Connection, fragment_id: int) -> tuple[int, int]:
+    """Return the number of characters and of known facts in the messages of a fragment."""
+    updates = {
+        position: unpack(body)[0]
+        for position, body in db.execute(
+            "select position, body from message_update where fragment_id = ?", [fragment_id]
+        )
+    }
+    chars = fact_count = 0
+    chunks = "select position, body from message_chunk where fragment_id = ?"
+    for first, body in db.execute(chunks, [fragment_id]):
+        for position, message in enumerate(messages_in(db, body), start=first):
+            message = updates.get(position, message)
+            chars += len(message.content) + len((message.tool and message.tool.result) or "")
+            facts = [message.model, message.timestamp, message.git_branch]
+            for attachment in message.attachments:
+                facts += msgspec.structs.astuple(attachment)
+            fact_count += sum(fact is not None for fact in facts)
+    return chars, fact_count
+
+
+def _has_less(now: _ContentSizes, before: _ContentSizes) -> bool:
     return any(
-        key not in now or any(less < more for less, more in zip(now[key], size, strict=True))
+        key not in now
+        or any(
+            new < old
+            for new, old in zip(msgspec.structs.astuple(now[key]), msgspec.structs.astuple(size), strict=True)
+        )
         for key, size in before.items()
     )

@@ -1,24 +1,33 @@
-"""One session as a unit tells it, on its way into the archive.
+"""Write one session of a unit's stream into the archive.
 
-Messages are kept in pieces of a few hundred, so that neither writing nor reading ever needs a whole session.
-A tool call stays in hand until it is answered, as long as that does not take too long; what is said of an
-earlier message later on is kept as an amendment of it.
+Messages are stored in chunks of a few hundred, so that neither writing nor reading needs a whole session in
+memory. A tool call stays in the buffer until its result arrives, up to a limit. A change to a message whose
+chunk is already written goes into the table `message_update`.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from backscroll.archive.derive.token_usage import Spending
-from backscroll.archive.storage.codec import number_of, pack, packed, record_number, unpack
+from backscroll.archive.derive.token_usage import UsageRecorder
+from backscroll.archive.storage.codec import (
+    compress,
+    decompress,
+    number_of,
+    pack,
+    packed,
+    record_number,
+    unpack,
+)
 from backscroll.archive.storage.delta import message_in
-from backscroll.archive.write.closings import packed_closing
 from backscroll.archive.write.message_rows import insert_messages
 from backscroll.model import (
     WITHOUT_CALL,
     Closing,
+    ClosingUpdate,
     Message,
     Opening,
     ToolResult,
@@ -27,45 +36,60 @@ from backscroll.model import (
     with_answer,
     without_call,
 )
+from backscroll.model.session import is_titled
 
 if TYPE_CHECKING:
     from backscroll.archive.write.unit_writer import UnitWriter
 
-__all__ = ["AccountWriter"]
+__all__ = ["MessageObserver", "SessionWriter", "decode_closing", "retain_title"]
 
-_PIECE = 200  # messages
-_PIECE_SIZE = 64 * 1024  # characters
-_MOST_HELD = 2000  # messages kept in hand for an answer
-_PREVIEW = 300
+CHUNK_MESSAGES = 200
+CHUNK_CHARS = 64 * 1024
+MAX_BUFFERED_MESSAGES = 2000  # while a tool call waits for its result
+PREVIEW_CHARS = 300
 
 
-class AccountWriter:
-    """One session as this unit tells it, while it is written."""
+class MessageObserver(Protocol):
+    """Receives the messages of each fragment while they are written."""
+
+    def begin_fragment(self, fragment_id: int) -> None:
+        """Start a new fragment. The previous fragment is complete."""
+
+    def add_messages(self, first_position: int, messages: Sequence[Message]) -> None:
+        """Receive messages of the current fragment, as they are stored."""
+
+    def invalidate_fragment(self) -> None:
+        """Note that a message of the current fragment changed after it was received."""
+
+
+class SessionWriter:
+    """Writes one fragment: the messages of one session in one unit."""
 
     def __init__(self, writer: "UnitWriter", opening: Opening) -> None:
-        self.writer = writer
         self.db = writer.db
         self.is_appended = writer.is_appended
         self.opening = opening
-        self.number, self.count, self.preview = self._begin()
-        self.held: list[Message] = []  # the messages not yet written, from position `self.first` on
-        self.first = self.count
-        self.sizes: list[int] = []  # of each of them, in characters
-        self.held_size = 0
-        self.places: dict[str, int] = {}
-        self.calls: dict[str, int] = {}
-        self.open_calls: set[int] = set()
-        self.arriving: str | None = None  # whose place the next message takes
-        self.spending = Spending()
+        self.usage = UsageRecorder()
+        self.replaced_id: str | None = None  # the next message replaces the message with this id
+        self._writer = writer
+        self._fragment_id, self._count, self._preview = self._begin()
+        self._buffer: list[Message] = []  # the messages from position `self._first` on
+        self._first = self._count
+        self._sizes: list[int] = []  # characters of each message in the buffer
+        self._buffer_chars = 0
+        self._position_by_id: dict[str, int] = {}
+        self._position_by_call: dict[str, int] = {}
+        self._open_calls: set[int] = set()  # positions
 
     def _begin(self) -> tuple[int, int, str | None]:
-        opening, writer = self.opening, self.writer
+        """Return id, message count and preview of the fragment: a new one, or the one to append to."""
+        opening, writer = self.opening, self._writer
         if self.is_appended:
             known = self.db.execute(
                 "select id, message_count, preview from fragment"
                 " where +unit_id = ? and external_id = ? and status = 'current'"
-                " order by parent_external_id is ? desc limit 1",  # whose it is may be said only now
-                [writer.unit, opening.id, opening.parent_id],
+                " order by parent_external_id is ? desc limit 1",  # the parent may be known only now
+                [writer.unit_id, opening.id, opening.parent_id],
             ).fetchone()
             if known is not None:
                 return known[0], known[1], known[2]
@@ -73,7 +97,7 @@ class AccountWriter:
             "insert into fragment (unit_id, platform, source, store, external_id, parent_external_id,"
             " is_subagent, opening, closing) values (?, ?, ?, ?, ?, ?, ?, ?, x'')",
             [
-                writer.unit,
+                writer.unit_id,
                 writer.platform,
                 opening.source,
                 opening.store,
@@ -84,211 +108,250 @@ class AccountWriter:
             ],
         )
         assert cursor.lastrowid is not None
-        if writer.listener is not None:
-            writer.listener.begin(cursor.lastrowid)
+        if writer.observer is not None:
+            writer.observer.begin_fragment(cursor.lastrowid)
         return cursor.lastrowid, 0, None
 
-    def say(self, message: Message) -> None:
-        """Take a message; the same id said again takes the place of what was said before."""
+    def add_message(self, message: Message) -> None:
+        """Add a message. A message with a known id replaces the earlier one."""
         id_, tool = message.id, message.tool
         if message.usage is not None:
-            self.spending.spend(message.response_id or id_, message.usage, message)
-        call = tool.id if tool is not None else None
-        place = None
-        if self.arriving is not None or id_ in self.places or call in self.calls or self.is_appended:
-            found = self._met(message, call)
+            self.usage.add(message.response_id or id_, message.usage, message)
+        call_id = tool.id if tool is not None else None
+        position = None
+        if (
+            self.replaced_id is not None
+            or id_ in self._position_by_id
+            or call_id in self._position_by_call
+            or self.is_appended
+        ):
+            found = self._find_replaced(message, call_id)
             if found is None:
                 return
-            place, message = found
-        if place is not None:
-            self._amend(place, message)
+            position, message = found
+        if position is not None:
+            self._replace(position, message)
         else:
-            place = self.count
-            self.count += 1
-            size = _size(message)
-            self.held.append(message)
-            self.sizes.append(size)
-            self.held_size += size
-        self.places[id_] = place
-        if call is not None:
-            self.calls[call] = place
+            position = self._count
+            self._count += 1
+            size = _chars(message)
+            self._buffer.append(message)
+            self._sizes.append(size)
+            self._buffer_chars += size
+        self._position_by_id[id_] = position
+        if call_id is not None:
+            self._position_by_call[call_id] = position
             if message.tool is not None and message.tool.result is None:
-                self.open_calls.add(place)
-        if self.preview is None and message.role == "user" and message.kind in (None, "queued"):
-            self.preview = message.content.strip()[:_PREVIEW] or None
-        if len(self.held) >= _PIECE or self.held_size >= _PIECE_SIZE:
+                self._open_calls.add(position)
+        if self._preview is None and message.role == "user" and message.kind in (None, "queued"):
+            self._preview = message.content.strip()[:PREVIEW_CHARS] or None
+        if len(self._buffer) >= CHUNK_MESSAGES or self._buffer_chars >= CHUNK_CHARS:
             self._flush(keep_open=True)
 
-    def _met(self, message: Message, call: str | None) -> tuple[int | None, Message] | None:
-        """Where a message takes the place of another, and as what; None when it says nothing new."""
-        place = self._known_place(message.id) if message.kind != WITHOUT_CALL else None
-        early, self.arriving = self.arriving, None
-        if early is not None and place is None:
-            place = self._known_place(early)
-            self.places.pop(early, None)
-        if call is not None and (known := self._call(call)) is not None:
-            before = self._message(known)
+    def _find_replaced(self, message: Message, call_id: str | None) -> tuple[int | None, Message] | None:
+        """Return the position that a message replaces and the message to store; None if it adds nothing."""
+        position = self._position_of_id(message.id) if message.kind != WITHOUT_CALL else None
+        replaced_id, self.replaced_id = self.replaced_id, None
+        if replaced_id is not None and position is None:
+            position = self._position_of_id(replaced_id)
+            self._position_by_id.pop(replaced_id, None)
+        if call_id is not None and (known := self._position_of_call(call_id)) is not None:
+            before = self._message_at(known)
             if before.kind == WITHOUT_CALL:
-                place, message = known, with_answer(message, before)
+                position, message = known, with_answer(message, before)
             elif before.id == message.id:
                 message = with_answer(message, before)
             elif is_same_response(before, message):
                 return None
-        return place, message
+        return position, message
 
-    def _known_place(self, id_: str) -> int | None:
-        place = self.places.get(id_)
-        if place is not None or not self.is_appended:
-            return place
+    def _position_of_id(self, id_: str) -> int | None:
+        position = self._position_by_id.get(id_)
+        if position is not None or not self.is_appended:
+            return position
         rows = self.db.execute(
             "select position from message where fragment_id = ? and record_hash = ?"
             " and kind_string_id is not ? order by 1",
-            [self.number, record_number(id_, self.opening.id), self.writer.words[WITHOUT_CALL]],
+            [self._fragment_id, record_number(id_, self.opening.id), self._writer.strings[WITHOUT_CALL]],
         ).fetchall()
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
         return rows[order][0] if order < len(rows) else None
 
-    def _call(self, call: str) -> int | None:
-        """Where a call stands, in this reading or from an earlier one."""
-        place = self.calls.get(call)
-        if place is None and self.is_appended:
+    def _position_of_call(self, call_id: str) -> int | None:
+        """Return the position of a tool call, added now or by an earlier read."""
+        position = self._position_by_call.get(call_id)
+        if position is None and self.is_appended:
             row = self.db.execute(
                 "select position from message where fragment_id = ? and call_hash = ?"
                 " order by position desc limit 1",
-                [self.number, number_of(call)],
+                [self._fragment_id, number_of(call_id)],
             ).fetchone()
             if row is not None:
-                place = self.calls[call] = int(row[0])
-        return place
+                position = self._position_by_call[call_id] = int(row[0])
+        return position
 
-    def _message(self, place: int) -> Message:
-        return self.held[place - self.first] if place >= self.first else self._written(place)
-
-    def answer(self, answer: ToolResult) -> None:
-        """Complete a call. An answer may precede its call, which then takes its place."""
-        place = self._call(answer.tool_call_id)
-        if place is None:
-            self.say(without_call(answer))
-            return
-        message = self._message(place)
-        if message.tool is None:
-            return
-        self.open_calls.discard(place)
-        attachments = message.attachments + answer.attachments
-        if attachments:
-            attachments = tuple(dict.fromkeys(attachments))
-        self._amend(place, replace(message, tool=answered(message.tool, answer), attachments=attachments))
-
-    def _amend(self, place: int, message: Message) -> None:
-        if place >= self.first:
-            self.held[place - self.first] = message
-            self.sizes[place - self.first] = _size(message)
-            self.held_size += len(message.tool.result or "") if message.tool is not None else 0
-            return
-        if self.writer.listener is not None:
-            self.writer.listener.amend()
-        self.db.execute(
-            "insert or replace into message_update values (?, ?, ?)", [self.number, place, pack([message])]
-        )
-        self.db.execute(
-            "update fragment set compared_count = min(compared_count, ?) where id = ?", [place, self.number]
-        )
-        self.db.execute("delete from message where fragment_id = ? and position = ?", [self.number, place])
-        self.db.execute("delete from edit where fragment_id = ? and position = ?", [self.number, place])
-        self._insert([(place, message)])
-
-    def _written(self, place: int) -> Message:
-        amended = self.db.execute(
-            "select body from message_update where fragment_id = ? and position = ?", [self.number, place]
+    def _message_at(self, position: int) -> Message:
+        if position >= self._first:
+            return self._buffer[position - self._first]
+        update = self.db.execute(
+            "select body from message_update where fragment_id = ? and position = ?",
+            [self._fragment_id, position],
         ).fetchone()
-        if amended is not None:
-            return unpack(amended[0])[0]
+        if update is not None:
+            return unpack(update[0])[0]
         row: tuple[int, bytes] = self.db.execute(
             "select position, body from message_chunk where fragment_id = ? and position <= ?"
             " order by position desc limit 1",
-            [self.number, place],
+            [self._fragment_id, position],
         ).fetchone()
-        return message_in(self.db, row[1], place - row[0])
+        return message_in(self.db, row[1], position - row[0])
+
+    def add_tool_result(self, result: ToolResult) -> None:
+        """Complete a tool call. A result that precedes its call is stored until the call replaces it."""
+        position = self._position_of_call(result.tool_call_id)
+        if position is None:
+            self.add_message(without_call(result))
+            return
+        message = self._message_at(position)
+        if message.tool is None:
+            return
+        self._open_calls.discard(position)
+        attachments = message.attachments + result.attachments
+        if attachments:
+            attachments = tuple(dict.fromkeys(attachments))
+        self._replace(
+            position, replace(message, tool=answered(message.tool, result), attachments=attachments)
+        )
+
+    def _replace(self, position: int, message: Message) -> None:
+        if position >= self._first:
+            self._buffer[position - self._first] = message
+            self._sizes[position - self._first] = _chars(message)
+            self._buffer_chars += len(message.tool.result or "") if message.tool is not None else 0
+            return
+        if self._writer.observer is not None:
+            self._writer.observer.invalidate_fragment()
+        key = [self._fragment_id, position]
+        self.db.execute("insert or replace into message_update values (?, ?, ?)", [*key, pack([message])])
+        self.db.execute(
+            "update fragment set compared_count = min(compared_count, ?) where id = ?",
+            [position, self._fragment_id],
+        )
+        self.db.execute("delete from message where fragment_id = ? and position = ?", key)
+        self.db.execute("delete from edit where fragment_id = ? and position = ?", key)
+        self._insert_rows([(position, message)])
 
     def _flush(self, *, keep_open: bool) -> None:
-        """Write the messages in hand, up to the first call that still waits for its answer."""
-        stop = len(self.held)
-        if keep_open and self.open_calls and len(self.held) < _MOST_HELD:
-            waiting = [place for place in self.open_calls if place >= self.first]
-            stop = min(waiting, default=self.first + stop) - self.first
-        if not stop:
+        """Write the buffer, if `keep_open` only up to the first call that waits for its result."""
+        end = len(self._buffer)
+        if keep_open and self._open_calls and len(self._buffer) < MAX_BUFFERED_MESSAGES:
+            waiting = [position for position in self._open_calls if position >= self._first]
+            end = min(waiting, default=self._first + end) - self._first
+        if not end:
             return
-        for begin, end in _pieces(self.sizes[:stop]):
-            self._write(self.held[begin:end])
-        del self.held[:stop], self.sizes[:stop]
-        self.held_size = sum(self.sizes)
+        for chunk_begin, chunk_end in _chunk_ranges(self._sizes[:end]):
+            self._write_chunk(self._buffer[chunk_begin:chunk_end])
+        del self._buffer[:end], self._sizes[:end]
+        self._buffer_chars = sum(self._sizes)
 
-    def _write(self, piece: list[Message]) -> None:
-        plain, body = packed(piece)
-        row = [self.number, self.first, body]
-        self.db.execute("insert into message_chunk (fragment_id, position, body) values (?, ?, ?)", row)
-        if self.writer.told is not None:
-            self.writer.told.add(self.number, self.first, piece[0], plain)
-        self._insert(enumerate(piece, start=self.first))
-        if self.writer.listener is not None:
-            self.writer.listener.say(self.first, piece)
-        self.first += len(piece)
+    def _write_chunk(self, messages: list[Message]) -> None:
+        plain, body = packed(messages)
+        self.db.execute(
+            "insert into message_chunk (fragment_id, position, body) values (?, ?, ?)",
+            [self._fragment_id, self._first, body],
+        )
+        if self._writer.delta_base is not None:
+            self._writer.delta_base.add(self._fragment_id, self._first, messages[0], plain)
+        self._insert_rows(enumerate(messages, start=self._first))
+        if self._writer.observer is not None:
+            self._writer.observer.add_messages(self._first, messages)
+        self._first += len(messages)
 
-    def _insert(self, placed: Iterable[tuple[int, Message]]) -> None:
-        writer = self.writer
+    def _insert_rows(self, messages: Iterable[tuple[int, Message]]) -> None:
+        writer = self._writer
         insert_messages(
             self.db,
-            writer.words,
-            self.number,
+            writer.strings,
+            self._fragment_id,
             self.opening.id,
-            placed,
-            remembered=lambda session: writer.exclusions.remembered(writer.platform, session),
+            messages,
+            unless_forgotten=lambda session: writer.exclusions.unless_forgotten(writer.platform, session),
         )
 
     def close(self, closing: Closing) -> None:
+        """Write what is left in the buffer and the facts that are known at the end."""
         self._flush(keep_open=False)
-        self._mark_abandoned(closing)
-        writer = self.writer
-        self.spending.write(self.db, writer.words, self.number, self.opening, is_appended=self.is_appended)
+        self._update_active(closing)
+        strings = self._writer.strings
+        self.usage.write(self.db, strings, self._fragment_id, self.opening, is_appended=self.is_appended)
         if closing.child_ids:
-            children = [(self.number, id_) for id_ in closing.child_ids]
-            self.db.executemany("insert or ignore into subagent_link values (?, ?)", children)
+            links = [(self._fragment_id, id_) for id_ in closing.child_ids]
+            self.db.executemany("insert or ignore into subagent_link values (?, ?)", links)
+        if isinstance(closing, ClosingUpdate):
+            before = _load_closing(self.db, self._fragment_id)
+            if before is not None:
+                closing = closing.added_to(before)
         self.db.execute(
             "update fragment set closing = ?, message_count = ?, preview = ?, is_derived = 0 where id = ?",
-            [packed_closing(self.db, self.number, closing), self.count, self.preview, self.number],
+            [_encode_closing(closing), self._count, self._preview, self._fragment_id],
         )
 
-    def _mark_abandoned(self, closing: Closing) -> None:
-        """Say which messages are on the branch that is shown; only rows that change are touched."""
-        found = (self._known_place(id_) for id_ in closing.abandoned)
-        left = {place for place in found if place is not None}
+    def _update_active(self, closing: Closing) -> None:
+        """Set `is_active` of the messages whose value changed."""
+        found = (self._position_of_id(id_) for id_ in closing.abandoned)
+        abandoned = {position for position in found if position is not None}
         if self.is_appended:
             rows = self.db.execute(
-                "select position from message where fragment_id = ? and not is_active", [self.number]
+                "select position from message where fragment_id = ? and not is_active", [self._fragment_id]
             ).fetchall()
-            before = {place for (place,) in rows}
-            self._activate(before - left, is_active=True)
-            left -= before
-        self._activate(left, is_active=False)
+            before = {position for (position,) in rows}
+            self._set_active(before - abandoned, is_active=True)
+            abandoned -= before
+        self._set_active(abandoned, is_active=False)
 
-    def _activate(self, places: Iterable[int], *, is_active: bool) -> None:
-        change = "update message set is_active = ? where fragment_id = ? and position = ?"
-        self.db.executemany(change, [(is_active, self.number, place) for place in places])
+    def _set_active(self, positions: Iterable[int], *, is_active: bool) -> None:
+        self.db.executemany(
+            "update message set is_active = ? where fragment_id = ? and position = ?",
+            [(is_active, self._fragment_id, position) for position in positions],
+        )
 
 
-def _pieces(sizes: list[int]) -> Iterator[tuple[int, int]]:
-    """Messages that waited for one answer may be more than anybody wants to unpack for one of them."""
-    begin = size = 0
-    for end, more in enumerate(sizes, start=1):
-        size += more
-        if end - begin >= _PIECE or size >= _PIECE_SIZE:
+def retain_title(db: sqlite3.Connection, body: bytes, fragment_id: int) -> None:
+    """Copy the title of an encoded closing into a fragment that has none."""
+    before, now = decode_closing(body), _load_closing(db, fragment_id)
+    if before is None or now is None or is_titled(now) or not is_titled(before):
+        return
+    titled = replace(now, title=before.title, title_source=before.title_source)
+    db.execute("update fragment set closing = ? where id = ?", [_encode_closing(titled), fragment_id])
+
+
+def _load_closing(db: sqlite3.Connection, fragment_id: int) -> Closing | None:
+    (body,) = db.execute("select closing from fragment where id = ?", [fragment_id]).fetchone()
+    return decode_closing(body)
+
+
+def decode_closing(body: bytes) -> Closing | None:
+    """Decode a stored closing; None if the fragment has no closing yet."""
+    return msgspec.msgpack.decode(decompress(body), type=Closing) if body else None
+
+
+def _encode_closing(closing: Closing) -> bytes:
+    return compress(msgspec.msgpack.encode(closing))
+
+
+def _chunk_ranges(sizes: list[int]) -> Iterator[tuple[int, int]]:
+    """Split messages into chunks. A buffer that waited for a result may hold far more than one chunk."""
+    begin = chars = 0
+    for end, size in enumerate(sizes, start=1):
+        chars += size
+        if end - begin >= CHUNK_MESSAGES or chars >= CHUNK_CHARS:
             yield begin, end
-            begin, size = end, 0
+            begin, chars = end, 0
     if begin < len(sizes):
         yield begin, len(sizes)
 
 
-def _size(message: Message) -> int:
+def _chars(message: Message) -> int:
     tool = message.tool
     if tool is None or tool.result is None:
         return len(message.content)

@@ -1,10 +1,8 @@
-"""Archives that several processes wrote at once, taken into one.
+"""Merge shards: small archives that reader processes write in parallel.
 
-Each process writes what it reads into a small archive of its own; copying rows
-from there is far cheaper than reading, so that one writer keeps up with many
-readers. Several are taken in together, table by table: rows are looked up by
-numbers that are anything but in order, and the more of them come at once, the
-fewer times a page of such an index is written.
+Copying rows is far cheaper than parsing, so one writer keeps up with many readers. Several shards are merged
+together, table by table: indexes on hashes are written in random order, and with more rows at once each index
+page is written fewer times.
 """
 
 import sqlite3
@@ -13,13 +11,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["merge", "merging"]
+__all__ = ["merge_shards", "reduced_page_cache"]
 
-_CACHE = 8 * 1024  # KB of pages: enough for one who writes much, beside others who need memory meanwhile
-# KB: while rows are put in, indexes by numbers in no order have most of their pages at hand; else each row
-# has one of them read, and another written to make room for it.
-_MERGE_CACHE = 24 * 1024
-_BY_UNIT = (
+SYNC_CACHE_KB = 8 * 1024  # between merges, while the readers need the memory
+# While rows are inserted, most pages of the indexes on hashes stay in memory. Otherwise every row reads one
+# page and evicts another that must be written first.
+MERGE_CACHE_KB = 24 * 1024
+SHARD_CACHE_KB = 256  # a shard is read once, in order
+_UNIT_TABLES = (
     "fragment",
     "title_hint",
     "subagent_evidence",
@@ -29,8 +28,8 @@ _BY_UNIT = (
     "excluded_unit",
     "raw_row",
 )
-_SHARD_CACHE = 256  # KB: what is in a shard is read once, in order
-_WORDS = {
+_FRAGMENT_TABLES = ("message", "message_chunk", "message_update", "response", "edit", "subagent_link")
+_STRING_COLUMNS = {
     "message": (
         "kind_string_id",
         "tool_string_id",
@@ -41,47 +40,45 @@ _WORDS = {
     ),
     "response": ("model_string_id", "speed_string_id"),
 }
-_BY_ACCOUNT = ("message", "message_chunk", "message_update", "response", "edit", "subagent_link")
 
 
 class _Shard(NamedTuple):
-    """An attached archive, and by how much its numbers grow here."""
+    """An attached shard and the offsets that are added to its ids."""
 
     name: str
     units: int
-    accounts: int
-    pieces: int
+    fragments: int
+    blob_chunks: int
 
 
-def merging(db: sqlite3.Connection) -> AbstractContextManager[None]:
-    """While much is taken in: leave memory to those who read it."""
-    return _holding(db, _CACHE)
+def reduced_page_cache(db: sqlite3.Connection) -> AbstractContextManager[None]:
+    """Limit SQLite's page cache during a sync with many readers."""
+    return _page_cache(db, SYNC_CACHE_KB)
 
 
-def merge(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
-    """Take up to eight shards in, all or none. Returns by how much the numbers of each one's accounts grow.
+def merge_shards(db: sqlite3.Connection, shards: Sequence[Path]) -> list[int]:
+    """Merge up to eight shards, all or none. Return the offset added to each shard's fragment ids.
 
-    Raises `sqlite3.IntegrityError` when in the meantime a unit of theirs was read, or a session of theirs
-    forgotten, by somebody else.
+    Raise `sqlite3.IntegrityError` if another process stored one of their units, or forgot one of their
+    sessions, in the meantime.
     """
-    with _holding(db, _MERGE_CACHE), _attached(db, shards) as names:
+    with _page_cache(db, MERGE_CACHE_KB), _attached(db, shards) as names:
         db.execute("begin immediate")
         try:
-            found = _measure(db, names)
+            found = _offsets(db, names)
             _copy(db, found)
         except BaseException:
             if db.in_transaction:
                 db.execute("rollback")
             raise
         db.execute("commit")
-    return [shard.accounts for shard in found]
+    return [shard.fragments for shard in found]
 
 
 @contextmanager
-def _holding(db: sqlite3.Connection, size: int) -> Iterator[None]:
-    """Have so many KB of pages in memory meanwhile."""
+def _page_cache(db: sqlite3.Connection, size_kb: int) -> Iterator[None]:
     (before,) = db.execute("pragma main.cache_size").fetchone()
-    db.execute(f"pragma main.cache_size = -{size}")
+    db.execute(f"pragma main.cache_size = -{size_kb}")
     try:
         yield
     finally:
@@ -90,14 +87,14 @@ def _holding(db: sqlite3.Connection, size: int) -> Iterator[None]:
 
 @contextmanager
 def _attached(db: sqlite3.Connection, shards: Sequence[Path]) -> Iterator[list[str]]:
-    """Have shards at hand beside the archive, by names."""
+    """Attach shards and yield their schema names."""
     names: list[str] = []
     try:
-        for place, path in enumerate(shards):
-            db.execute(f"attach database ? as shard{place}", [str(path)])
-            names.append(f"shard{place}")
-            db.execute(f"pragma shard{place}.cache_size = -{_SHARD_CACHE}")
-        db.execute("pragma foreign_keys = off")  # what belongs together there is moved together
+        for number, path in enumerate(shards):
+            db.execute(f"attach database ? as shard{number}", [str(path)])
+            names.append(f"shard{number}")
+            db.execute(f"pragma shard{number}.cache_size = -{SHARD_CACHE_KB}")
+        db.execute("pragma foreign_keys = off")  # rows that refer to each other are copied together
         yield names
     finally:
         db.execute("pragma foreign_keys = on")
@@ -105,10 +102,10 @@ def _attached(db: sqlite3.Connection, shards: Sequence[Path]) -> Iterator[list[s
             db.execute(f"detach database {name}")
 
 
-def _measure(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
-    """How the shards are numbered here, one after the other."""
+def _offsets(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
+    """Assign each shard a range of ids after those of the archive and of the shards before it."""
     found: list[_Shard] = []
-    units, accounts, pieces = _last(db, "main")
+    units, fragments, blob_chunks = _max_ids(db, "main")
     for name in names:
         forgotten = (
             f"select 1 from main.forgotten_session s join {name}.fragment f on f.platform = s.platform"  # noqa: S608
@@ -116,61 +113,65 @@ def _measure(db: sqlite3.Connection, names: Sequence[str]) -> list[_Shard]:
         )
         if db.execute(forgotten).fetchone() is not None:
             raise sqlite3.IntegrityError("a session was forgotten while it was read")
-        found.append(_Shard(name, units, accounts, pieces))
-        more = _last(db, name)
-        units, accounts, pieces = units + more[0], accounts + more[1], pieces + more[2]
+        found.append(_Shard(name, units, fragments, blob_chunks))
+        more = _max_ids(db, name)
+        units, fragments, blob_chunks = units + more[0], fragments + more[1], blob_chunks + more[2]
     return found
 
 
-def _last(db: sqlite3.Connection, name: str) -> tuple[int, int, int]:
-    """The greatest numbers of units, accounts and pieces of rows."""
-    units, accounts, pieces = (
-        int(db.execute(f"select coalesce(max(id), 0) from {name}.{table}").fetchone()[0])  # noqa: S608
+def _max_ids(db: sqlite3.Connection, schema: str) -> tuple[int, int, int]:
+    """Return the greatest ids of units, fragments and blob chunks."""
+    units, fragments, blob_chunks = (
+        int(db.execute(f"select coalesce(max(id), 0) from {schema}.{table}").fetchone()[0])  # noqa: S608
         for table in ("unit", "fragment", "blob_chunk")
     )
-    return units, accounts, pieces
+    return units, fragments, blob_chunks
 
 
 def _copy(db: sqlite3.Connection, shards: Sequence[_Shard]) -> None:
     for shard in shards:
-        _translate(db, shard.name)
-    for table in ("unit", "blob_chunk", *_BY_UNIT, *_BY_ACCOUNT):
+        _map_strings(db, shard.name)
+    for table in ("unit", "blob_chunk", *_UNIT_TABLES, *_FRAGMENT_TABLES):
         columns = [name for _, name, *_ in db.execute(f"pragma main.table_info({table})")]
         for shard in shards:
-            changed = _changed(table, shard)
+            changed = _changed_columns(table, shard)
             values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
-            # Nothing is left of a shard that does not fit, so that no page is noted to undo one statement.
+            # A conflict rolls back the whole merge, so SQLite needs no statement journal.
             db.execute(
                 f"insert or rollback into main.{table} select {values} from {shard.name}.{table}"  # noqa: S608
             )
 
 
-def _changed(table: str, shard: _Shard) -> dict[str, str]:
-    """The columns of a table that are written anew."""
+def _changed_columns(table: str, shard: _Shard) -> dict[str, str]:
+    """Return the SQL expressions of the columns that change when a row is copied."""
     if table == "unit":
         return {"id": f"id + {shard.units}"}
     if table == "blob_chunk":
-        return {"id": f"id + {shard.pieces}"}
-    if table in _BY_ACCOUNT:
-        meaning = f"select new from meaning_{shard.name} where old ="  # noqa: S608 - names are ours
-        words = {name: f"iif({name} is null, null, ({meaning} {name}))" for name in _WORDS.get(table, ())}
-        return {"fragment_id": f"fragment_id + {shard.accounts}", **words}
+        return {"id": f"id + {shard.blob_chunks}"}
+    if table in _FRAGMENT_TABLES:
+        new_id = f"select new_id from string_map_{shard.name} where old_id ="  # noqa: S608 - names are ours
+        strings = {
+            name: f"iif({name} is null, null, ({new_id} {name}))" for name in _STRING_COLUMNS.get(table, ())
+        }
+        return {"fragment_id": f"fragment_id + {shard.fragments}", **strings}
     changed = {"unit_id": f"unit_id + {shard.units}"}
     if table == "fragment":
-        changed["id"] = f"id + {shard.accounts}"
+        changed["id"] = f"id + {shard.fragments}"
     elif table in ("source_event", "raw_row"):
-        changed |= {"id": "null", "blob_chunk_id": f"blob_chunk_id + {shard.pieces}"}
+        changed |= {"id": "null", "blob_chunk_id": f"blob_chunk_id + {shard.blob_chunks}"}
     elif table == "raw_segment":
-        changed["delta_base_fragment_id"] = f"delta_base_fragment_id + {shard.accounts}"
+        changed["delta_base_fragment_id"] = f"delta_base_fragment_id + {shard.fragments}"
     return changed
 
 
-def _translate(db: sqlite3.Connection, shard: str) -> None:
-    """Find out which numbers a shard's words have here."""
+def _map_strings(db: sqlite3.Connection, shard: str) -> None:
+    """Add a shard's strings to the archive and map their ids in a temporary table."""
     db.execute(f"insert or ignore into main.string (text) select text from {shard}.string")  # noqa: S608
-    db.execute(f"create temp table if not exists meaning_{shard} (old integer primary key, new integer)")
-    db.execute(f"delete from meaning_{shard}")  # noqa: S608
     db.execute(
-        f"insert into meaning_{shard} select s.id, m.id"  # noqa: S608
+        f"create temp table if not exists string_map_{shard} (old_id integer primary key, new_id integer)"
+    )
+    db.execute(f"delete from string_map_{shard}")  # noqa: S608
+    db.execute(
+        f"insert into string_map_{shard} select s.id, m.id"  # noqa: S608
         f" from {shard}.string s join main.string m on m.text = s.text"
     )

@@ -1,5 +1,6 @@
-"""Which units are known, and how new ones are stored."""
+"""Known units, and storing new ones."""
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -9,58 +10,79 @@ from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget
 from backscroll.archive.storage.strings import Words
 from backscroll.archive.write import reparse, units
-from backscroll.archive.write.exclusions import ALONE, Exclusions
-from backscroll.archive.write.observer import Listener
-from backscroll.archive.write.put_unit import put
-from backscroll.archive.write.shard_merge import merge, merging
+from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
+from backscroll.archive.write.put_unit import put_unit
+from backscroll.archive.write.session_writer import MessageObserver
+from backscroll.archive.write.shard_merge import merge_shards, reduced_page_cache
 from backscroll.archive.write.units import KnownUnit
 from backscroll.model import Checkpoint, Item, RawRow, Unit
 
 __all__ = ["UnitStore"]
 
+MAX_SINGLE_PATH_QUERIES = 500  # above this, one query reads all units of the root
+
 
 class UnitStore:
-    """Known units, and writing new ones."""
+    """Units of the archive: look up, store, merge."""
 
     def __init__(self, db: sqlite3.Connection, exclusions: Exclusions, *, is_shard: bool) -> None:
         self._db = db
         self._exclusions = exclusions
         self._is_shard = is_shard
-        self._words: Words | None = None  # kept between units of a shard, which has a single writer
+        self._strings: Words | None = None  # kept between units of a shard, which has a single writer
 
     def known(
         self, source: str, root: Path, paths: Collection[str] | None = None
     ) -> dict[tuple[str, str], KnownUnit]:
-        """Every unit ever read below a root, or only those at these paths, by path and key."""
-        return units.known_units(self._db, source, str(root), paths)
+        """Return every unit ever read below a root, or only those at some paths, by path and key."""
+        query = (
+            "select path, key, id, fingerprint, size, is_gone, needs_retry, coalesce(prefix_hash, x''),"
+            " patterns_hash from unit left join excluded_unit on unit_id = id where source = ? and root = ?"
+        )
+        values = [source, str(root)]
+        if paths is None or len(paths) > MAX_SINGLE_PATH_QUERIES:
+            rows = self._db.execute(query, values).fetchall()
+        else:
+            rows = [
+                row for path in paths for row in self._db.execute(f"{query} and path = ?", [*values, path])
+            ]
+        return {
+            (path, key): KnownUnit(id_, fingerprint, size, bool(is_gone), bool(needs_retry), prefix, patterns)
+            for path, key, id_, fingerprint, size, is_gone, needs_retry, prefix, patterns in rows
+        }
 
     def below(self, source: str, root: Path, folder: str) -> set[str]:
-        """The paths of the units that are there at a path or in the folder of that name."""
-        return units.units_below(self._db, source, str(root), folder)
+        """Return the paths of current units at a path or in the folder of that name."""
+        query = "select distinct path from unit where source = ? and root = ? and not is_gone and path"
+        values = [source, str(root)]
+        own = self._db.execute(f"{query} = ?", [*values, folder])
+        bounds = [f"{folder}{os.sep}", f"{folder}{chr(ord(os.sep) + 1)}"]
+        below = self._db.execute(f"{query} > ? and path < ?", [*values, *bounds])
+        return {path for (path,) in (*own, *below)}
 
     def needs_reading(self, unit: Unit, known: KnownUnit | None) -> bool:
-        """Whether a unit may say something that is not known, and not to be kept out."""
+        """Return whether a unit may contain something new that is neither forgotten nor excluded."""
         if known is None:
             return not forget.is_forgotten(self._db, unit.path, unit.key)
         if known.excluded_by is not None:
-            if known.excluded_by != self._exclusions.digest:
+            if known.excluded_by != self._exclusions.patterns_hash:
                 return True
-            if unit.kind in ALONE:
+            if unit.kind in SINGLE_SESSION_KINDS:
                 return False
         return not known.is_current(unit.fingerprint)
 
     def checkpoint(self, known: KnownUnit) -> Checkpoint | None:
-        """How far a unit was read; None when it was passed over for other patterns than today's."""
-        if known.excluded_by is not None and known.excluded_by != self._exclusions.digest:
+        """Return how far a unit was read; None if part of it was excluded by other patterns than now."""
+        if known.excluded_by is not None and known.excluded_by != self._exclusions.patterns_hash:
             return None
-        return units.mark_of(self._db, known.number)
+        return units.load_checkpoint(self._db, known.id)
 
-    def is_prefix_unchanged(self, known: KnownUnit, unit: Unit, mark: Checkpoint) -> bool:
-        """Whether a file still holds, up to the mark, what was read from it."""
+    def is_prefix_unchanged(self, known: KnownUnit, unit: Unit, checkpoint: Checkpoint) -> bool:
+        """Return whether a file is unchanged up to a checkpoint."""
         path = Path(unit.path)
         try:
-            return units.still_begins(known, path, mark.offset) and (
-                reparse.is_same_lately(self._db, known.number, path, mark.offset)
+            return units.is_prefix_unchanged(known, path, checkpoint.offset) and (
+                reparse.is_end_unchanged(self._db, known.id, path, checkpoint.offset)
             )
         except OSError:
             return False
@@ -74,50 +96,53 @@ class UnitStore:
         event: str,
         is_appended: bool = False,
         keeps_file: bool = False,
-        listener: Listener | None = None,
+        observer: MessageObserver | None = None,
         rows: Iterable[RawRow] = (),
     ) -> bool:
-        """Record a unit and all that was read from it, or none of it; ``rows`` are kept as they are.
+        """Store a unit and everything read from it in one transaction; `rows` are stored as they are.
 
-        A listener hears the messages. False when it could not be read, or was another one at the end than at
-        the beginning: then it is read again the next time, whatever its fingerprint says.
+        Return False if the unit could not be read or changed while it was read. The next sync then reads it
+        again, even if its fingerprint is unchanged.
         """
-        if self._words is None or not self._is_shard:
-            self._words = Words(self._db)
-        return put(
+        if self._strings is None or not self._is_shard:
+            self._strings = Words(self._db)
+        return put_unit(
             self._db,
             self.exclusions,
+            self._strings,
             unit,
             platform,
             items,
             event=event,
             is_appended=is_appended,
             keeps_file=keeps_file,
-            listener=listener,
+            observer=observer,
             rows=rows,
-            words=self._words,
         )
 
     def bulk_merge(self) -> AbstractContextManager[None]:
-        """Be about to take in much; see `merging.merging`."""
-        return merging(self._db)
+        """Limit SQLite's page cache while shards are merged, to leave memory to the readers."""
+        return reduced_page_cache(self._db)
 
     def merge_shards(self, shards: Sequence[Path]) -> list[int]:
-        """Take in what other processes read. Returns by how much the numbers of each one's accounts grow."""
-        return merge(self._db, shards)
+        """Merge shards that other processes wrote. Return the offset added to each shard's fragment ids."""
+        return merge_shards(self._db, shards)
 
     def fragment_ids(self) -> set[int]:
-        """Every account there is."""
-        return {number for (number,) in self._db.execute("select id from fragment")}
+        """Return the ids of all fragments."""
+        return {id_ for (id_,) in self._db.execute("select id from fragment")}
 
-    def mark_gone(self, numbers: Iterable[int]) -> None:
-        """Note that units vanished."""
+    def mark_gone(self, unit_ids: Iterable[int]) -> None:
+        """Record that units vanished. What was read from them stays."""
         with transaction(self._db):
-            units.mark_gone(self._db, numbers)
+            for unit_id in unit_ids:
+                self._db.execute("update unit set is_gone = 1 where id = ?", [unit_id])
+                self._db.execute("update fragment set is_derived = 0 where unit_id = ?", [unit_id])
+                units.add_event(self._db, unit_id, "vanished")
 
     @property
     def exclusions(self) -> Exclusions:
-        """What must not be stored: excluded workspaces and forgotten sessions."""
-        if self._is_shard:  # nothing is forgotten in a shard; its parent passes the list on
+        """Excluded workspaces and forgotten sessions."""
+        if self._is_shard:  # a shard has no list of its own; its parent process passes one
             return self._exclusions
         return Exclusions(self._exclusions.forgotten | forget.forgotten(self._db), self._exclusions.patterns)

@@ -1,9 +1,9 @@
-"""Units: what has been read, how far, and what became of it."""
+"""Rows of the table `unit`: fingerprint, checkpoint, record counts and events of a unit."""
 
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,84 +16,55 @@ from backscroll.model import Checkpoint, Problem, RecordCounts, Unit
 
 __all__ = [
     "KnownUnit",
-    "exclude",
-    "known_units",
-    "mark_gone",
-    "mark_of",
-    "mend_tail",
-    "prefix_of",
-    "record",
-    "record_again",
-    "register",
-    "retry",
-    "set_aside",
-    "status_of",
-    "still_begins",
-    "units_below",
+    "add_event",
+    "discard_truncated_line",
+    "is_prefix_unchanged",
+    "load_checkpoint",
+    "mark_for_retry",
+    "mark_superseded",
+    "prefix_hash",
+    "register_unit",
+    "save_reparsed_unit",
+    "save_unit",
+    "set_excluded",
+    "stat_or_none",
 ]
 
-_FEW = 500  # paths that are asked for one by one
-_DIGEST = 16  # bytes
-_PREFIX = 4096  # bytes, at each end of what was read
-_WITHOUT_LOG = (".jsonl", ".txt", ".json")  # files that are no databases
-_TORN = "(unreadable)"  # what a line that is cut off is counted as
+PREFIX_HASH_BYTES = 16
+HASHED_BYTES = 4096  # at the start of a file and before the checkpoint
+FILES_WITHOUT_WAL = (".jsonl", ".txt", ".json")
+TRUNCATED_LINE_KIND = "(unreadable)"  # the kind that a truncated line is counted as
 
 
 class KnownUnit(msgspec.Struct):
-    """A unit as the archive knows it."""
+    """A unit as stored in the archive."""
 
-    number: int
+    id: int
     fingerprint: str
     size: int
     is_gone: bool
-    is_retried: bool  # it could not be read, and is tried again whatever its fingerprint says
-    prefix: bytes  # a digest of what was read, to notice a rewrite
-    excluded_by: bytes | None = None  # a digest of the patterns for which something in it was passed over
+    needs_retry: bool  # it could not be read, and is read again even if its fingerprint is unchanged
+    prefix_hash: bytes  # detects that the file was rewritten
+    excluded_by: bytes | None = None  # hash of the patterns that excluded part of the unit
 
     def is_current(self, fingerprint: str) -> bool:
-        """Whether there is nothing new."""
-        return not self.is_gone and not self.is_retried and self.fingerprint == fingerprint
+        """Return whether a unit with this fingerprint has nothing new."""
+        return not self.is_gone and not self.needs_retry and self.fingerprint == fingerprint
 
 
-def known_units(
-    db: sqlite3.Connection, source: str, root: str, paths: Collection[str] | None = None
-) -> dict[tuple[str, str], KnownUnit]:
-    """Every unit ever read below a root, or only those at these paths, by path and key."""
-    query = (
-        "select path, key, id, fingerprint, size, is_gone, needs_retry, coalesce(prefix_hash, x''),"
-        " patterns_hash from unit left join excluded_unit on unit_id = id where source = ? and root = ?"
-    )
-    if paths is None or len(paths) > _FEW:
-        rows = db.execute(query, [source, root]).fetchall()
-    else:
-        rows = [row for path in paths for row in db.execute(f"{query} and path = ?", [source, root, path])]
-    return {
-        (path, key): KnownUnit(number, fingerprint, size, bool(gone), bool(retried), prefix, patterns)
-        for path, key, number, fingerprint, size, gone, retried, prefix, patterns in rows
-    }
-
-
-def units_below(db: sqlite3.Connection, source: str, root: str, folder: str) -> set[str]:
-    """The paths of the units that are there at a path or in the folder of that name."""
-    query = "select distinct path from unit where source = ? and root = ? and not is_gone and path"
-    own = db.execute(f"{query} = ?", [source, root, folder])
-    below = [source, root, f"{folder}{os.sep}", f"{folder}{chr(ord(os.sep) + 1)}"]
-    return {path for (path,) in (*own, *db.execute(f"{query} > ? and path < ?", below))}
-
-
-def mark_of(db: sqlite3.Connection, number: int) -> Checkpoint | None:
-    """How far a unit was read."""
+def load_checkpoint(db: sqlite3.Connection, unit_id: int) -> Checkpoint | None:
+    """Return how far a unit was read; None if it must be read from the start."""
     row = db.execute(
-        "select checkpoint_offset, checkpoint_line, checkpoint_state from unit where id = ?", [number]
+        "select checkpoint_offset, checkpoint_line, checkpoint_state from unit where id = ?", [unit_id]
     ).fetchone()
     if row is None or row[0] is None:
         return None
-    state = state_in(db, number, row[2])
+    state = state_in(db, unit_id, row[2])
     return Checkpoint(row[0], row[1], state) if state is not None else None
 
 
-def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
-    """The unit's number, and whether it was never met before."""
+def register_unit(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bool]:
+    """Return the id of a unit and whether it is new."""
     cursor = db.execute(
         "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"
         " values (?, ?, ?, ?, ?, ?, '', 0) on conflict do nothing",
@@ -106,75 +77,80 @@ def register(db: sqlite3.Connection, unit: Unit, platform: str) -> tuple[int, bo
     return int(row[0]), False
 
 
-def exclude(db: sqlite3.Connection, number: int, patterns: bytes | None) -> None:
-    """Note for which patterns something in a unit was passed over; None when nothing was."""
-    db.execute("delete from excluded_unit where unit_id = ?", [number])
-    if patterns is not None:
-        db.execute("insert into excluded_unit values (?, ?)", [number, patterns])
+def set_excluded(db: sqlite3.Connection, unit_id: int, patterns_hash: bytes | None) -> None:
+    """Store the hash of the patterns that excluded part of a unit; None if nothing was excluded."""
+    db.execute("delete from excluded_unit where unit_id = ?", [unit_id])
+    if patterns_hash is not None:
+        db.execute("insert into excluded_unit values (?, ?)", [unit_id, patterns_hash])
 
 
-def set_aside(db: sqlite3.Connection, number: int) -> None:
-    """Before a unit is told anew: what it told stays as a former state until it is known what is missing."""
+def mark_superseded(db: sqlite3.Connection, unit_id: int) -> None:
+    """Prepare a unit for being read from the start: its current fragments become superseded.
+
+    They are pending instead if an unchanged fragment may become current again. That is not possible if the
+    unit has title hints or subagent evidence, because those may concern other sessions.
+    """
     db.execute(
         "update fragment set status = iif(exists (select 1 from title_hint where unit_id = :unit)"
         "  or exists (select 1 from subagent_evidence where unit_id = :unit), 'superseded', 'pending')"
         " where unit_id = :unit and status = 'current'",
-        {"unit": number},
+        {"unit": unit_id},
     )
     for table in ("subagent_evidence", "problem"):
-        db.execute(f"delete from {table} where unit_id = ?", [number])  # noqa: S608 - names are ours
+        db.execute(f"delete from {table} where unit_id = ?", [unit_id])  # noqa: S608 - names are ours
 
 
-def mend_tail(db: sqlite3.Connection, number: int) -> None:
-    """Before more of a unit is told: a line that was cut off is read again, and not counted twice."""
-    torn = db.execute("delete from problem where unit_id = ? and code = 'truncated-line'", [number]).rowcount
-    if torn:
-        counts = _earlier(db, number)
-        counts.records -= torn
-        counts.problems -= torn
-        counts.kinds[_TORN] = counts.kinds.get(_TORN, torn) - torn
-        if not counts.kinds[_TORN]:
-            del counts.kinds[_TORN]
-        db.execute("update unit set record_counts = ? where id = ?", [_counts(counts), number])
+def discard_truncated_line(db: sqlite3.Connection, unit_id: int) -> None:
+    """Prepare a unit for being read on: a truncated last line is read again and not counted twice."""
+    truncated = db.execute(
+        "delete from problem where unit_id = ? and code = 'truncated-line'", [unit_id]
+    ).rowcount
+    if truncated:
+        counts = _load_counts(db, unit_id)
+        counts.records -= truncated
+        counts.problems -= truncated
+        counts.kinds[TRUNCATED_LINE_KIND] = counts.kinds.get(TRUNCATED_LINE_KIND, truncated) - truncated
+        if not counts.kinds[TRUNCATED_LINE_KIND]:
+            del counts.kinds[TRUNCATED_LINE_KIND]
+        db.execute("update unit set record_counts = ? where id = ?", [_encode_counts(counts), unit_id])
 
 
-def _earlier(db: sqlite3.Connection, number: int) -> RecordCounts:
-    """The account of a unit as it was last read."""
-    (counts,) = db.execute("select record_counts from unit where id = ?", [number]).fetchone()
+def _load_counts(db: sqlite3.Connection, unit_id: int) -> RecordCounts:
+    (counts,) = db.execute("select record_counts from unit where id = ?", [unit_id]).fetchone()
     return msgspec.json.decode(counts, type=RecordCounts)
 
 
-def retry(db: sqlite3.Connection, number: int, problems: Iterable[Problem]) -> None:
-    """Note that a unit could not be read this time, and why."""
-    db.execute("update unit set needs_retry = 1 where id = ?", [number])
-    db.execute("delete from problem where unit_id = ?", [number])
-    rows = [(number, one.code, one.origin.path, one.origin.place, one.reason) for one in problems]
+def mark_for_retry(db: sqlite3.Connection, unit_id: int, problems: Iterable[Problem]) -> None:
+    """Record that a unit could not be read this time, and why."""
+    db.execute("update unit set needs_retry = 1 where id = ?", [unit_id])
+    db.execute("delete from problem where unit_id = ?", [unit_id])
+    rows = [(unit_id, one.code, one.origin.path, one.origin.place, one.reason) for one in problems]
     db.executemany("insert into problem values (?, ?, ?, ?, ?)", rows)
 
 
-def record(
+def save_unit(
     db: sqlite3.Connection,
-    number: int,
+    unit_id: int,
     unit: Unit,
-    tally: RecordCounts,
+    counts: RecordCounts,
     *,
     event: str,
     is_appended: bool = False,
-    is_retried: bool = False,
-    told: Told | None = None,
-    whole: bytes = b"",
+    needs_retry: bool = False,
+    delta_base: Told | None = None,
+    content: bytes = b"",
 ) -> None:
-    """Note that a unit was read, as the last step of its transaction.
+    """Record that a unit was read, as the last step of its transaction.
 
-    ``told`` is what was read of it, ``whole`` the file, where somebody has it in hand.
+    `delta_base` contains the messages read from it. `content` is the file, if the caller has it in memory.
     """
-    now = _now()
-    mark = tally.mark
-    status = status_of(unit.path)
-    counts = _earlier(db, number).plus(tally) if is_appended else tally
-    prefix = _beginning_of(unit.path, mark.offset, whole, status) if mark is not None else None
-    # A file that grows goes on growing, and is not to be slowed down by what its state leans on.
-    packed = told.state_of if told is not None and not is_appended else compress
+    checkpoint = counts.mark
+    status = stat_or_none(unit.path)
+    if is_appended:
+        counts = _load_counts(db, unit_id).plus(counts)
+    prefix = _identified_prefix_hash(unit.path, checkpoint.offset, content, status) if checkpoint else None
+    # A file that grew will grow again: its state gets no delta base, so that appending stays fast.
+    encode = delta_base.state_of if delta_base is not None and not is_appended else compress
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " needs_retry = ?, checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?,"
@@ -184,113 +160,109 @@ def record(
             unit.fingerprint,
             unit.size,
             _modified_at(unit.path, status),
-            now,
-            is_retried,
-            mark.offset if mark else None,
-            mark.line if mark else None,
-            packed(mark.state) if mark else None,
+            _now(),
+            needs_retry,
+            checkpoint.offset if checkpoint else None,
+            checkpoint.line if checkpoint else None,
+            encode(checkpoint.state) if checkpoint else None,
             prefix,
-            _counts(counts),
-            number,
+            _encode_counts(counts),
+            unit_id,
         ],
     )
-    db.execute("insert into source_event (unit_id, at, code) values (?, ?, ?)", [number, now, event])
+    add_event(db, unit_id, event)
 
 
-def status_of(path: str) -> os.stat_result | None:
-    """What the system tells of a file; None when it is not there."""
+def save_reparsed_unit(db: sqlite3.Connection, unit_id: int, counts: RecordCounts, file: Path) -> None:
+    """Record that a unit's stored original was parsed again. The unit itself was not looked at."""
+    checkpoint = counts.mark
+    prefix = None
+    if checkpoint:
+        # `file` may be a copy, so the identity of the file that was read in place is kept.
+        (before,) = db.execute("select prefix_hash from unit where id = ?", [unit_id]).fetchone()
+        prefix = prefix_hash(file, checkpoint.offset) + (before or b"")[PREFIX_HASH_BYTES:]
+    db.execute(
+        "update unit set checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?, prefix_hash = ?,"
+        " record_counts = ? where id = ?",
+        [
+            checkpoint.offset if checkpoint else None,
+            checkpoint.line if checkpoint else None,
+            compress(checkpoint.state) if checkpoint else None,
+            prefix,
+            _encode_counts(counts),
+            unit_id,
+        ],
+    )
+    add_event(db, unit_id, "reparsed")
+
+
+def add_event(db: sqlite3.Connection, unit_id: int, code: str) -> None:
+    """Add an event to the log of a unit."""
+    db.execute("insert into source_event (unit_id, at, code) values (?, ?, ?)", [unit_id, _now(), code])
+
+
+def stat_or_none(path: str) -> os.stat_result | None:
+    """Return the status of a file; None if it does not exist."""
     try:
-        return os.stat(path)  # noqa: PTH116 - for every unit that is read
+        return os.stat(path)  # noqa: PTH116 - called for every unit
     except OSError:
         return None
 
 
 def _modified_at(path: str, status: os.stat_result | None) -> int | None:
-    """When a file was last written to, a database's log included."""
-    log = status_of(f"{path}-wal") if not path.endswith(_WITHOUT_LOG) else None
-    newest = max((found.st_mtime_ns for found in (status, log) if found is not None), default=None)
+    """Return when a file, or the write-ahead log of a database, was last modified, in milliseconds."""
+    wal = stat_or_none(f"{path}-wal") if not path.endswith(FILES_WITHOUT_WAL) else None
+    newest = max((found.st_mtime_ns for found in (status, wal) if found is not None), default=None)
     return newest // 1_000_000 if newest is not None else None
 
 
-def record_again(db: sqlite3.Connection, number: int, tally: RecordCounts, file: Path) -> None:
-    """Note that a unit's original was read once more; of the unit itself nothing new is known."""
-    mark = tally.mark
-    db.execute(
-        "update unit set checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?, prefix_hash = ?,"
-        " record_counts = ? where id = ?",
-        [
-            mark.offset if mark else None,
-            mark.line if mark else None,
-            compress(mark.state) if mark else None,
-            prefix_of(file, mark.offset) + _which(db, number) if mark else None,
-            _counts(tally),
-            number,
-        ],
-    )
-    now = _now()
-    db.execute("insert into source_event (unit_id, at, code) values (?, ?, 'reparsed')", [number, now])
-
-
-def _which(db: sqlite3.Connection, number: int) -> bytes:
-    """Which file a unit was when it was last read in its place; what is read again may be a copy of it."""
-    (prefix,) = db.execute("select prefix_hash from unit where id = ?", [number]).fetchone()
-    return (prefix or b"")[_DIGEST:]
-
-
-def _counts(tally: RecordCounts) -> str:
-    counts = {
-        "records": tally.records,
-        "parsed": tally.parsed,
-        "ignored": tally.ignored,
-        "problems": tally.problems,
-        "kinds": tally.kinds,
-        "unknown": tally.unknown,
+def _encode_counts(counts: RecordCounts) -> str:
+    stored = {
+        "records": counts.records,
+        "parsed": counts.parsed,
+        "ignored": counts.ignored,
+        "problems": counts.problems,
+        "kinds": counts.kinds,
+        "unknown": counts.unknown,
     }
-    return msgspec.json.encode(counts).decode()
+    return msgspec.json.encode(stored).decode()
 
 
-def prefix_of(path: Path, offset: int) -> bytes:
-    """A digest of how a file begins and of what lies before an offset: enough to notice a rewrite."""
+def prefix_hash(path: Path, offset: int) -> bytes:
+    """Return a hash of the start of a file and of the data before an offset, to detect a rewrite."""
     with path.open("rb") as file:
-        begin = end = file.read(min(_PREFIX, offset))
-        if offset > _PREFIX:
-            file.seek(offset - _PREFIX)
-            end = file.read(_PREFIX)
-    return _prefix(begin, end)
+        begin = end = file.read(min(HASHED_BYTES, offset))
+        if offset > HASHED_BYTES:
+            file.seek(offset - HASHED_BYTES)
+            end = file.read(HASHED_BYTES)
+    return _hash(begin, end)
 
 
-def _prefix(begin: bytes, end: bytes) -> bytes:
-    return blake2b(begin + end, digest_size=_DIGEST).digest()
+def _hash(begin: bytes, end: bytes) -> bytes:
+    return blake2b(begin + end, digest_size=PREFIX_HASH_BYTES).digest()
 
 
-def _beginning_of(path: str, offset: int, whole: bytes = b"", status: os.stat_result | None = None) -> bytes:
-    """The same, and which file it is: one that was replaced may differ in between.
+def _identified_prefix_hash(
+    path: str, offset: int, content: bytes = b"", status: os.stat_result | None = None
+) -> bytes:
+    """Return the prefix hash and the inode: a file that was replaced may differ between the hashed parts.
 
-    ``whole`` is the file, and ``status`` what it is like, where somebody has them in hand.
+    `content` and `status` are those of the file, if the caller has them.
     """
-    if offset <= len(whole):
-        prefix = _prefix(whole[: min(_PREFIX, offset)], whole[max(0, offset - _PREFIX) : offset])
+    if offset <= len(content):
+        prefix = _hash(content[: min(HASHED_BYTES, offset)], content[max(0, offset - HASHED_BYTES) : offset])
     else:
-        prefix = prefix_of(Path(path), offset)
-    inode = (status or os.stat(path)).st_ino  # noqa: PTH116 - for every unit that is read
+        prefix = prefix_hash(Path(path), offset)
+    inode = (status or os.stat(path)).st_ino  # noqa: PTH116 - called for every unit
     return prefix + inode.to_bytes(16, "big")
 
 
-def still_begins(known: KnownUnit, path: Path, offset: int) -> bool:
-    """Whether a file is the one that was read, and holds what was read up to an offset."""
-    now = _beginning_of(str(path), offset)
-    if len(known.prefix) == _DIGEST:  # of an archive that did not note which file it was
-        return now.startswith(known.prefix)
-    return now == known.prefix
-
-
-def mark_gone(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Note that units are no longer where they were. What was read from them stays."""
-    now = _now()
-    for number in numbers:
-        db.execute("update unit set is_gone = 1 where id = ?", [number])
-        db.execute("update fragment set is_derived = 0 where unit_id = ?", [number])
-        db.execute("insert into source_event (unit_id, at, code) values (?, ?, 'vanished')", [number, now])
+def is_prefix_unchanged(known: KnownUnit, path: Path, offset: int) -> bool:
+    """Return whether a file is the one that was read and is unchanged up to an offset."""
+    now = _identified_prefix_hash(str(path), offset)
+    if len(known.prefix_hash) == PREFIX_HASH_BYTES:  # stored without the inode
+        return now.startswith(known.prefix_hash)
+    return now == known.prefix_hash
 
 
 def _now() -> int:

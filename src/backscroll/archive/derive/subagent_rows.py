@@ -1,0 +1,116 @@
+"""Write the rows of subagents."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from backscroll.archive.derive.fragments import Fragment, are_gone, content_fragments, merged_closing
+from backscroll.archive.derive.session_totals import SessionTotals
+from backscroll.archive.session_key import SessionKey
+from backscroll.model import Agent
+from backscroll.model.dates import iso
+
+__all__ = ["subagent_id", "write_inlined_subagents", "write_subagents"]
+
+_MERGED_FIELDS = (
+    "tool_call_id",
+    "parent_agent_id",
+    "prompt",
+    "model",
+    "kind",
+    "description",
+    "total_duration_ms",
+    "total_tokens",
+    "total_tool_use_count",
+)
+
+
+def subagent_id(session: SessionKey, agent_id: str) -> int:
+    """Return the id of a subagent's row: the same after every derive, and above all session numbers."""
+    digest = blake2b(f"{session.platform} {session.id} {agent_id}".encode(), digest_size=8).digest()
+    return 1 << 60 | int.from_bytes(digest, "big") >> 8
+
+
+def write_subagents(
+    db: sqlite3.Connection,
+    session: SessionKey,
+    subagents: Mapping[str, Sequence[Fragment]],
+    content: Sequence[Fragment],
+    totals: Mapping[str, SessionTotals],
+) -> None:
+    """Write the subagents that have units of their own. `content` are the fragments of the session."""
+    in_session = {agent.agent_id: agent for fragment in content for agent in fragment.closing.agents}
+    for agent_id, fragments in subagents.items():
+        closing = merged_closing(fragments)
+        own = next((agent for agent in closing.agents if agent.agent_id == agent_id), None)
+        counted = totals[agent_id]
+        values = _merged(in_session.get(agent_id), own)
+        values |= {
+            "model": values["model"] or next(iter(counted.models), None),
+            "total_tokens": counted.tokens if counted.tokens is not None else values["total_tokens"],
+            "total_tool_use_count": values["total_tool_use_count"] or len(counted.tools),
+            "started_at": iso(closing.created_at or counted.first_at),
+            "updated_at": iso(closing.updated_at or counted.last_at),
+            "title": closing.title or values["description"],
+            "message_count": counted.all_messages,
+            "completeness": closing.completeness,
+            "visibility": closing.visibility,
+            "is_gone": are_gone(content_fragments(fragments)),
+        }
+        evidence = db.execute(
+            "select tool_call_id, evidence from subagent_evidence where agent_id = ?"
+            " order by strength, tool_call_id limit 1",
+            [agent_id],
+        ).fetchone()
+        if evidence is not None:
+            values |= {"tool_call_id": evidence[0], "evidence": evidence[1]}
+            if closing.is_unlinked:
+                values["visibility"] = "listed"
+        _insert(db, session, agent_id, fragments[0].source, values)
+
+
+def write_inlined_subagents(
+    db: sqlite3.Connection,
+    session: SessionKey,
+    source: str,
+    agents: Sequence[Agent],
+    message_counts: Mapping[str, int],
+) -> None:
+    """Write the subagents whose messages are in the session's own units."""
+    for agent in agents:
+        values = _merged(agent, None)
+        values |= {
+            "started_at": iso(agent.started_at),
+            "title": agent.description,
+            "message_count": message_counts[agent.agent_id],
+            "visibility": "hidden" if agent.is_hidden else "listed",
+        }
+        _insert(db, session, agent.agent_id, source, values)
+
+
+def _merged(in_session: Agent | None, own: Agent | None) -> dict[str, Any]:
+    """Merge what the session and the subagent's own unit contain. The session takes precedence."""
+    agents = [agent for agent in (in_session, own) if agent is not None]
+    return {
+        name: next((value for agent in agents if (value := getattr(agent, name)) is not None), None)
+        for name in _MERGED_FIELDS
+    }
+
+
+def _insert(
+    db: sqlite3.Connection, session: SessionKey, agent_id: str, source: str, values: dict[str, Any]
+) -> None:
+    row = {
+        "id": subagent_id(session, agent_id),
+        "platform": session.platform,
+        "agent_id": agent_id,
+        "parent_external_id": session.id,
+        "source": source,
+        **values,
+    }
+    columns, marks = ", ".join(row), ", ".join("?" * len(row))
+    db.execute(
+        f"insert or replace into subagent ({columns}) values ({marks})",  # noqa: S608 - names are ours
+        list(row.values()),
+    )

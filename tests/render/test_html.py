@@ -86,7 +86,7 @@ def test_any_text_is_read_back_and_adds_no_element(text: str) -> None:
     summary, said = session(text)
     page = read("".join(html(summary, said)))
     shown = sanitize(text)
-    told = [without_first_break(one) for one in page.texts["pre.said"]]
+    told = [without_first_break(one) for one in page.texts["pre.text"]]
     # prompt, thinking, what a tool said (unless blank), error, system, and the subagent's task and thinking
     assert told.count(shown) >= 6 - (not shown.strip())
     results = [without_first_break(one) for one in page.texts.get("pre.result", [])]
@@ -146,4 +146,4 @@ def test_code_is_coloured_and_stays_the_same() -> None:
 def test_a_line_of_a_megabyte_is_shown_whole() -> None:
     line = "a<b" * 350_000
     page = read("".join(html(SUMMARY, events(message("user", line), message("assistant", line)))))
-    assert page.texts["pre.said"] == [line, line]
+    assert page.texts["pre.text"] == [line, line]

@@ -1,1 +1,14 @@
-"""A session as JSON and as text. Values in, strings out."""
+"""Sessions as text, Markdown, HTML and JSON. Values in, strings out.
+
+json, plain_text, markdown, html          one module per format
+markdown_escape, markdown_html            Markdown: escape foreign text, convert to HTML
+html_page, index_page                     HTML: page frame, index of exported sessions
+turns                                     messages in reading order, subagents nested
+session_header, tool_calls, diffs         parts that all formats share
+annotations, search_results, recall,
+events, retention                         output of single commands
+token_estimate                            token counts without a tokenizer
+terminal/                                 lists and transcripts for terminals and pipes
+statistics/                               reports of `stats`
+handoff/                                  summary of a session for another assistant
+"""

@@ -1,4 +1,4 @@
-"""What people have added to a session, as text that is safe for any terminal."""
+"""Stars, tags, notes and renamed titles as text for terminals and pipes."""
 
 from collections.abc import Iterator
 
@@ -8,23 +8,23 @@ from backscroll.render.session_header import format_time
 
 __all__ = ["annotated_session_lines", "annotation_lines", "format_tags", "starred_title"]
 
-_WIDTH = 300
+_MAX_LINE_CHARS = 300
 
 
-def starred_title(summary: SessionSummary, width: int, unnamed: str) -> str:
-    """A title in one line, with a star before it when there is one."""
-    return f"{'★ ' if summary.is_starred else ''}{one_line(summary.title or unnamed, width)}"
+def starred_title(summary: SessionSummary, width: int, untitled: str) -> str:
+    """Return the title in one line, with a star before it if the session is starred."""
+    return f"{'★ ' if summary.is_starred else ''}{one_line(summary.title or untitled, width)}"
 
 
 def format_tags(summary: SessionSummary) -> str:
-    """The tags of a session in a row."""
-    return one_line(" ".join(f"#{tag}" for tag in summary.tags), _WIDTH)
+    """Return the tags of a session in one line."""
+    return one_line(" ".join(f"#{tag}" for tag in summary.tags), _MAX_LINE_CHARS)
 
 
 def annotation_lines(summary: SessionSummary) -> Iterator[str]:
-    """Tags, the tool's own title and notes; nothing where there are none."""
+    """Yield the original title, tags and notes of a session, as far as it has any."""
     if summary.original_title is not None:
-        yield f"renamed; in the tool: {one_line(summary.original_title, _WIDTH)}"
+        yield f"original title: {one_line(summary.original_title, _MAX_LINE_CHARS)}"
     if summary.tags:
         yield format_tags(summary)
     for note in summary.notes:
@@ -35,7 +35,7 @@ def annotation_lines(summary: SessionSummary) -> Iterator[str]:
 
 
 def annotated_session_lines(summary: SessionSummary) -> Iterator[str]:
-    """A session with all that people have added to it."""
-    yield starred_title(summary, _WIDTH, "(no words)")
-    yield f"{one_line(summary.ref, _WIDTH)}"
+    """Yield title, ref and all annotations of a session."""
+    yield starred_title(summary, _MAX_LINE_CHARS, "(untitled)")
+    yield f"{one_line(summary.ref, _MAX_LINE_CHARS)}"
     yield from annotation_lines(summary)

@@ -1,4 +1,4 @@
-"""What a tool call did to a file, as lines of a unified diff."""
+"""File edits of tool calls as unified diffs."""
 
 from collections.abc import Iterator
 
@@ -7,30 +7,27 @@ from backscroll.model.sanitize import one_line, sanitize
 
 __all__ = ["diff_lines"]
 
-_PATH = 1000
+_MAX_PATH_CHARS = 1000
 
 
 def diff_lines(edit: Edit) -> Iterator[str]:
-    """An edit as people and tools know it; a place that the tool did not note is left out of ``@@``.
+    """Yield the lines of a unified diff; none if the tool stored no changed lines.
 
-    Nothing at all when the tool kept no lines of it.
+    ``@@`` has no line numbers if the tool did not store them.
     """
-    if not any(map(_says_anything, edit.hunks)):
+    hunks = [hunk for hunk in edit.hunks if hunk.removed or hunk.added]
+    if not hunks:
         return
-    path = one_line(edit.path, _PATH)
+    path = one_line(edit.path, _MAX_PATH_CHARS)
     yield "--- /dev/null" if edit.kind == "create" else f"--- {path}"
     yield "+++ /dev/null" if edit.kind == "delete" else f"+++ {path}"
-    for hunk in filter(_says_anything, edit.hunks):
-        yield _place(hunk)
-        yield from (f"-{_flat(line)}" for line in hunk.removed)
-        yield from (f"+{_flat(line)}" for line in hunk.added)
+    for hunk in hunks:
+        yield _hunk_header(hunk)
+        yield from (f"-{_single_line(line)}" for line in hunk.removed)
+        yield from (f"+{_single_line(line)}" for line in hunk.added)
 
 
-def _says_anything(hunk: Hunk) -> bool:
-    return bool(hunk.removed or hunk.added)
-
-
-def _place(hunk: Hunk) -> str:
+def _hunk_header(hunk: Hunk) -> str:
     if hunk.old_start is None and hunk.new_start is None:
         return "@@ @@"
     old = hunk.old_start if hunk.old_start is not None else hunk.new_start
@@ -38,6 +35,5 @@ def _place(hunk: Hunk) -> str:
     return f"@@ -{old},{len(hunk.removed)} +{new},{len(hunk.added)} @@"
 
 
-def _flat(line: str) -> str:
-    """One line stays one line, whatever ends are in it."""
+def _single_line(line: str) -> str:
     return sanitize(line).replace("\n", " ")

@@ -1,45 +1,44 @@
-"""What became of sessions, in a sentence and as JSON."""
+"""Deleted, overwritten and restored sessions as one line of text and as JSON."""
 
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from backscroll.model.dates import iso
 from backscroll.model.events import EventCode, EventLog
+from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["events_document", "events_line"]
 
 
-def events_line(ledger: EventLog, now: datetime, *, zone: tzinfo | None = None) -> str | None:
-    """For example ``12 sessions vanished since Tuesday, all kept; 1 came back``; None when nothing happened.
+def events_line(log: EventLog, now: datetime, *, zone: tzinfo | None = None) -> str | None:
+    """Return for example ``12 sessions deleted by the tool since Tuesday, kept in the archive; 1 came back``.
 
-    Days are those of this machine unless another zone is named.
+    None if there are no events. Days are in the local time zone unless `zone` is given.
     """
-    if not ledger.fates:
+    if not log.fates:
         return None
-    since = _since(ledger.fates[0].at.astimezone(zone), now.astimezone(zone)) if ledger.since else ""
+    since = _since(log.fates[0].at.astimezone(zone), now.astimezone(zone)) if log.since else ""
     parts: list[str] = []
-    every: tuple[EventCode, ...] = ("vanished", "overwritten", "came_back")
-    for what in every:
-        number = ledger.count(what)
-        if number:
-            noun = "" if parts else " session" if number == 1 else " sessions"
-            parts.append(f"{number:,}{noun} {_said(what, number, '' if parts else since)}")
+    codes: tuple[EventCode, ...] = ("vanished", "overwritten", "came_back")
+    for code in codes:
+        if count := log.count(code):
+            subject = f"{count:,}" if parts else pluralize(count, "session")
+            parts.append(f"{subject} {_predicate(code, '' if parts else since)}")
     return "; ".join(parts)
 
 
-def _said(what: EventCode, number: int, since: str) -> str:
-    match what:
+def _predicate(code: EventCode, since: str) -> str:
+    match code:
         case "vanished":
-            return f"vanished{since}, {'and is' if number == 1 else 'all'} kept"
+            return f"deleted by the tool{since}, kept in the archive"
         case "overwritten":
-            were = "was" if number == 1 else "were"
-            return f"{were} overwritten with an older state{since}, both kept"
+            return f"overwritten with an older version{since}, both versions kept"
         case "came_back":
             return f"came back{since}"
 
 
 def _since(at: datetime, now: datetime) -> str:
-    """The day it began, as people say it within a week."""
+    """Return the day of the first event: its name within a week, else its date."""
     if at.date() == now.date():
         return " today"
     if at.date() == now.date() - timedelta(days=1):
@@ -47,20 +46,20 @@ def _since(at: datetime, now: datetime) -> str:
     return f" since {at:%A}" if now - at < timedelta(days=7) else f" since {at:%Y-%m-%d}"
 
 
-def events_document(ledger: EventLog) -> dict[str, Any]:
-    """The same for programs."""
+def events_document(log: EventLog) -> dict[str, Any]:
+    """Return the events as JSON."""
     return {
-        "since": iso(ledger.since),
-        "vanished": ledger.count("vanished"),
-        "overwritten": ledger.count("overwritten"),
-        "came_back": ledger.count("came_back"),
+        "since": iso(log.since),
+        "vanished": log.count("vanished"),
+        "overwritten": log.count("overwritten"),
+        "came_back": log.count("came_back"),
         "sessions": [
             {
-                "session_ref": fate.session_ref,
-                "session_id": fate.session_id,
-                "what": fate.what,
-                "at": iso(fate.at),
+                "session_ref": event.session_ref,
+                "session_id": event.session_id,
+                "what": event.what,
+                "at": iso(event.at),
             }
-            for fate in ledger.fates
+            for event in log.fates
         ],
     }

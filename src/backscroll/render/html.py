@@ -1,4 +1,4 @@
-"""A session as one HTML file that needs nothing but a browser."""
+"""A session as a single, self-contained HTML file."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -16,32 +16,32 @@ from backscroll.render.session_header import (
     session_title,
     speaker_label,
 )
-from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
+from backscroll.render.terminal.humanize import pluralize
+from backscroll.render.tool_calls import argument_lines, call_outcome, command_param, describe_call
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
 __all__ = ["html"]
 
-_SHORT_DIFF = 60  # lines that are shown unfolded
-_PROMPT = 90  # characters of a prompt in the list of turns
-_COMMANDS = ("command", "cmd")
+_MAX_OPEN_DIFF_LINES = 60  # longer diffs are collapsed
+_MAX_PROMPT_CHARS = 90  # in the list of turns
 _TOOLBAR = """\
 <div class="bar" role="toolbar" aria-label="Page">
 <input id="search" type="search" placeholder="Search this session" aria-label="Search this session">
 <output id="found"></output>
 <button id="previous" type="button" title="Previous match (Shift+Enter)">↑</button>
 <button id="next" type="button" title="Next match (Enter)">↓</button>
-<button id="unfold" type="button" title="Unfold or fold everything (e)">Unfold</button>
-<button id="theme" type="button" title="Light or dark (t)">◐</button>
+<button id="expand" type="button" title="Expand or collapse all (e)">Expand</button>
+<button id="theme" type="button" title="Switch between light and dark (t)">◐</button>
 </div>
 """
 _KEYS = (
     "<p><kbd>/</kbd> search, <kbd>Enter</kbd> next match, <kbd>j</kbd> <kbd>k</kbd> next and previous turn,"
-    " <kbd>e</kbd> unfold, <kbd>t</kbd> light or dark</p>"
+    " <kbd>e</kbd> expand or collapse all, <kbd>t</kbd> light or dark</p>"
 )
 
 
-def html(summary: SessionSummary, events: Iterable[TranscriptItem]) -> Iterator[str]:
-    """The page, piece by piece."""
+def html(summary: SessionSummary, items: Iterable[TranscriptItem]) -> Iterator[str]:
+    """Yield the page in chunks."""
     title = session_title(summary)
     yield page_start(title, "session")
     yield f"{_TOOLBAR}<main>\n<header>\n<h1>{escape(title)}</h1>\n<dl>\n"
@@ -49,164 +49,164 @@ def html(summary: SessionSummary, events: Iterable[TranscriptItem]) -> Iterator[
         yield f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>\n"
     yield "</dl>\n</header>\n"
     body = _Body()
-    for event in events:
-        yield body.piece(event)
-    yield body.end()
+    for item in items:
+        yield body.render(item)
+    yield body.end_turn()
     yield "</main>\n"
-    yield from _turns(body.prompts)
-    yield f"<footer>{_KEYS}\n<p>Written by Backscroll. Times are in UTC; ~ marks an inferred one.</p>\n"
+    yield from _turn_list(body.prompts)
+    yield f"<footer>{_KEYS}\n<p>Exported by Backscroll. Times are in UTC; ~ marks an inferred time.</p>\n"
     yield "</footer>\n"
     yield page_end("session")
 
 
-def _turns(prompts: list[tuple[str, str]]) -> Iterator[str]:
-    """The list of turns; it comes last, and the style puts it beside."""
+def _turn_list(prompts: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the list of turns. It is last in the file; the style sheet moves it to the side."""
     if len(prompts) < 2:
         return
     yield '<nav aria-label="Turns">\n<ol>\n'
-    for place, words in prompts:
-        yield f'<li><a href="#{place}">{escape(words)}</a></li>\n'
+    for element_id, prompt in prompts:
+        yield f'<li><a href="#{element_id}">{escape(prompt)}</a></li>\n'
     yield "</ol>\n</nav>\n"
 
 
 class _Body:
-    """What was opened and is to be closed."""
+    """State while rendering: open elements, collected prompts, last heading."""
 
     def __init__(self) -> None:
-        self.prompts: list[tuple[str, str]] = []
+        self.prompts: list[tuple[str, str]] = []  # element id and text
         self.depth = 0
-        self.agents = 0
-        self.prefixes = ["m"]  # ids of messages, in the session and in each subagent
+        self.subagents = 0
+        self.id_prefixes = ["m"]  # of messages in the session and in each open subagent
         self.is_turn_open = False
-        self.previous = ""
+        self.previous_heading = ""
 
-    def piece(self, event: TranscriptItem) -> str:
-        match event:
+    def render(self, item: TranscriptItem) -> str:
+        match item:
             case SubagentStart():
-                return self._begin(event)
+                return self._start_subagent(item)
             case SubagentEnd():
                 self.depth -= 1
-                self.prefixes.pop()
-                self.previous = ""
+                self.id_prefixes.pop()
+                self.previous_heading = ""
                 return "</div></details>\n"
             case MessageItem():
-                return self._said(event)
+                return self._message_item(item)
 
-    def end(self) -> str:
+    def end_turn(self) -> str:
         return "</section>\n" if self.is_turn_open else ""
 
-    def _begin(self, event: SubagentStart) -> str:
+    def _start_subagent(self, item: SubagentStart) -> str:
         self.depth += 1
-        self.agents += 1
-        self.prefixes.append(f"a{self.agents}-m")
-        self.previous = ""
-        summary = event.summary
+        self.subagents += 1
+        self.id_prefixes.append(f"a{self.subagents}-m")
+        self.previous_heading = ""
+        summary = item.summary
         tokens = f", {summary.total_tokens:,} tokens" if summary.total_tokens is not None else ""
-        unplaced = "" if event.is_placed else ", started at an unknown place"
+        unplaced = "" if item.is_placed else ", started by an unknown call"
         return (
             '<details class="agent"><summary><b>Subagent</b> '
-            f"<span>{escape(session_title(summary))}</span> <small>{summary.message_count:,} messages{tokens}"
-            f'{unplaced}</small></summary><div class="nested">\n'
+            f"<span>{escape(session_title(summary))}</span> "
+            f"<small>{pluralize(summary.message_count, 'message')}{tokens}{unplaced}</small>"
+            '</summary><div class="nested">\n'
         )
 
-    def _said(self, event: MessageItem) -> str:
-        message = event.message
-        place = f"{self.prefixes[-1]}{event.position}"
+    def _message_item(self, item: MessageItem) -> str:
+        message = item.message
+        element_id = f"{self.id_prefixes[-1]}{item.position}"
         opening = ""
         if message.role == "user" and not self.depth:
-            opening = f'{self.end()}<section class="turn">\n'
+            opening = f'{self.end_turn()}<section class="turn">\n'
             self.is_turn_open = True
-            words = one_line(message.content, _PROMPT) or "(no words)"
-            self.prompts.append((place, words))
-        return opening + self._message(message, place)
+            self.prompts.append((element_id, one_line(message.content, _MAX_PROMPT_CHARS) or "(no text)"))
+        return opening + self._message(message, element_id)
 
-    def _message(self, message: Message, place: str) -> str:
-        faded = "" if message.is_active else " abandoned"
+    def _message(self, message: Message, element_id: str) -> str:
+        abandoned = "" if message.is_active else " abandoned"
         if message.tool is not None:
-            self.previous = ""
-            return _tool(message, message.tool, place, faded)
-        name = message_heading(message, is_agent=self.depth > 0)
+            self.previous_heading = ""
+            return _tool_call(message, message.tool, element_id, abandoned)
+        heading = message_heading(message, is_agent=self.depth > 0)
         role = "task" if message.role == "user" and self.depth else message.role
         if role in ("thinking", "system"):
-            self.previous = ""
+            self.previous_heading = ""
             return (
-                f'<details class="{role}{faded}" id="{place}"><summary>{escape(name)}</summary>'
-                f"{preformatted_html(message.content, 'said')}{_attachments(message)}</details>\n"
+                f'<details class="{role}{abandoned}" id="{element_id}"><summary>{escape(heading)}</summary>'
+                f"{preformatted_html(message.content, 'text')}{_attachments(message)}</details>\n"
             )
-        who = escape(speaker_label(message, is_agent=self.depth > 0))
+        speaker = escape(speaker_label(message, is_agent=self.depth > 0))
         is_inferred = message.timestamp_source not in (None, "stored")
         time = escape(format_time(message.timestamp, is_inferred=is_inferred))
-        line = (
-            f'<p class="who"><a href="#{place}">{who}</a> <time>{time}</time></p>'
-            if name != self.previous
+        author = (
+            f'<p class="author"><a href="#{element_id}">{speaker}</a> <time>{time}</time></p>'
+            if heading != self.previous_heading
             else ""
         )
-        self.previous = name if role == "assistant" else ""
-        said = (
-            markdown_to_html(message.content)
-            if role == "assistant"
-            else preformatted_html(message.content, "said")
+        self.previous_heading = heading if role == "assistant" else ""
+        is_markdown = role == "assistant"
+        content = (
+            markdown_to_html(message.content) if is_markdown else preformatted_html(message.content, "text")
         )
         return (
-            f'<article class="{role}{faded}" id="{place}">{line}<div class="words">{said}</div>'
-            f"{_attachments(message)}</article>\n"
+            f'<article class="{role}{abandoned}" id="{element_id}">{author}'
+            f'<div class="content">{content}</div>{_attachments(message)}</article>\n'
         )
 
 
 def _attachments(message: Message) -> str:
     if not message.attachments:
         return ""
-    items = "".join(f"<li>{escape(attachment_label(one))}</li>" for one in message.attachments)
+    items = "".join(f"<li>{escape(attachment_label(attachment))}</li>" for attachment in message.attachments)
     return f'<ul class="attachments">{items}</ul>'
 
 
-def _tool(message: Message, tool: ToolCall, place: str, faded: str) -> str:
-    changed = [line for edit in tool.edits for line in diff_lines(edit)]
-    about, notes, time = describe_call(tool), call_outcome(tool), format_time(message.timestamp)
-    is_open = " open" if 0 < len(changed) <= _SHORT_DIFF else ""
+def _tool_call(message: Message, tool: ToolCall, element_id: str, abandoned: str) -> str:
+    diff = [line for edit in tool.edits for line in diff_lines(edit)]
+    subject, notes, time = describe_call(tool), call_outcome(tool), format_time(message.timestamp)
+    is_open = " open" if 0 < len(diff) <= _MAX_OPEN_DIFF_LINES else ""
     failed = " failed" if tool.status in ("failed", "cancelled") else ""
     parts = [
-        f'<details class="tool{failed}{faded}" id="{place}"{is_open}><summary>',
+        f'<details class="tool{failed}{abandoned}" id="{element_id}"{is_open}><summary>',
         f"<b>{escape(one_line(tool.name, 100))}</b> ",
-        f"<code>{escape(about)}</code> " if about else "",
+        f"<code>{escape(subject)}</code> " if subject else "",
         f"<small>{escape(notes)}</small> " if notes else "",
         f"<time>{escape(time)}</time>" if time else "",
         "</summary>\n",
     ]
     if message.content.strip():
-        parts.append(preformatted_html(message.content, "said"))
-    parts.append(_diff(changed) if changed else _asked(tool))
+        parts.append(preformatted_html(message.content, "text"))
+    parts.append(_diff(diff) if diff else _arguments(tool))
     if tool.result and tool.result.strip():
         result = preformatted_html(tool.result, "result")
-        parts.append(f"<details><summary>Result</summary>{result}</details>\n" if changed else result)
+        parts.append(f"<details><summary>Result</summary>{result}</details>\n" if diff else result)
     parts += [_attachments(message), "</details>\n"]
     return "".join(parts)
 
 
 def _diff(lines: list[str]) -> str:
-    kinds = {"+": "ins", "-": "del"}
+    tags = {"+": "ins", "-": "del"}
     out = []
     for line in lines:
         text = escape(line) + "\n"
         if line.startswith(("--- ", "+++ ", "@@")):
-            out.append(f'<span class="place">{text}</span>')
-        elif (kind := kinds.get(line[:1])) is not None:
-            out.append(f"<{kind}>{text}</{kind}>")
+            out.append(f'<span class="location">{text}</span>')
+        elif (tag := tags.get(line[:1])) is not None:
+            out.append(f"<{tag}>{text}</{tag}>")
         else:
             out.append(text)
     return f'<pre class="diff">{"".join(out)}</pre>\n'
 
 
-def _asked(tool: ToolCall) -> str:
-    """The arguments: a command as one, everything else by name."""
-    command = next((key for key in _COMMANDS if isinstance(tool.params.get(key), str)), None)
+def _arguments(tool: ToolCall) -> str:
+    """Return the arguments: a command as highlighted code, the others with their names."""
+    command = command_param(tool)
     rest = {key: value for key, value in tool.params.items() if key != command}
     lines = list(argument_lines(ToolCall(id=None, name=tool.name, params=rest)))
-    shown = preformatted_html("\n".join(lines), "asked") if lines else ""
+    arguments = preformatted_html("\n".join(lines), "arguments") if lines else ""
     if command is None:
-        return shown
+        return arguments
     text = sanitize(tool.params[command])
-    coloured = highlight_code(text, "bash") if not text.startswith("\n") else ""
-    return (
-        f'<pre class="command">{coloured}</pre>\n' if coloured else preformatted_html(text, "command")
-    ) + shown
+    highlighted = highlight_code(text, "bash") if not text.startswith("\n") else ""
+    shown = (
+        f'<pre class="command">{highlighted}</pre>\n' if highlighted else preformatted_html(text, "command")
+    )
+    return shown + arguments

@@ -1,4 +1,4 @@
-"""The frame of an HTML page: one file, nothing loaded from anywhere, nothing run but its own script."""
+"""Frame of an HTML page: a single file that loads nothing and runs only its own script."""
 
 from base64 import b64encode
 from functools import lru_cache
@@ -21,15 +21,15 @@ def _asset(name: str) -> str:
     return files("backscroll.render").joinpath("assets", name).read_text("utf-8")
 
 
-def _digest(text: str) -> str:
+def _csp_hash(text: str) -> str:
     return b64encode(sha256(text.encode()).digest()).decode()
 
 
 def page_start(title: str, name: str) -> str:
-    """Everything before the body's content; ``name`` says which script and class the page has."""
+    """Return everything before the content. `name` selects the script and the class of the page."""
     style, script = _asset("page.css"), _asset("theme.js") + _asset(f"{name}.js")
     policy = (
-        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}';"
+        f"default-src 'none'; style-src 'sha256-{_csp_hash(style)}'; script-src 'sha256-{_csp_hash(script)}';"
         " img-src data:; base-uri 'none'; form-action 'none'"
     )
     return (
@@ -44,5 +44,5 @@ def page_start(title: str, name: str) -> str:
 
 
 def page_end(name: str) -> str:
-    """Everything after the body's content."""
+    """Return everything after the content."""
     return f"<script>{_asset('theme.js')}{_asset(f'{name}.js')}</script>\n</body>\n</html>\n"

@@ -1,4 +1,4 @@
-"""The JSON that other programs rely on: names and forms stay as they are, and only grow."""
+"""JSON documents for other programs. Keys and formats are a public contract: only additions are allowed."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -27,12 +27,12 @@ __all__ = [
 
 
 def encode_json(document: Any) -> bytes:
-    """One JSON document, for people and programs alike."""
+    """Encode one JSON document, indented."""
     return escape_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + b"\n"
 
 
 def summary_document(summary: SessionSummary) -> dict[str, Any]:
-    """A session in a list."""
+    """Return a session as in `list --json`."""
     document = msgspec.structs.asdict(summary)
     document["created_at"] = iso(summary.created_at)
     document["updated_at"] = iso(summary.updated_at)
@@ -44,7 +44,7 @@ def summary_document(summary: SessionSummary) -> dict[str, Any]:
 
 
 def page_document(page: PaginatedResult[SessionSummary]) -> dict[str, Any]:
-    """A page of sessions."""
+    """Return a page of sessions."""
     return {
         "data": [summary_document(summary) for summary in page.data],
         "pagination": msgspec.structs.asdict(page.pagination),
@@ -52,7 +52,7 @@ def page_document(page: PaginatedResult[SessionSummary]) -> dict[str, Any]:
 
 
 def search_document(found: SearchResult) -> dict[str, Any]:
-    """A page of what a search found."""
+    """Return a page of search matches."""
     page: dict[str, Any] = {
         "total": found.total,
         "limit": found.limit,
@@ -70,7 +70,7 @@ def search_document(found: SearchResult) -> dict[str, Any]:
 
 
 def session_document(session: Session) -> dict[str, Any]:
-    """A session with every message of it."""
+    """Return a session with all its messages."""
     return summary_document(session.summary) | {"messages": _messages(session.messages)}
 
 
@@ -79,7 +79,7 @@ def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def message_document(message: Message, position: int) -> dict[str, Any]:
-    """One message; what is unknown is null."""
+    """Return one message. Unknown values are null."""
     tool = message.tool
     usage = message.usage
     return {
@@ -101,7 +101,7 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
         "tool_result": tool.result if tool else None,
         "status": tool.status if tool else None,
         "decision": tool.decision if tool else None,
-        "attachments": [msgspec.structs.asdict(one) for one in message.attachments],
+        "attachments": [msgspec.structs.asdict(attachment) for attachment in message.attachments],
         "cwd": message.cwd,
         "git_branch": message.git_branch,
         "stop_reason": message.stop_reason,
@@ -120,40 +120,41 @@ def message_document(message: Message, position: int) -> dict[str, Any]:
 
 
 def secrets_document(found: "Iterable[FoundSecret]") -> dict[str, Any]:
-    """What secrets there are and where, without one of them."""
+    """Return kinds and locations of secrets, without their text."""
     data = [
         {
-            "kind": one.kind,
-            "number": one.number,
-            "hint": one.hint,
-            "count": one.count,
+            "kind": secret.kind,
+            "number": secret.number,
+            "hint": secret.hint,
+            "count": secret.count,
             "places": [
-                {"session_ref": place.ref, "message_index": place.position} for place in one.locations
+                {"session_ref": location.ref, "message_index": location.position}
+                for location in secret.locations
             ],
         }
-        for one in found
+        for secret in found
     ]
     return {"data": data, "total": len(data)}
 
 
 def json_chunks(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
-    """What `encode_json` makes of a `session_document`, to the byte, without ever having it whole."""
+    """Yield the bytes of an encoded `session_document` in chunks, one message at a time."""
     head = encode_json(summary_document(summary) | {"messages": []}).decode().removesuffix("[]\n}\n")
     yield head + "["
     position = -1
     for position, message in enumerate(messages):
-        one = encode_json(message_document(message, position)).decode().removesuffix("\n")
-        yield ("," if position else "") + "\n    " + one.replace("\n", "\n    ")
+        encoded = encode_json(message_document(message, position)).decode().removesuffix("\n")
+        yield ("," if position else "") + "\n    " + encoded.replace("\n", "\n    ")
     yield "]\n}\n" if position < 0 else "\n  ]\n}\n"
 
 
 def json_lines(summary: SessionSummary, messages: Iterable[Message]) -> Iterator[str]:
-    """The summary in the first line, then a line per message."""
+    """Yield the summary on the first line, then one line per message."""
     yield encode_json_line(summary_document(summary)).decode()
     for position, message in enumerate(messages):
         yield encode_json_line(message_document(message, position)).decode()
 
 
 def encode_json_line(document: dict[str, Any]) -> bytes:
-    """A JSON document in a line."""
+    """Encode a JSON document on one line."""
     return escape_json(msgspec.json.encode(document)) + b"\n"

@@ -1,9 +1,8 @@
-"""Somebody's text inside a Markdown page: it reads as it was meant, and stays in its place.
+"""Escape text from a history for use inside a Markdown page.
 
-Markdown lets a text do much to the page around it: open a fence and never close
-it, write HTML, load pictures, define links for all that follows. A text is taken
-over as Markdown when all of this has been taken out of it *and* a parser agrees
-that nothing is left; otherwise it is shown as it stands, in a fence.
+Markdown text can affect the page around it: open a fence without closing it, contain HTML, load images,
+define links for the rest of the page. A text is used as Markdown only if all of this has been escaped *and* a
+parser confirms that none is left. Otherwise it is shown in a code fence.
 """
 
 import re
@@ -19,23 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["blockquote", "code_fence", "code_span", "escape_markdown", "safe_markdown"]
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#&|~$!]")
-_LARGEST = 60_000  # characters; longer ones are pasted files and logs
+_MAX_MARKDOWN_CHARS = 60_000  # longer texts are pasted files and logs
 _SUSPECT = re.compile(r"[<`~\[\]\\]|^ {0,3}#|^[ \t>]*[=-]+[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=[ \t]|$)")
 _DEFINITION = re.compile(r"^([ \t>]*(?:[-*+]|\d+[.)])?[ \t>]*)\[")
 _OPENERS = re.compile(r"\\.|(`+)|<|!\[", re.DOTALL)
-_DESTINATION = re.compile(r"(?:https?://|mailto:|#|[^:]*$)", re.IGNORECASE)
-_END = "backscrollend"
-_DEMOTED = 3  # a text's own headings stand below those of the page
+_ALLOWED_LINK = re.compile(r"(?:https?://|mailto:|#|[^:]*$)", re.IGNORECASE)
+_END_MARKER = "backscrollend"
+_HEADING_SHIFT = 3  # headings of a text are below those of the page
 
 
 def escape_markdown(text: str) -> str:
-    """The text in one line, every character of it taken as it is."""
-    return _SPECIAL.sub(lambda mark: f"\\{mark[0]}", sanitize(text).replace("\n", " "))
+    """Return the text in one line with all Markdown characters escaped."""
+    return _SPECIAL.sub(lambda match: f"\\{match[0]}", sanitize(text).replace("\n", " "))
 
 
 def code_span(text: str) -> str:
-    """The text in one line, as code."""
+    """Return the text in one line as inline code."""
     text = sanitize(text).replace("\n", " ")
     ticks = "`" * (_longest_run(text, "`") + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
@@ -43,43 +42,43 @@ def code_span(text: str) -> str:
 
 
 def code_fence(text: str, language: str = "") -> str:
-    """The text as it stands, between fences that nothing in it can close."""
+    """Return the text in a code fence that nothing in it can close."""
     text = sanitize(text)
     fence = "`" * max(3, _longest_run(text, "`") + 1)
     return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}\n"
 
 
-def _longest_run(text: str, mark: str) -> int:
-    return max(map(len, re.findall(f"{mark}+", text)), default=0)
+def _longest_run(text: str, character: str) -> int:
+    return max(map(len, re.findall(f"{character}+", text)), default=0)
 
 
 def safe_markdown(text: str) -> str:
-    """The text as Markdown that cannot reach beyond itself, or fenced where that is not to be had."""
-    lines = _neutral(sanitize(text))
+    """Return the text as Markdown that cannot affect the page around it, or in a code fence."""
+    lines = _safe_lines(sanitize(text))
     return "\n".join(lines) + "\n" if lines is not None else code_fence(text)
 
 
 def blockquote(text: str) -> str:
-    """The same in a quotation, with its line ends kept."""
-    text = sanitize(text).expandtabs(4)  # behind a quotation mark a tab is of another width
-    lines = _neutral(text)
+    """Return the same as a block quote that keeps the line breaks."""
+    text = sanitize(text).expandtabs(4)  # after > a tab has a different width
+    lines = _safe_lines(text)
     if lines is not None:
         code = _code_lines(_parser().parse("\n".join(lines)))
-        told = "".join(
+        quoted = "".join(
             f"> {line.rstrip()}  \n"
-            if place not in code and line.strip() and after.strip()
+            if index not in code and line.strip() and after.strip()
             else f"> {line}".rstrip() + "\n"
-            for place, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True))
+            for index, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True))
         )
-        if _is_harmless(told):
-            return told
+        if _is_safe(quoted):
+            return quoted
     return "".join(f"> {line}\n" for line in code_fence(text).removesuffix("\n").split("\n"))
 
 
-def _neutral(text: str) -> list[str] | None:
-    """Lines that do nothing but say what they say; None when there is no way but to fence them."""
+def _safe_lines(text: str) -> list[str] | None:
+    """Return lines without side effects on the page; None if the text needs a code fence."""
     text = text.strip("\n")
-    if len(text) > _LARGEST:
+    if len(text) > _MAX_MARKDOWN_CHARS:
         return None
     if not _SUSPECT.search(text):
         return text.split("\n")
@@ -92,20 +91,20 @@ def _neutral(text: str) -> list[str] | None:
             continue
         first, end = token.map
         done.update(range(first, end))
-        lines[first:end] = _disarmed("\n".join(lines[first:end])).split("\n")
-    for place, line in enumerate(lines):
-        if place in code:
+        lines[first:end] = _escape_inline("\n".join(lines[first:end])).split("\n")
+    for index, line in enumerate(lines):
+        if index in code:
             continue
-        line = _HEADING.sub(lambda found: found[1] + "#" * min(6, len(found[2]) + _DEMOTED), line)
-        lines[place] = _DEFINITION.sub(r"\1\[", line) if "]:" in line else line
+        line = _HEADING.sub(lambda found: found[1] + "#" * min(6, len(found[2]) + _HEADING_SHIFT), line)
+        lines[index] = _DEFINITION.sub(r"\1\[", line) if "]:" in line else line
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and last.level == 0 and not _is_closed(lines, last):
         lines.append(last.markup)
-    return lines if _is_harmless("\n".join(lines)) else None
+    return lines if _is_safe("\n".join(lines)) else None
 
 
-def _disarmed(source: str) -> str:
-    """A paragraph without HTML and pictures; what is in code stays."""
+def _escape_inline(source: str) -> str:
+    """Escape HTML and images in a paragraph. Inline code stays unchanged."""
     out, at = [], 0
     while found := _OPENERS.search(source, at):
         out.append(source[at : found.start()])
@@ -135,20 +134,20 @@ def _code_lines(tokens: "list[Token]") -> set[int]:
     blocks = (
         token.map for token in tokens if token.type in ("fence", "code_block") and token.map is not None
     )
-    return {place for first, end in blocks for place in range(first, end)}
+    return {index for first, end in blocks for index in range(first, end)}
 
 
-def _is_harmless(text: str) -> bool:
-    """Whether a parser that allows everything finds no HTML, picture, strange link or open end."""
-    found: dict[str, object] = {}
-    tokens = _trusting().parse(f"{text}\n\n{_END}\n", found)
-    if found.get("references") or len(tokens) < 3 or tokens[-2].content != _END or tokens[-2].level != 1:
+def _is_safe(text: str) -> bool:
+    """Return whether a permissive parser finds no HTML, image, unusual link or unclosed block."""
+    env: dict[str, object] = {}
+    tokens = _permissive_parser().parse(f"{text}\n\n{_END_MARKER}\n", env)
+    if env.get("references") or len(tokens) < 3 or tokens[-2].content != _END_MARKER or tokens[-2].level != 1:
         return False
     for token in tokens:
         for part in (token, *(token.children or ())):
             if part.type in ("html_block", "html_inline", "image"):
                 return False
-            if part.type == "link_open" and not _DESTINATION.match(str(part.attrs.get("href", ""))):
+            if part.type == "link_open" and not _ALLOWED_LINK.match(str(part.attrs.get("href", ""))):
                 return False
     return True
 
@@ -161,11 +160,11 @@ def _parser() -> "MarkdownIt":
 
 
 @lru_cache(maxsize=1)
-def _trusting() -> "MarkdownIt":
+def _permissive_parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    class Trusting(MarkdownIt):
-        def validateLink(self, url: str) -> bool:  # noqa: N802  the library's own name
+    class PermissiveMarkdownIt(MarkdownIt):
+        def validateLink(self, url: str) -> bool:  # noqa: N802  overrides a method of the library
             return True
 
-    return Trusting("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    return PermissiveMarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])

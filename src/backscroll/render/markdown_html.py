@@ -1,7 +1,7 @@
-"""What an assistant wrote, as HTML: Markdown with nothing in it that could load, run or escape.
+"""Convert Markdown to HTML that cannot load resources, run scripts or leave its element.
 
-HTML in a text is shown as text, pictures are named instead of loaded, and only
-links to the web and to mail addresses are links.
+HTML in the text is shown as text, images are named and not loaded, and only http, https and mailto links
+are links.
 """
 
 import re
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 __all__ = ["highlight_code", "markdown_to_html", "preformatted_html"]
 
-_LARGEST = 60_000  # characters of Markdown; longer ones are pasted files and logs
-_LARGEST_CODE = 20_000  # characters that are coloured
-_LINKED = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_MAX_MARKDOWN_CHARS = 60_000  # longer texts are pasted files and logs
+_MAX_HIGHLIGHTED_CHARS = 20_000
+_ALLOWED_LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
-def preformatted_html(text: str, name: str = "") -> str:
-    """The text as it stands."""
+def preformatted_html(text: str, css_class: str = "") -> str:
+    """Return the text as a preformatted block."""
     text = sanitize(text)
-    kind = f' class="{name}"' if name else ""
-    first = "\n" if text.startswith("\n") else ""  # a parser drops one line end after <pre>
-    return f"<pre{kind}>{first}{escape(text)}</pre>\n"
+    attribute = f' class="{css_class}"' if css_class else ""
+    newline = "\n" if text.startswith("\n") else ""  # browsers drop one newline after <pre>
+    return f"<pre{attribute}>{newline}{escape(text)}</pre>\n"
 
 
 def markdown_to_html(text: str) -> str:
-    """The text as paragraphs, lists, tables and code."""
+    """Return the text as paragraphs, lists, tables and code."""
     text = sanitize(text)
-    if len(text) > _LARGEST:
-        return preformatted_html(text, "said")
+    if len(text) > _MAX_MARKDOWN_CHARS:
+        return preformatted_html(text, "text")
     return str(_parser().render(text))
 
 
 def highlight_code(code: str, language: str) -> str:
-    """The code with its words marked by class; empty when the language is unknown or there is too much."""
-    lexer = _lexer(language.lower()) if 0 < len(code) <= _LARGEST_CODE else None
+    """Return highlighted code; empty if the language is unknown or the code is too long."""
+    lexer = _lexer(language.lower()) if 0 < len(code) <= _MAX_HIGHLIGHTED_CHARS else None
     if lexer is None:
         return ""
     from pygments import highlight
@@ -69,11 +69,11 @@ def _lexer(language: str) -> "Lexer | None":
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    class Guarded(MarkdownIt):
-        def validateLink(self, url: str) -> bool:  # noqa: N802  the library's own name
-            return _LINKED.match(url) is not None
+    class SafeMarkdownIt(MarkdownIt):
+        def validateLink(self, url: str) -> bool:  # noqa: N802  overrides a method of the library
+            return _ALLOWED_LINK.match(url) is not None
 
-    parser = Guarded("commonmark", {"html": False, "xhtmlOut": False})
+    parser = SafeMarkdownIt("commonmark", {"html": False, "xhtmlOut": False})
     parser.enable(["table", "strikethrough"])
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link)
@@ -84,34 +84,34 @@ def _parser() -> "MarkdownIt":
 def _image(
     renderer: "RendererProtocol",
     tokens: "Sequence[Token]",
-    place: int,
+    index: int,
     options: Any,
     _: MutableMapping[str, Any],
 ) -> str:
-    token = tokens[place]
-    return f'<span class="picture">{escape(token.content)} {escape(str(token.attrs.get("src", "")))}</span>'
+    token = tokens[index]
+    return f'<span class="image">{escape(token.content)} {escape(str(token.attrs.get("src", "")))}</span>'
 
 
 def _link(
     renderer: "RendererProtocol",
     tokens: "Sequence[Token]",
-    place: int,
+    index: int,
     options: Any,
     _: MutableMapping[str, Any],
 ) -> str:
-    return f'<a href="{escape(str(tokens[place].attrs.get("href", "")))}" rel="noopener noreferrer">'
+    return f'<a href="{escape(str(tokens[index].attrs.get("href", "")))}" rel="noopener noreferrer">'
 
 
 def _fence(
     renderer: "RendererProtocol",
     tokens: "Sequence[Token]",
-    place: int,
+    index: int,
     options: Any,
     _: MutableMapping[str, Any],
 ) -> str:
-    token = tokens[place]
+    token = tokens[index]
     language = token.info.strip().split(maxsplit=1)[0] if token.info.strip() else ""
     label = f'<span class="language">{escape(language)}</span>' if language else ""
-    # Cursor writes the file after the language: ```ts:src/board.ts
+    # Cursor appends the file to the language: ```ts:src/board.ts
     code = highlight_code(token.content, language.partition(":")[0]) or escape(token.content)
     return f'<div class="code">{label}<pre><code>{code}</code></pre></div>\n'

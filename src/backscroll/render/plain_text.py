@@ -1,4 +1,4 @@
-"""A session as plain text, whole."""
+"""A complete session as plain text."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,28 +18,28 @@ from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, Tra
 __all__ = ["plain_text"]
 
 
-def plain_text(summary: SessionSummary, events: Iterable[TranscriptItem]) -> Iterator[str]:
-    """The text, piece by piece; what a subagent said is indented."""
+def plain_text(summary: SessionSummary, items: Iterable[TranscriptItem]) -> Iterator[str]:
+    """Yield the text in chunks. Messages of subagents are indented."""
     title = session_title(summary)
     yield f"{title}\n{'=' * min(len(title), 100)}\n"
     for name, value in header_fields(summary):
         yield f"{name + ':':<15}{value}\n"
     depth = 0
-    for event in events:
-        match event:
+    for item in items:
+        match item:
             case SubagentStart():
-                lines = [f">> subagent: {session_title(event.summary)}"]
+                lines = [f">> subagent: {session_title(item.summary)}"]
                 depth += 1
             case SubagentEnd():
-                lines = [f"<< end of subagent: {session_title(event.summary)}"]
+                lines = [f"<< end of subagent: {session_title(item.summary)}"]
             case MessageItem():
-                lines = list(_lines(event.message, is_agent=depth > 0))
+                lines = list(_message_lines(item.message, is_agent=depth > 0))
         indent = "    " * depth
         yield "\n" + "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
-        depth -= isinstance(event, SubagentEnd)
+        depth -= isinstance(item, SubagentEnd)
 
 
-def _lines(message: Message, *, is_agent: bool) -> Iterator[str]:
+def _message_lines(message: Message, *, is_agent: bool) -> Iterator[str]:
     tool = message.tool
     if tool is None:
         yield f"── {message_heading(message, is_agent=is_agent)}"
@@ -49,8 +49,8 @@ def _lines(message: Message, *, is_agent: bool) -> Iterator[str]:
         yield f"── {' · '.join(part for part in parts if part)}"
     yield from sanitize(message.content).split("\n") if message.content else ()
     if tool is not None:
-        changed = [line for edit in tool.edits for line in diff_lines(edit)]
-        yield from (f"  {line}" for line in changed or argument_lines(tool))
+        diff = [line for edit in tool.edits for line in diff_lines(edit)]
+        yield from (f"  {line}" for line in diff or argument_lines(tool))
         if tool.result:
             yield from (f"  | {line}" for line in sanitize(tool.result).removesuffix("\n").split("\n"))
-    yield from (f"[{attachment_label(one)}]" for one in message.attachments)
+    yield from (f"[{attachment_label(attachment)}]" for attachment in message.attachments)

@@ -1,4 +1,4 @@
-"""What earlier sessions have to say about a task, for people, for models and for programs."""
+"""Recalled sessions as text and as JSON."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,61 +12,62 @@ from backscroll.render.terminal.session_table import short_id
 
 __all__ = ["recall_document", "recall_lines", "recalled_session_document"]
 
-_WIDTH = 100
+_MAX_FIELD_CHARS = 100
 _ROLES = {"user": "you"}
 
 
-def recall_lines(recollection: RecallResult) -> Iterator[str]:
-    """Each session with its excerpts; a number in brackets is the message's position."""
-    for number, session in enumerate(recollection.sessions, start=1):
-        if number > 1:
+def recall_lines(result: RecallResult) -> Iterator[str]:
+    """Yield each session with its excerpts. A number in brackets is the position of a message."""
+    for rank, session in enumerate(result.sessions, start=1):
+        if rank > 1:
             yield ""
-        yield f"{number}. {_heading(session)}"
+        yield f"{rank}. {_heading(session)}"
         for excerpt in session.excerpts:
             yield from _excerpt_lines(excerpt)
 
 
-def recall_document(recollection: RecallResult) -> dict[str, Any]:
-    """The same for programs; what is unknown or not there is null."""
+def recall_document(result: RecallResult) -> dict[str, Any]:
+    """Return the result as JSON. Unknown values are null."""
     return {
-        "data": [recalled_session_document(session) for session in recollection.sessions],
-        "token_budget": recollection.token_budget,
-        "left_out": recollection.left_out,
+        "data": [recalled_session_document(session) for session in result.sessions],
+        "token_budget": result.token_budget,
+        "left_out": result.left_out,
     }
 
 
 def recalled_session_document(session: RecalledSession) -> dict[str, Any]:
-    """One of the sessions."""
+    """Return one of the sessions as JSON."""
     document = msgspec.structs.asdict(session) | {"updated_at": iso(session.updated_at)}
     document["excerpts"] = [
-        msgspec.structs.asdict(one) | {"timestamp": iso(one.timestamp)} for one in session.excerpts
+        msgspec.structs.asdict(excerpt) | {"timestamp": iso(excerpt.timestamp)}
+        for excerpt in session.excerpts
     ]
     return document
 
 
 def _heading(session: RecalledSession) -> str:
     source = session.session_ref.partition(":")[0]
-    facts = [
-        one_line(session.title or "untitled", _WIDTH),
-        one_line(session.workspace_name or "", _WIDTH),
+    fields = [
+        one_line(session.title or "untitled", _MAX_FIELD_CHARS),
+        one_line(session.workspace_name or "", _MAX_FIELD_CHARS),
         f"{session.updated_at:%Y-%m-%d}" if session.updated_at else "",
         f"{source}:{short_id(session.session_id)}",
     ]
-    return " · ".join(fact for fact in facts if fact)
+    return " · ".join(field for field in fields if field)
 
 
 def _excerpt_lines(excerpt: Excerpt) -> Iterator[str]:
     if excerpt.asked:
-        yield from _said("asked", excerpt.asked)
-    place = f"[{excerpt.message_index}]"
+        yield from _labelled_lines("asked", excerpt.asked)
+    position = f"[{excerpt.message_index}]"
     if excerpt.agent_ref:
-        place = f"[{excerpt.message_index} of subagent {one_line(excerpt.agent_ref, _WIDTH)}]"
-    yield from _said(f"{place} {_ROLES.get(excerpt.role, excerpt.role)}", excerpt.text)
+        position = f"[{excerpt.message_index} of subagent {one_line(excerpt.agent_ref, _MAX_FIELD_CHARS)}]"
+    yield from _labelled_lines(f"{position} {_ROLES.get(excerpt.role, excerpt.role)}", excerpt.text)
     if excerpt.outcome:
-        yield from _said("outcome", excerpt.outcome)
+        yield from _labelled_lines("outcome", excerpt.outcome)
 
 
-def _said(who: str, text: str) -> Iterator[str]:
+def _labelled_lines(label: str, text: str) -> Iterator[str]:
     first, *others = sanitize(text).splitlines() or [""]
-    yield f"   {who}: {first}"
+    yield f"   {label}: {first}"
     yield from (f"     {line}" for line in others)

@@ -1,11 +1,10 @@
-"""What a tool is about to delete, as lines that are safe for any terminal."""
-
-from __future__ import annotations
+"""Sessions that a tool is about to delete, as lines for terminals and pipes."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from backscroll.model.sanitize import sanitize
+from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
     from backscroll.model import Retention
@@ -13,17 +12,17 @@ if TYPE_CHECKING:
 __all__ = ["retention_lines"]
 
 
-def retention_lines(retention: Retention) -> Iterator[str]:
-    """What a tool is about to delete, and the change that would keep it from doing so."""
-    number = len(retention.expiring)
-    sessions = "1 session" if number == 1 else f"{number:,} sessions"
-    set_by = "which is its default" if retention.is_default else "as its settings say"
+def retention_lines(retention: "Retention") -> Iterator[str]:
+    """Yield how many sessions a tool will delete soon, and the change of its settings that prevents it."""
+    sessions = pluralize(len(retention.expiring), "session")
+    set_by = "the tool's default" if retention.is_default else "from the tool's settings"
+    limit = f"after {pluralize(retention.days, 'day')} without change ({set_by})"
     yield ""
-    yield f"{sessions} the tool itself will delete within 7 days: after {retention.days} days without change,"
+    yield f"{sessions} will be deleted by the tool within 7 days, {limit}."
     if retention.trouble is not None:
-        yield f"{set_by}; {sanitize(retention.settings)}"
-        yield f"{retention.trouble}, so that another number there is not seen. All are kept here."
+        yield f"{sanitize(retention.settings)} {retention.trouble}; a limit set there is unknown."
+        yield "The archive keeps these sessions."
         return
-    yield f"{set_by}. All are kept here. To keep them there as well:"
+    yield "The archive keeps these sessions. To keep them in the tool as well:"
     yield ""
     yield from sanitize(retention.diff).splitlines()

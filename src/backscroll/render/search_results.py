@@ -1,4 +1,4 @@
-"""What a search found, as lines that are safe for any terminal."""
+"""Search matches as lines for terminals and pipes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -7,49 +7,45 @@ from backscroll.model import SearchMatch, SearchResult
 from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.terminal.humanize import format_age
 from backscroll.render.terminal.session_table import short_id
-from backscroll.render.terminal.width import cell_width, prefix_length, truncate
+from backscroll.render.terminal.width import cell_width, suffix_length, truncate
 
 __all__ = ["match_lines"]
 
-_WIDTH = 300
-_NARROWEST = 12
+_MAX_WIDTH = 300
+_MIN_WIDTH = 12
 _INDENT = " " * 6
 _MARGIN = f"{_INDENT}│ "
 
-_Places = Sequence[tuple[int, int]]
+_Spans = Sequence[tuple[int, int]]
 
 
 def match_lines(
-    found: SearchResult, *, is_coloured: bool, width: int = _WIDTH, now: datetime | None = None
+    result: SearchResult, *, is_coloured: bool, width: int = _MAX_WIDTH, now: datetime | None = None
 ) -> Iterator[str]:
-    """What a search found: the session, and the place in it with its surroundings, in lines so wide."""
+    """Yield each match: session, message, and the matching line with context, at most `width` cells wide."""
     now = now or datetime.now(UTC)
-    width = max(min(width, _WIDTH) - len(_MARGIN), _NARROWEST)
-    head = width + len(_MARGIN) - len(_INDENT)
-    for match in found.data:
+    width = max(min(width, _MAX_WIDTH) - len(_MARGIN), _MIN_WIDTH)
+    heading_width = width + len(_MARGIN) - len(_INDENT)
+    for match in result.data:
         index = f"{match.session_index:>4}" if match.session_index is not None else "    "
-        yield f"{index}  {truncate(one_line(match.title or match.session_ref, 90), head)}"
-        yield _INDENT + truncate(_facts(match, now, head), head)
-        text, places = _fitted(*_laid_out(match.match, match.highlights), width)
-        marked = _marked(text, places) if is_coloured else text
+        yield f"{index}  {truncate(one_line(match.title or match.session_ref, 90), heading_width)}"
+        yield _INDENT + truncate(_details(match, now, heading_width), heading_width)
+        text, spans = _shorten(*_clean_line(match.match, match.highlights), width)
+        highlighted = _highlight(text, spans) if is_coloured else text
         for line in match.context:
-            yield (
-                _MARGIN + (marked if line == match.match else truncate(_laid_out(line, ())[0], width))
-            ).rstrip()
+            shown = highlighted if line == match.match else truncate(_clean_line(line, ())[0], width)
+            yield (_MARGIN + shown).rstrip()
         yield ""
-    if found.data:
-        total = found.total if found.total is not None else found.total_at_least
-        least = "" if found.is_counted else "at least "
-        last = found.offset + len(found.data)
-        yield f"{found.offset + 1} to {last} of {least}{total:,}, {found.took_ms:.0f} ms"
+    if result.data:
+        total = result.total if result.total is not None else result.total_at_least
+        at_least = "" if result.is_counted else "at least "
+        last = result.offset + len(result.data)
+        yield f"{result.offset + 1} to {last} of {at_least}{total:,}, {result.took_ms:.0f} ms"
 
 
-def _facts(match: SearchMatch, now: datetime, width: int) -> str:
-    """When and where it was said, and what the message and its session are called by.
-
-    Where there is little room, what is soonest done without is left out.
-    """
-    facts = [
+def _details(match: SearchMatch, now: datetime, width: int) -> str:
+    """Return age, source, workspace, message and session id. Source and workspace are dropped if too wide."""
+    details = [
         format_age(match.timestamp, now),
         match.source,
         one_line(match.workspace_name or "no workspace", 40),
@@ -57,54 +53,54 @@ def _facts(match: SearchMatch, now: datetime, width: int) -> str:
         short_id(match.session_id),
         *([f"{match.match_count:,} matches"] if match.match_count > 1 else []),
     ]
-    for fact in facts[1:3]:
-        if cell_width(told := " · ".join(facts)) <= width:
-            return told
-        facts.remove(fact)
-    return " · ".join(facts)
+    for droppable in details[1:3]:
+        if cell_width(line := " · ".join(details)) <= width:
+            return line
+        details.remove(droppable)
+    return " · ".join(details)
 
 
-def _laid_out(text: str, places: _Places) -> tuple[str, _Places]:
-    """A line with nothing in it that a terminal obeys, tabs as spaces, and where the places are then."""
+def _clean_line(text: str, spans: _Spans) -> tuple[str, _Spans]:
+    """Sanitize a line, expand its tabs, and move the spans accordingly."""
     pieces: list[str] = []
     moved: list[tuple[int, int]] = []
     at = length = column = 0
-    for begin, end in [*places, (len(text), len(text))]:
+    for begin, end in [*spans, (len(text), len(text))]:
         for piece in (text[at:begin], text[begin:end]):
-            pieces.append(_spaced(sanitize(piece).replace("\n", " "), column))
+            pieces.append(_expand_tabs(sanitize(piece).replace("\n", " "), column))
             column += cell_width(pieces[-1])
             length += len(pieces[-1])
         moved.append((length - len(pieces[-1]), length))
         at = end
-    return "".join(pieces), moved[: len(places)]
+    return "".join(pieces), moved[: len(spans)]
 
 
-def _spaced(text: str, column: int) -> str:
-    """The text with spaces up to the next eighth column for each tab, when it begins at a column."""
+def _expand_tabs(text: str, column: int) -> str:
+    """Replace tabs by spaces in a text that starts at a column. Tab stops are every 8 columns."""
     return (" " * (column % 8) + text).expandtabs(8)[column % 8 :] if "\t" in text else text
 
 
-def _fitted(text: str, places: _Places, width: int) -> tuple[str, _Places]:
-    """The part of a line around what was found, when all of it is too long, and the places in that part."""
+def _shorten(text: str, spans: _Spans, width: int) -> tuple[str, _Spans]:
+    """Cut a long line to the part around the first match, and move the spans accordingly."""
     if cell_width(text) <= width:
-        return text, places
-    first = places[0][0] if places else 0
-    # A third of the room is for what comes before, more where the line ends soon after.
-    start = first - prefix_length(text[:first][::-1], width // 3)
-    start = min(start, len(text) - prefix_length(text[::-1], width))
-    before = "…" if start else ""
-    start += len(before)
-    shown = truncate(text[start:], width - len(before))
+        return text, spans
+    first = spans[0][0] if spans else 0
+    # A third of the width is for the text before the match, more if the line ends soon after it.
+    start = first - suffix_length(text[:first], width // 3)
+    start = min(start, len(text) - suffix_length(text, width))
+    ellipsis = "…" if start else ""
+    start += len(ellipsis)
+    shown = truncate(text[start:], width - len(ellipsis))
     end = start + len(shown.removesuffix("…")) if shown != text[start:] else len(text)
-    moved = [(max(begin, start), min(stop, end)) for begin, stop in places]
-    by = len(before) - start
-    return before + shown, [(begin + by, stop + by) for begin, stop in moved if begin < stop]
+    clipped = [(max(begin, start), min(stop, end)) for begin, stop in spans]
+    offset = len(ellipsis) - start
+    return ellipsis + shown, [(begin + offset, stop + offset) for begin, stop in clipped if begin < stop]
 
 
-def _marked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text with what was found in bold."""
+def _highlight(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with the spans in bold yellow."""
     out, at = [], 0
-    for start, end in places:
+    for start, end in spans:
         out += [text[at:start], "\x1b[1;33m", text[start:end], "\x1b[0m"]
         at = end
     return "".join([*out, text[at:]])

@@ -1,4 +1,4 @@
-"""What stands at the head of a session, whatever it is written as."""
+"""Title, header fields and message headings, shared by all formats."""
 
 from datetime import UTC, datetime
 
@@ -14,61 +14,61 @@ __all__ = [
     "speaker_label",
 ]
 
-_WIDTH = 300
+_MAX_FIELD_CHARS = 300
 _SPEAKERS = {
     "user": "You", "assistant": "Assistant", "thinking": "Thinking", "error": "Error", "system": "System"
 }  # fmt: skip
 
 
 def session_title(summary: SessionSummary) -> str:
-    """A session's title in one line, or its ref."""
-    return one_line(summary.title or "", _WIDTH) or one_line(summary.ref, _WIDTH)
+    """Return a session's title in one line, or its ref if it has none."""
+    return one_line(summary.title or "", _MAX_FIELD_CHARS) or one_line(summary.ref, _MAX_FIELD_CHARS)
 
 
 def format_time(at: datetime | None, *, is_inferred: bool = False) -> str:
-    """A time in UTC; ``~`` marks one that was inferred."""
+    """Return a time in UTC, with ``~`` before an inferred one; empty if unknown."""
     if at is None:
         return ""
     return f"{'~' if is_inferred else ''}{at.astimezone(UTC).strftime('%Y-%m-%d %H:%M')}"
 
 
 def speaker_label(message: Message, *, is_agent: bool = False) -> str:
-    """Who says it; in a subagent the user is whoever started it."""
+    """Return the author of a message. The first message of a subagent is its task."""
     name = "Task" if is_agent and message.role == "user" else _SPEAKERS.get(message.role, message.role)
-    marks = [message.kind] if message.kind and message.kind != "task" else []
-    marks += [] if message.is_active else ["abandoned"]
-    return f"{name} ({', '.join(one_line(mark, 60) for mark in marks)})" if marks else name
+    notes = [message.kind] if message.kind and message.kind != "task" else []
+    notes += [] if message.is_active else ["abandoned"]
+    return f"{name} ({', '.join(one_line(note, 60) for note in notes)})" if notes else name
 
 
 def message_heading(message: Message, *, is_agent: bool = False) -> str:
-    """Who says it, and when."""
+    """Return author and time of a message."""
     is_inferred = message.timestamp_source not in (None, "stored")
     at = format_time(message.timestamp, is_inferred=is_inferred)
     return " · ".join(part for part in (speaker_label(message, is_agent=is_agent), at) if part)
 
 
 def attachment_label(attachment: Attachment) -> str:
-    """What came along, in a line."""
+    """Return kind and name of an attachment in one line."""
     name = attachment.name or attachment.path
-    return one_line(f"{attachment.kind}: {name}" if name else attachment.kind, _WIDTH)
+    return one_line(f"{attachment.kind}: {name}" if name else attachment.kind, _MAX_FIELD_CHARS)
 
 
 def header_fields(summary: SessionSummary) -> list[tuple[str, str]]:
-    """What is known of a session, as names and values in one line each; unknown is left out."""
-    begun, last = format_time(summary.created_at), format_time(summary.updated_at)
-    when = f"{begun} to {last}" if begun and last and begun != last else begun or last
+    """Return the known properties of a session as label and value, each in one line."""
+    started, updated = format_time(summary.created_at), format_time(summary.updated_at)
+    time = f"{started} to {updated}" if started and updated and started != updated else started or updated
     notes: list[str] = [] if summary.completeness == "complete" else [summary.completeness]
-    notes += ["no longer in the tool's own store"] if summary.is_gone else []
-    known = [
+    notes += ["no longer in the tool's history"] if summary.is_gone else []
+    fields = [
         ("Session", summary.ref),
         ("Subagent of", summary.parent_ref or ""),
         ("Workspace", summary.workspace_path or summary.workspace_name or ""),
         ("Branch", summary.git_branch or ""),
-        ("When", f"{when} UTC" if when else ""),
+        ("Time", f"{time} UTC" if time else ""),
         ("Model", ", ".join(summary.models)),
         ("Messages", f"{summary.message_count:,}"),
         ("Tokens", f"{summary.total_tokens:,}" if summary.total_tokens is not None else ""),
         ("Lines changed", f"{summary.total_changes:,}" if summary.total_changes else ""),
         ("Note", ", ".join(notes)),
     ]
-    return [(name, one_line(value, _WIDTH)) for name, value in known if value]
+    return [(name, one_line(value, _MAX_FIELD_CHARS)) for name, value in fields if value]

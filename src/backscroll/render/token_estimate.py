@@ -1,31 +1,30 @@
-"""How many tokens a text costs a model, by a rule that needs no tokeniser.
+"""Estimate how many tokens a text takes, without a tokenizer.
 
-Four ASCII characters are taken for one token, and every other character for one
-of its own: right for English and code within a tenth or two, and on the safe side
-for everything else.
+Four ASCII characters count as one token, every other character as one token each. For English and code the
+estimate is within 10 to 20 %; for other text it is on the high side.
 """
 
-__all__ = ["estimate_tokens", "truncate_to_tokens"]
+__all__ = ["CHARS_PER_TOKEN", "estimate_tokens", "truncate_to_tokens"]
 
-_CHARACTERS = 4
+CHARS_PER_TOKEN = 4
 
 
 def estimate_tokens(text: str) -> int:
-    """The estimate, rounded up."""
+    """Return the estimated number of tokens, rounded up."""
     others = 0 if text.isascii() else sum(not char.isascii() for char in text)
-    return others - (others - len(text)) // _CHARACTERS
+    return others - (others - len(text)) // CHARS_PER_TOKEN
 
 
 def truncate_to_tokens(text: str, tokens: int) -> str:
-    """The text, or as much of it as so many tokens pay for, ended at a word with ``…``."""
+    """Return the text, or as much of it as fits into `tokens`, ended after a word with ``…``."""
     if estimate_tokens(text) <= tokens:
         return text
-    room = (tokens - 1) * _CHARACTERS  # the mark is a token of its own
+    chars_left = (tokens - 1) * CHARS_PER_TOKEN  # the ellipsis takes one token
     end = 0
     for end, char in enumerate(text):  # noqa: B007
-        room -= 1 if char.isascii() else _CHARACTERS
-        if room < 0:
+        chars_left -= 1 if char.isascii() else CHARS_PER_TOKEN
+        if chars_left < 0:
             break
     kept = text[:end]
-    word = max(kept.rfind(" "), kept.rfind("\n"))
-    return (kept[:word] if word > end // 2 else kept).rstrip() + "…"
+    word_end = max(kept.rfind(" "), kept.rfind("\n"))
+    return (kept[:word_end] if word_end > end // 2 else kept).rstrip() + "…"

@@ -32,7 +32,7 @@ def test_a_failed_call_says_how_it_ended_and_what_it_said_last() -> None:
     result = "Exit code 101\n" + "\n".join(f"line {number}" for number in range(30))
     lines = shown(events(call(result, status="failed")))
     assert "failed, exit 101, 31 lines" in lines[1]
-    assert lines[2] == "    │ … 25 lines before"
+    assert lines[2] == "    │ … 25 earlier lines"
     assert lines[-1] == "    │ line 29"
     assert len(lines) == 9
 
@@ -72,7 +72,7 @@ def test_a_time_that_was_inferred_is_marked() -> None:
 def test_a_line_of_a_megabyte_is_cut_and_says_so() -> None:
     said = events(message("user", "x" * 1_000_000))
     assert max(map(len, shown(said))) < MAX_LINE_CHARS + 60
-    assert "998,000 more characters; --full shows them" in shown(said)[2]
+    assert "998,000 more characters (--full shows all)" in shown(said)[2]
     assert "x" * 1_000_000 in shown(said, is_full=True)
     assert max(map(len, shown(said, width=80))) <= 80
 

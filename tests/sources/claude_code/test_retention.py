@@ -158,4 +158,4 @@ def test_settings_that_cannot_be_read_are_said_and_no_change_is_made_up(
     told = "\n".join(retention_lines(found))
     assert why in told
     assert "settings.json" in told
-    assert "To keep them there" not in told
+    assert "To keep them" not in told

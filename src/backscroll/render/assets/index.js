@@ -1,5 +1,5 @@
 const box = document.getElementById("search");
-const said = document.getElementById("found");
+const counter = document.getElementById("found");
 const body = document.querySelector("tbody");
 const rows = [...body.rows];
 const texts = rows.map((row) => row.textContent.toLowerCase());
@@ -7,11 +7,11 @@ const texts = rows.map((row) => row.textContent.toLowerCase());
 function filter() {
   const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
-  rows.forEach((row, place) => {
-    row.hidden = !words.every((word) => texts[place].includes(word));
+  rows.forEach((row, index) => {
+    row.hidden = !words.every((word) => texts[index].includes(word));
     shown += !row.hidden;
   });
-  said.value = words.length ? `${shown} of ${rows.length}` : "";
+  counter.value = words.length ? `${shown} of ${rows.length}` : "";
 }
 box.addEventListener("input", filter);
 filter();
@@ -20,7 +20,7 @@ document.querySelectorAll("thead button").forEach((button, column) => {
   button.addEventListener("click", () => {
     const heading = button.closest("th");
     const down = heading.getAttribute("aria-sort") !== "descending";
-    document.querySelectorAll("th").forEach((one) => one.removeAttribute("aria-sort"));
+    document.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
     heading.setAttribute("aria-sort", down ? "descending" : "ascending");
     const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.toLowerCase();
     const number = heading.classList.contains("number");

@@ -1,12 +1,12 @@
 const main = document.querySelector("main");
 const box = document.getElementById("search");
-const said = document.getElementById("found");
-const most = 5000;
+const counter = document.getElementById("found");
+const MAX_MATCHES = 5000;
 let ranges = [];
 let current = -1;
 
-// Text is compared block by block, so that a match may run across coloured words.
-const blocks = () => main.querySelectorAll("h1, dd, .who, summary, pre, .words p, .words li, .words td, .words th, .words h1, .words h2, .words h3, .words h4, .words h5, .words h6, .attachments li");
+// Search per block, so that a match can span highlighted words.
+const blocks = () => main.querySelectorAll("h1, dd, .author, summary, pre, .content p, .content li, .content td, .content th, .content h1, .content h2, .content h3, .content h4, .content h5, .content h6, .attachments li");
 
 function search(needle) {
   ranges = [];
@@ -14,7 +14,7 @@ function search(needle) {
   needle = needle.toLowerCase();
   if (needle) {
     for (const block of blocks()) {
-      if (ranges.length >= most) break;
+      if (ranges.length >= MAX_MATCHES) break;
       const lower = block.textContent.toLowerCase();
       if (!lower.includes(needle)) continue;
       const nodes = [];
@@ -28,7 +28,7 @@ function search(needle) {
         }
         return [nodes[low][1], Math.min(offset - nodes[low][0], nodes[low][1].length)];
       };
-      for (let place = lower.indexOf(needle); place >= 0 && ranges.length < most; place = lower.indexOf(needle, place + needle.length)) {
+      for (let place = lower.indexOf(needle); place >= 0 && ranges.length < MAX_MATCHES; place = lower.indexOf(needle, place + needle.length)) {
         const range = document.createRange();
         range.setStart(...at(place));
         const [node, offset] = at(place + needle.length - 1);
@@ -39,17 +39,17 @@ function search(needle) {
     }
   }
   if (window.Highlight) CSS.highlights.set("found", new Highlight(...ranges));
-  if (ranges.length) go(1); else tell();
+  if (ranges.length) go(1); else showStatus();
 }
 
-function tell() {
-  if (!box.value) said.value = "";
-  else if (!ranges.length) said.value = "nothing";
-  else said.value = `${current + 1} of ${ranges.length}${ranges.length >= most ? "+" : ""}`;
+function showStatus() {
+  if (!box.value) counter.value = "";
+  else if (!ranges.length) counter.value = "no matches";
+  else counter.value = `${current + 1} of ${ranges.length}${ranges.length >= MAX_MATCHES ? "+" : ""}`;
 }
 
 function go(step) {
-  if (!ranges.length) return tell();
+  if (!ranges.length) return showStatus();
   current = (current + step + ranges.length) % ranges.length;
   const range = ranges[current];
   const element = range.startContainer.parentElement;
@@ -60,7 +60,7 @@ function go(step) {
   else { const selection = getSelection(); selection.removeAllRanges(); selection.addRange(range); }
   const place = range.getBoundingClientRect();
   if (place.top < 70 || place.bottom > innerHeight - 20) scrollTo({ top: scrollY + place.top - innerHeight / 3 });
-  tell();
+  showStatus();
 }
 
 let waiting;
@@ -72,13 +72,13 @@ box.addEventListener("keydown", (event) => {
 document.getElementById("next").addEventListener("click", () => go(1));
 document.getElementById("previous").addEventListener("click", () => go(-1));
 
-const unfold = document.getElementById("unfold");
+const expand = document.getElementById("expand");
 function toggleAll() {
-  const open = unfold.textContent === "Unfold";
+  const open = expand.textContent === "Expand";
   for (const fold of main.querySelectorAll("details")) fold.open = open;
-  unfold.textContent = open ? "Fold" : "Unfold";
+  expand.textContent = open ? "Collapse" : "Expand";
 }
-unfold.addEventListener("click", toggleAll);
+expand.addEventListener("click", toggleAll);
 
 function turn(step) {
   const tops = [...document.querySelectorAll("section.turn")].map((one) => one.getBoundingClientRect().top);
@@ -92,7 +92,7 @@ addEventListener("keydown", (event) => {
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
 
-// A link to a message inside a fold opens the fold.
+// Open the collapsed elements around the target of a link.
 function reveal() {
   const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
   for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;

@@ -8,8 +8,13 @@ from msgspec import Struct
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Report, Sums, Tokens
 from backscroll.render.statistics.charts import bar, sparkline
-from backscroll.render.statistics.humanize import format_cost, format_duration, format_percent, format_usd
-from backscroll.render.terminal.humanize import compact_number
+from backscroll.render.terminal.humanize import (
+    compact_number,
+    format_cost,
+    format_duration,
+    format_percent,
+    format_usd,
+)
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, wrap
 
@@ -87,7 +92,7 @@ def _total_lines(report: Report, style: Style) -> Iterator[str]:
     if len(report.timeline) > 1:
         first, last = report.timeline[0][0], report.timeline[-1][0]
         span = "month" if len(first) == 7 else "week" if "W" in first else "day"
-        line = style("place", sparkline([count for _, count in report.timeline]))
+        line = style("accent", sparkline([count for _, count in report.timeline]))
         yield ""
         yield f"{first} {line} {last}"
         yield style("dim", f"messages by {span}, {max(count for _, count in report.timeline):,} at most")
@@ -136,7 +141,7 @@ def _table_lines(report: Report, style: Style, width: int) -> Iterator[str]:
         cells_ = [pad(one.cells[place], one.width, is_right=True) for one in columns]
         chart = "" if is_total else bar(sizes[place], max(sizes), length)
         line = _GAP.join([pad(name, key), *cells_])
-        yield style("strong", line) if is_total else f"{line}{_GAP}{style('place', chart)}".rstrip()
+        yield style("strong", line) if is_total else f"{line}{_GAP}{style('accent', chart)}".rstrip()
 
 
 def _size(row: Sums) -> int:

@@ -7,8 +7,7 @@ from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Favourite, Sums, Year
 from backscroll.render.markdown_escape import code_span, escape_markdown
 from backscroll.render.statistics.charts import bar
-from backscroll.render.statistics.humanize import format_cost, format_duration
-from backscroll.render.terminal.humanize import compact_number
+from backscroll.render.terminal.humanize import compact_number, format_cost, format_duration
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, wrap
 
@@ -116,7 +115,7 @@ class _Bars:
             chart = bar(value, max(values), self._length)
             told = beside[place] if beside else ""
             chart = f"{pad(chart, self._length)}  " if told else chart
-            yield f"  {pad(name, width)}  {value:>{digits},}  {self._style('place', chart)}{told}".rstrip()
+            yield f"  {pad(name, width)}  {value:>{digits},}  {self._style('accent', chart)}{told}".rstrip()
 
     def favourites(self, title: str, some: Sequence[Favourite]) -> Iterator[str]:
         return self(title, [one_line(one.name, _NAME) for one in some], [one.count for one in some])

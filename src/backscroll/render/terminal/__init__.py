@@ -1,1 +1,10 @@
-"""Sessions as people read them in a terminal, and as plain lines where there is none."""
+"""Output for terminals, and plain lines for pipes.
+
+session_table  sessions as columns or lines
+transcript     a session with its messages, using:
+  prose          message text with light Markdown styling
+  tool_calls     tool calls and diffs
+  options        width, styling and detail
+records        original records of messages
+style, width, humanize  ANSI styles; cell widths; short numbers, ages and durations
+"""

@@ -1,4 +1,4 @@
-"""How a session is to be shown."""
+"""Options for showing a session."""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -10,31 +10,31 @@ from backscroll.render.terminal.style import Style
 
 __all__ = ["MAX_PLAIN_LINE_CHARS", "TranscriptOptions"]
 
-MAX_PLAIN_LINE_CHARS = 300  # characters of what is told in one line, where no terminal says how many fit
-_NARROWEST = 20
+MAX_PLAIN_LINE_CHARS = 300  # of one-line fields in output without a terminal
+_MIN_WIDTH = 20
 
 
 class TranscriptOptions(Struct, frozen=True, kw_only=True, dict=True):
-    """How much is shown, and on what."""
+    """Width, styling and level of detail of a transcript."""
 
-    width: int | None = None  # columns of the terminal; without one no line is broken
+    width: int | None = None  # cells of the terminal; None: lines are not wrapped
     is_coloured: bool = False
-    is_full: bool = False  # nothing folded, nothing cut
-    only: Collection[str] = ()  # roles; all when empty
-    unfolded: int | None = None  # the position of a message of the session that is not folded
-    with_agents: bool = False  # whether the messages of subagents follow
+    is_full: bool = False  # collapse and truncate nothing
+    only: Collection[str] = ()  # roles; empty: all
+    unfolded: int | None = None  # position of a message that is shown in full
+    with_agents: bool = False  # show the messages of subagents
 
     @cached_property
     def style(self) -> Style:
         return Style(is_coloured=self.is_coloured)
 
     @property
-    def room(self) -> int:
-        """How long a line may be that is cut where it ends."""
+    def max_line_width(self) -> int:
+        """Cells at which a one-line text is truncated."""
         return self.width or MAX_PLAIN_LINE_CHARS
 
-    def narrowed(self, columns: int) -> "TranscriptOptions":
-        """The same beside a margin."""
+    def narrowed(self, cells: int) -> "TranscriptOptions":
+        """Return the options for text behind a margin."""
         if self.width is None:
             return self
-        return replace(self, width=max(self.width - columns, _NARROWEST))
+        return replace(self, width=max(self.width - cells, _MIN_WIDTH))

@@ -1,4 +1,4 @@
-"""The records that messages were read from, as the tool wrote them."""
+"""The original records that messages were read from."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ from backscroll.render.terminal.options import MAX_PLAIN_LINE_CHARS, TranscriptO
 __all__ = ["record_lines"]
 
 
-def record_lines(record: bytes, message: Message, position: int, view: TranscriptOptions) -> Iterator[str]:
-    """In a terminal the record laid out below its place; elsewhere the record in one line and nothing else.
+def record_lines(record: bytes, message: Message, position: int, options: TranscriptOptions) -> Iterator[str]:
+    """Yield a record: for a terminal indented below its origin, else on one line without anything else.
 
-    Marks that a terminal could obey are spelled out, which JSON reads as the same.
+    Unsafe characters are escaped, so the JSON stays equivalent.
     """
-    is_terminal = view.width is not None
+    is_terminal = options.width is not None
     if is_terminal:
         origin = one_line(f"{message.origin.path} · {message.origin.place}", MAX_PLAIN_LINE_CHARS)
         yield ""
-        yield view.style("dim", f"── {message.role} · #{position} · {origin}")
+        yield options.style("dim", f"── {message.role} · #{position} · {origin}")
     try:
-        laid_out = msgspec.json.format(record, indent=2 if is_terminal else -1)
-        yield from escape_json(laid_out).decode().split("\n")
+        formatted = msgspec.json.format(record, indent=2 if is_terminal else -1)
+        yield from escape_json(formatted).decode().split("\n")
         return
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass

@@ -1,4 +1,4 @@
-"""Sessions in a list: columns that fit the terminal, or plain lines that stay as they are."""
+"""A list of sessions: columns that fit the terminal, or lines in a fixed format for pipes."""
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
@@ -14,55 +14,64 @@ from backscroll.render.terminal.width import cell_width, pad, truncate
 
 __all__ = ["plain_lines", "short_id", "table_lines"]
 
-_TITLE = 300
+_MAX_TITLE_CHARS = 300
 _GAP = "  "
-_NARROWEST = 24  # columns for a title, before others are left out
-_LEAST_PREVIEW = 12
-_UNNAMED = "(no words)"
-_DROPPED = ("source", "tokens", "msgs", "workspace")  # where there is no room, in this order
+_MIN_TITLE_WIDTH = 24  # cells; other columns are dropped first
+_MIN_PREVIEW_WIDTH = 12
+_UNTITLED = "(untitled)"
+_DROP_ORDER = ("source", "tokens", "msgs", "workspace")  # columns to drop on a narrow terminal
 
-Live = Collection[tuple[str, str]]  # platform and id of sessions that are being held
+LiveSessions = Collection[tuple[str, str]]  # platform and id of sessions that are running
 
 
 class _Column(Struct, frozen=True):
     name: str
     cells: Sequence[str]
-    most: int = 20
+    max_width: int = 20
     is_right: bool = False
 
     @property
     def width(self) -> int:
-        return min(max(map(cell_width, (self.name, *self.cells))), self.most)
+        return min(max(map(cell_width, (self.name, *self.cells))), self.max_width)
+
+    @property
+    def heading(self) -> str:
+        return pad(self.name, self.width, is_right=self.is_right)
+
+    def cell(self, row: int) -> str:
+        return pad(self.cells[row], self.width, is_right=self.is_right)
 
 
 def short_id(id_: str) -> str:
-    """As much of an id as tells it from others; ids that are made of words are told whole."""
+    """Return the first 8 characters of an id, or a whole id of the form ``inline-…``."""
     return sanitize(id_ if id_.startswith("inline-") else id_[:8])
 
 
-def plain_lines(page: PaginatedResult[SessionSummary], live: Live = ()) -> Iterator[str]:
-    """A line per session with the same columns everywhere: two spaces between them, the title last.
+def plain_lines(page: PaginatedResult[SessionSummary], live: LiveSessions = ()) -> Iterator[str]:
+    """Yield one line per session in a fixed format: columns separated by two spaces, the title last.
 
-    Index, time of the last message in UTC, beginning of the id, source, workspace, messages, tokens, title,
-    tags and marks.
+    Index, time of the last message in UTC, start of the id, source, workspace, messages, tokens, title, tags
+    and states.
     """
-    for one in page.data:
-        updated = one.updated_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%MZ") if one.updated_at else "-"
-        marks = _marks(one, live)
-        words = [
-            starred_title(one, _TITLE, _UNNAMED),
-            format_tags(one),
-            f"[{', '.join(marks)}]" if marks else "",
+    for session in page.data:
+        updated = (
+            session.updated_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%MZ") if session.updated_at else "-"
+        )
+        states = _states(session, live)
+        texts = [
+            starred_title(session, _MAX_TITLE_CHARS, _UNTITLED),
+            format_tags(session),
+            f"[{', '.join(states)}]" if states else "",
         ]
         columns = (
-            f"{one.index:>4}",
+            f"{session.index:>4}",
             f"{updated:<17}",
-            f"{short_id(one.id):<8}",
-            f"{one.source:<11}",
-            f"{one_line(one.workspace_name or '-', 40):<12}",
-            f"{one.message_count:>5}",
-            f"{_tokens(one) or '-':>5}",
-            *filter(None, words),
+            f"{short_id(session.id):<8}",
+            f"{session.source:<11}",
+            f"{one_line(session.workspace_name or '-', 40):<12}",
+            f"{session.message_count:>5}",
+            f"{_tokens(session) or '-':>5}",
+            *filter(None, texts),
         )
         yield _GAP.join(columns)
     yield from _footer(page)
@@ -73,82 +82,73 @@ def table_lines(
     *,
     width: int,
     style: Style,
-    live: Live = (),
+    live: LiveSessions = (),
     now: datetime | None = None,
 ) -> Iterator[str]:
-    """A line per session that is as wide as the terminal, below the names of the columns."""
+    """Yield a heading and one line per session, as wide as the terminal."""
     now = now or datetime.now(UTC)
-    data = page.data
-    before = [
-        _Column("#", [str(one.index) for one in data], is_right=True),
-        _Column(
-            "when", [format_age(one.updated_at, now).removesuffix(" ago") for one in data], is_right=True
-        ),
+    sessions = page.data
+    ages = [format_age(session.updated_at, now).removesuffix(" ago") for session in sessions]
+    left = [
+        _Column("#", [str(session.index) for session in sessions], is_right=True),
+        _Column("when", ages, is_right=True),
     ]
-    after = [
-        _Column("workspace", [one_line(one.workspace_name or "", 60) for one in data], max(9, width // 8)),
-        _Column("msgs", [compact_number(one.message_count) for one in data], 5, is_right=True),
-        _Column("tokens", [_tokens(one) for one in data], 6, is_right=True),
-        _Column("source", [_short_source(one.source) for one in data], 8),
-        _Column("id", [short_id(one.id) for one in data]),
+    workspaces = [one_line(session.workspace_name or "", 60) for session in sessions]
+    right = [
+        _Column("workspace", workspaces, max(9, width // 8)),
+        _Column("msgs", [compact_number(session.message_count) for session in sessions], 5, is_right=True),
+        _Column("tokens", [_tokens(session) for session in sessions], 6, is_right=True),
+        _Column("source", [_short_source(session.source) for session in sessions], 8),
+        _Column("id", [short_id(session.id) for session in sessions]),
     ]
-    for name in _DROPPED:
-        if _left(width, [*before, *after]) >= _NARROWEST:
+    for name in _DROP_ORDER:
+        if _title_width(width, [*left, *right]) >= _MIN_TITLE_WIDTH:
             break
-        after = [column for column in after if column.name != name]
-    room = max(_left(width, [*before, *after]), 1)
-    named = _GAP.join(
-        [
-            *(pad(column.name, column.width, is_right=column.is_right) for column in before),
-            pad("title", room),
-            *(pad(column.name, column.width, is_right=column.is_right) for column in after),
-        ]
-    )
-    yield style("dim", named.rstrip())
-    for place, one in enumerate(data):
-        cells_before, cells_after = (
-            [pad(column.cells[place], column.width, is_right=column.is_right) for column in side]
-            for side in (before, after)
-        )
-        title = _titled(one, room, style, _marks(one, live))
-        dim = style("dim", _GAP.join(cells_after).rstrip())
-        yield f"{cells_before[0]}{_GAP}{style('dim', cells_before[1])}{_GAP}{title}{_GAP}{dim}"
+        right = [column for column in right if column.name != name]
+    title_width = max(_title_width(width, [*left, *right]), 1)
+    headings = [column.heading for column in left], [column.heading for column in right]
+    yield style("dim", _GAP.join([*headings[0], pad("title", title_width), *headings[1]]).rstrip())
+    for row, session in enumerate(sessions):
+        index, age = (column.cell(row) for column in left)
+        title = _title_cell(session, title_width, style, _states(session, live))
+        rest = _GAP.join(column.cell(row) for column in right).rstrip()
+        yield f"{index}{_GAP}{style('dim', age)}{_GAP}{title}{_GAP}{style('dim', rest)}"
     yield from (style("dim", line) for line in _footer(page))
 
 
-def _left(width: int, columns: Sequence[_Column]) -> int:
+def _title_width(width: int, columns: Sequence[_Column]) -> int:
     return width - sum(column.width + len(_GAP) for column in columns)
 
 
-def _titled(one: SessionSummary, room: int, style: Style, marks: Sequence[str]) -> str:
-    """Title, marks and tags, and how it began where there is room left, in exactly so many columns."""
-    noted = _GAP.join(filter(None, [", ".join(marks), format_tags(one)]))
-    noted = truncate(noted, room // 2)
-    star = "★ " if one.is_starred else ""
-    taken = cell_width(noted) + len(_GAP) if noted else 0
-    title = truncate(one_line(one.title or _UNNAMED, _TITLE), room - cell_width(star) - taken)
-    left = room - cell_width(star) - cell_width(title) - taken
-    told = f"{style('star', star)}{style('title', title)}{_GAP + style('error', noted) if noted else ''}"
-    preview = one_line(one.first_message_preview or "", _TITLE)
-    is_new = not preview.startswith((one.title or "").rstrip("…"))
-    if not is_new or not preview or left - len(_GAP) < _LEAST_PREVIEW:
-        return told + " " * left
-    return f"{told}{_GAP}{style('dim', pad(preview, left - len(_GAP)))}"
+def _title_cell(session: SessionSummary, width: int, style: Style, states: Sequence[str]) -> str:
+    """Return title, states and tags, and the first prompt if there is space, in exactly `width` cells."""
+    notes = _GAP.join(filter(None, [", ".join(states), format_tags(session)]))
+    notes = truncate(notes, width // 2)
+    star = "★ " if session.is_starred else ""
+    notes_width = cell_width(notes) + len(_GAP) if notes else 0
+    title_width = width - cell_width(star) - notes_width
+    title = truncate(one_line(session.title or _UNTITLED, _MAX_TITLE_CHARS), title_width)
+    unused = title_width - cell_width(title)
+    cell = f"{style('star', star)}{style('title', title)}{_GAP + style('error', notes) if notes else ''}"
+    preview = one_line(session.first_message_preview or "", _MAX_TITLE_CHARS)
+    repeats_title = preview.startswith((session.title or "").rstrip("…"))
+    if repeats_title or not preview or unused - len(_GAP) < _MIN_PREVIEW_WIDTH:
+        return cell + " " * unused
+    return f"{cell}{_GAP}{style('dim', pad(preview, unused - len(_GAP)))}"
 
 
-def _marks(one: SessionSummary, live: Live) -> list[str]:
-    """What is special about a session."""
-    marks = ["live"] if (one.platform, one.id) in live else []
-    marks += ["gone"] if one.is_gone else []
-    return marks + ([] if one.completeness == "complete" else [one.completeness])
+def _states(session: SessionSummary, live: LiveSessions) -> list[str]:
+    states = ["live"] if (session.platform, session.id) in live else []
+    states += ["gone"] if session.is_gone else []
+    return states + ([] if session.completeness == "complete" else [session.completeness])
 
 
-def _tokens(one: SessionSummary) -> str:
-    return compact_number(one.total_tokens) if one.total_tokens is not None else ""
+def _tokens(session: SessionSummary) -> str:
+    return compact_number(session.total_tokens) if session.total_tokens is not None else ""
 
 
 def _short_source(source: str) -> str:
-    """A source in one word: what kind it is where that is short, else whose."""
+    """Return one word of a source name: the last if it is short (``cli``), else the first (``claude``)."""
     first, _, last = source.rpartition("-")
     return last if not first or len(last) <= 3 else first
 

@@ -1,8 +1,8 @@
-"""Colours of a terminal, or none."""
+"""ANSI styles for terminals."""
 
 __all__ = ["Style"]
 
-_CODES = {
+_ANSI_CODES = {
     "title": "1",
     "user": "1;36",
     "assistant": "1;32",
@@ -14,7 +14,7 @@ _CODES = {
     "dim": "2",
     "added": "32",
     "removed": "31",
-    "place": "36",
+    "accent": "36",
     "code": "36",
     "strong": "1",
     "star": "33",
@@ -22,12 +22,12 @@ _CODES = {
 
 
 class Style:
-    """Paints text by what it is; without colours it gives the text back."""
+    """Applies ANSI codes by name. Without colours it returns the text unchanged."""
 
     def __init__(self, *, is_coloured: bool) -> None:
         self.is_coloured = is_coloured
 
-    def __call__(self, what: str, text: str) -> str:
+    def __call__(self, name: str, text: str) -> str:
         if not self.is_coloured or not text:
             return text
-        return f"\x1b[{_CODES[what]}m{text}\x1b[0m"
+        return f"\x1b[{_ANSI_CODES[name]}m{text}\x1b[0m"

@@ -1,4 +1,4 @@
-"""A tool call as one line with its result folded, and what is shown of it below."""
+"""Tool calls: one line with the result collapsed, and the diff or error output below it."""
 
 from collections.abc import Iterator
 
@@ -12,86 +12,90 @@ from backscroll.render.tool_calls import argument_lines, call_outcome, describe_
 
 __all__ = ["call_lines"]
 
-_DIFF = 20  # lines of an edit that are shown unasked
-_TROUBLE = 6  # last lines of what a failed call said
-_MARK = "  ▸ "
+_MAX_DIFF_LINES = 20
+_MAX_ERROR_LINES = 6
+_MIN_SUBJECT_WIDTH = 12
+_MARKER = "  ▸ "
 _INDENT = "    "
-_STYLES = {"+": "added", "-": "removed", "@": "place"}
+_DIFF_STYLES = {"+": "added", "-": "removed", "@": "accent"}
 
 
 def call_lines(
     message: Message,
     tool: ToolCall,
-    view: TranscriptOptions,
+    options: TranscriptOptions,
     *,
     base: str | None,
     when: str,
     is_unfolded: bool,
 ) -> Iterator[str]:
-    """The call; paths below ``base`` are told from there on."""
-    style = view.style
+    """Yield a call. Paths below the folder `base` are shown relative to it."""
+    style = options.style
     name = one_line(tool.name, 60)
-    notes = [call_outcome(tool), "" if message.is_active else "abandoned", when]
-    told = "".join(f" · {note}" for note in notes if note)
-    room = max(view.room - cell_width(_MARK + name + told) - 2, 12)
-    about = truncate(_below(base, describe_call(tool, max(room * 4, 400))), room)
-    style_name = "error" if tool.status in ("failed", "cancelled") or tool.decision == "rejected" else "dim"
-    yield (
-        f"{style('dim', _MARK)}{style('tool', name)}{f'  {about}' if about else ''}"
-        f"{style(style_name, told.removesuffix(f' · {when}')) if when else style(style_name, told)}"
-        f"{style('dim', f' · {when}') if when else ''}"
+    notes = "".join(
+        f" · {note}" for note in (call_outcome(tool), "" if message.is_active else "abandoned") if note
     )
-    inner = view.narrowed(len(_INDENT))
+    time = f" · {when}" if when else ""
+    used = cell_width(_MARKER + name + notes + time) + 2
+    width = max(options.max_line_width - used, _MIN_SUBJECT_WIDTH)
+    subject = truncate(_relative(base, describe_call(tool, max(width * 4, 400))), width)
+    is_error = tool.status in ("failed", "cancelled") or tool.decision == "rejected"
+    yield (
+        f"{style('dim', _MARKER)}{style('tool', name)}{f'  {subject}' if subject else ''}"
+        f"{style('error' if is_error else 'dim', notes)}{style('dim', time)}"
+    )
+    inner = options.narrowed(len(_INDENT))
     if message.content.strip():
-        said = prose_lines(message.content, style, width=inner.width, is_full=is_unfolded)
-        yield from (f"{_INDENT}{line}".rstrip() for line in said)
-    changed = list(_diff(tool))
-    shown = changed if is_unfolded or len(changed) <= _DIFF + 1 else changed[:_DIFF]
-    yield from (_INDENT + _painted(line, view, is_full=is_unfolded) for line in shown)
-    if len(shown) < len(changed):
-        yield _INDENT + style("dim", f"… {len(changed) - len(shown):,} more lines")
+        text = prose_lines(message.content, style, width=inner.width, is_full=is_unfolded)
+        yield from (f"{_INDENT}{line}".rstrip() for line in text)
+    diff = list(_diff(tool))
+    shown = diff if is_unfolded or len(diff) <= _MAX_DIFF_LINES + 1 else diff[:_MAX_DIFF_LINES]
+    yield from (_INDENT + _style_diff_line(line, options, is_full=is_unfolded) for line in shown)
+    if len(shown) < len(diff):
+        yield _INDENT + style("dim", f"… {len(diff) - len(shown):,} more lines")
     if is_unfolded:
-        yield from _unfolded(tool, view, has_diff=bool(changed))
+        yield from _arguments_and_result(tool, options, has_diff=bool(diff))
     elif tool.status == "failed":
-        yield from _trouble(tool, view)
+        yield from _error_output(tool, options)
 
 
-def _below(base: str | None, about: str) -> str:
-    return about.removeprefix(f"{base.rstrip('/')}/") if base else about
+def _relative(base: str | None, subject: str) -> str:
+    return subject.removeprefix(f"{base.rstrip('/')}/") if base else subject
 
 
 def _diff(tool: ToolCall) -> Iterator[str]:
-    """Every edit; the name of the file only where there are several, as the call's line has the one."""
+    """Yield all edits. File names are included if there are several; a single one is in the call's line."""
     for edit in tool.edits:
         lines = diff_lines(edit)
-        head = [line for line in (next(lines, ""), next(lines, "")) if line]
+        file_lines = [line for line in (next(lines, ""), next(lines, "")) if line]
         if len(tool.edits) > 1:
-            yield from head
+            yield from file_lines
         yield from lines
 
 
-def _painted(line: str, view: TranscriptOptions, *, is_full: bool) -> str:
+def _style_diff_line(line: str, options: TranscriptOptions, *, is_full: bool) -> str:
     text = truncate_line(line, is_full=is_full)
-    return view.style(_STYLES.get(line[:1], "dim"), text)
+    return options.style(_DIFF_STYLES.get(line[:1], "dim"), text)
 
 
-def _unfolded(tool: ToolCall, view: TranscriptOptions, *, has_diff: bool) -> Iterator[str]:
-    style = view.style
+def _arguments_and_result(tool: ToolCall, options: TranscriptOptions, *, has_diff: bool) -> Iterator[str]:
+    style = options.style
     if not has_diff:
         yield from (f"{_INDENT}{style('dim', line)}" for line in argument_lines(tool))
     if tool.result:
         yield from (f"{_INDENT}{style('dim', '│')} {line}" for line in _lines(tool.result))
 
 
-def _trouble(tool: ToolCall, view: TranscriptOptions) -> Iterator[str]:
-    """The end of what a failed call said, which tells why more often than its beginning."""
+def _error_output(tool: ToolCall, options: TranscriptOptions) -> Iterator[str]:
+    """Yield the end of the output of a failed call, which usually contains the reason."""
     lines = [line for line in _lines(tool.result or "") if line.strip()]
-    if len(lines) > _TROUBLE + 1:
-        hidden = len(lines) - _TROUBLE
-        yield f"{_INDENT}{view.style('dim', f'│ … {hidden:,} lines before')}"
-        lines = lines[-_TROUBLE:]
-    room = view.room - len(_INDENT) - 2
-    yield from (f"{_INDENT}{view.style('dim', '│')} {truncate(line[: room * 2], room)}" for line in lines)
+    if len(lines) > _MAX_ERROR_LINES + 1:
+        hidden = len(lines) - _MAX_ERROR_LINES
+        yield f"{_INDENT}{options.style('dim', f'│ … {hidden:,} earlier lines')}"
+        lines = lines[-_MAX_ERROR_LINES:]
+    width = options.max_line_width - len(_INDENT) - 2
+    bar = options.style("dim", "│")
+    yield from (f"{_INDENT}{bar} {truncate(line[: width * 2], width)}" for line in lines)
 
 
 def _lines(result: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A session as it is read: who said what and when, what the tools did, and who was sent out."""
+"""A session for reading: messages with author and time, tool calls, subagents."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -15,156 +15,167 @@ from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, Tra
 
 __all__ = ["header_lines", "transcript_lines"]
 
-_BAR = "  │ "
-_PROMPT = 3  # lines of what a subagent was asked
-_RULED = 100
+_SUBAGENT_BAR = "  │ "
+_MAX_PROMPT_LINES = 3  # of a collapsed subagent
+_MAX_RULE_WIDTH = 100
 
 
-def header_lines(summary: SessionSummary, view: TranscriptOptions) -> Iterator[str]:
-    """What stands above a session: title, ref, and what is known of it."""
-    begun, last = summary.created_at, summary.updated_at
-    when = f"{_day(begun)} {_clock(begun)}" if begun is not None else "time unknown"
-    if begun is not None and last is not None and _minute(begun) != _minute(last):
-        is_same = _day(begun) == _day(last)
-        when += f" to {_clock(last)}" if is_same else f" to {_day(last)} {_clock(last)}"
-    if begun is not None:
-        when += f" {begun.astimezone():%Z}"
+def header_lines(summary: SessionSummary, options: TranscriptOptions) -> Iterator[str]:
+    """Yield title, ref and properties of a session."""
     tokens = f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens is not None else ""
-    notes = [summary.workspace_path or "no workspace", summary.git_branch, when]
-    notes += [pluralize(summary.message_count, "message"), tokens, ", ".join(summary.models)]
-    notes += ["" if summary.completeness == "complete" else summary.completeness]
-    notes += ["no longer in the tool's own store" if summary.is_gone else ""]
-    notes += [f"subagent of {summary.parent_ref}" if summary.parent_ref else ""]
+    fields = [
+        summary.workspace_path or "no workspace",
+        summary.git_branch,
+        _time_range(summary.created_at, summary.updated_at),
+        pluralize(summary.message_count, "message"),
+        tokens,
+        ", ".join(summary.models),
+        "" if summary.completeness == "complete" else summary.completeness,
+        "no longer in the tool's history" if summary.is_gone else "",
+        f"subagent of {summary.parent_ref}" if summary.parent_ref else "",
+    ]
     title = f"{'★ ' if summary.is_starred else ''}{session_title(summary)}"
-    yield from (view.style("title", line) for line in _fitted(title, view))
-    yield view.style("dim", one_line(summary.ref, MAX_PLAIN_LINE_CHARS))
-    told = " · ".join(one_line(note, MAX_PLAIN_LINE_CHARS) for note in notes if note)
-    yield from (view.style("dim", line) for line in _fitted(told, view))
+    yield from (options.style("title", line) for line in _wrap(title, options))
+    yield options.style("dim", one_line(summary.ref, MAX_PLAIN_LINE_CHARS))
+    text = " · ".join(one_line(field, MAX_PLAIN_LINE_CHARS) for field in fields if field)
+    yield from (options.style("dim", line) for line in _wrap(text, options))
+
+
+def _time_range(started: datetime | None, updated: datetime | None) -> str:
+    if started is None:
+        return "time unknown"
+    text = f"{_date(started)} {_clock(started)}"
+    if updated is not None and text != f"{_date(updated)} {_clock(updated)}":
+        is_same_day = _date(started) == _date(updated)
+        text += f" to {_clock(updated)}" if is_same_day else f" to {_date(updated)} {_clock(updated)}"
+    return f"{text} {started.astimezone():%Z}"
 
 
 def transcript_lines(
-    summary: SessionSummary, events: Iterable[TranscriptItem], view: TranscriptOptions
+    summary: SessionSummary, items: Iterable[TranscriptItem], options: TranscriptOptions
 ) -> Iterator[str]:
-    """The events, each after a blank line but for calls that follow each other."""
-    shown = _Transcript(summary, view)
-    for event in events:
-        yield from shown.lines(event)
+    """Yield the items, each after a blank line. Consecutive tool calls have no blank line between them."""
+    transcript = _Transcript(summary, options)
+    for item in items:
+        yield from transcript.lines(item)
 
 
 class _Transcript:
-    """Remembers what was shown last, and how deep inside subagents it is."""
+    """State while rendering: the last date and block, and the open subagents."""
 
-    def __init__(self, summary: SessionSummary, view: TranscriptOptions) -> None:
+    def __init__(self, summary: SessionSummary, options: TranscriptOptions) -> None:
         self._base = summary.workspace_path
         self._is_agent = summary.parent_ref is not None
-        self._views = [view]
-        self._day = ""
-        self._last = ""
+        self._options = [options]  # of the session and each open subagent
+        self._last_date = ""
+        self._last_block = ""
 
-    def lines(self, event: TranscriptItem) -> Iterator[str]:
-        match event:
+    def lines(self, item: TranscriptItem) -> Iterator[str]:
+        match item:
             case MessageItem():
-                yield from self._said(event)
+                yield from self._message_lines(item)
             case SubagentStart():
-                if not self._is_wanted("tool") and not self._views[0].with_agents:
+                if not self._is_selected("tool") and not self._options[0].with_agents:
                     return
-                yield from self._indented(self._begun(event), is_close=True)
-                if self._views[0].with_agents:
-                    self._views.append(self._views[-1].narrowed(len(_BAR)))
+                yield from self._indented(self._subagent_lines(item), is_compact=True)
+                if self._options[0].with_agents:
+                    self._options.append(self._options[-1].narrowed(len(_SUBAGENT_BAR)))
             case SubagentEnd():
-                if len(self._views) > 1:
-                    self._views.pop()
+                if len(self._options) > 1:
+                    self._options.pop()
 
-    def _is_wanted(self, role: str) -> bool:
-        only = self._views[0].only
+    def _is_selected(self, role: str) -> bool:
+        only = self._options[0].only
         return not only or role in only
 
-    def _said(self, event: MessageItem) -> Iterator[str]:
-        message, view = event.message, self._views[-1]
-        if not self._is_wanted(message.role):
+    def _message_lines(self, item: MessageItem) -> Iterator[str]:
+        message, options = item.message, self._options[-1]
+        if not self._is_selected(message.role):
             return
-        depth = len(self._views) - 1
-        is_unfolded = view.is_full or (not depth and event.position == view.unfolded)
-        when = " · ".join(part for part in (self._time(message), f"#{event.position}") if part)
+        depth = len(self._options) - 1
+        is_unfolded = options.is_full or (not depth and item.position == options.unfolded)
+        when = " · ".join(part for part in (self._time(message), f"#{item.position}") if part)
         if message.tool is not None:
-            base = self._base
-            lines = call_lines(message, message.tool, view, base=base, when=when, is_unfolded=is_unfolded)
-            yield from self._indented(lines, is_close=True)
+            lines = call_lines(
+                message, message.tool, options, base=self._base, when=when, is_unfolded=is_unfolded
+            )
+            yield from self._indented(lines, is_compact=True)
         else:
-            turn = event.turn if message.role == "user" and message.is_active and not depth else 0
-            lines = self._words(message, view, turn=turn, when=when, is_unfolded=is_unfolded)
-            yield from self._indented(lines, is_close=False)
-        held = (view.style("dim", f"[{attachment_label(one)}]") for one in message.attachments)
-        yield from (f"{_BAR * depth}{line}" for line in held)
+            turn = item.turn if message.role == "user" and message.is_active and not depth else 0
+            lines = self._text_lines(message, options, turn=turn, when=when, is_unfolded=is_unfolded)
+            yield from self._indented(lines, is_compact=False)
+        for attachment in message.attachments:
+            label = options.style("dim", f"[{attachment_label(attachment)}]")
+            yield f"{_SUBAGENT_BAR * depth}{label}"
 
-    def _words(
-        self, message: Message, view: TranscriptOptions, *, turn: int, when: str, is_unfolded: bool
+    def _text_lines(
+        self, message: Message, options: TranscriptOptions, *, turn: int, when: str, is_unfolded: bool
     ) -> Iterator[str]:
-        role, style = message.role, view.style
-        name = speaker_label(message, is_agent=self._is_agent or len(self._views) > 1)
-        head = f"── {f'{turn} · ' if turn else ''}{name}"
+        role, style = message.role, options.style
+        name = speaker_label(message, is_agent=self._is_agent or len(self._options) > 1)
+        heading = f"── {f'{turn} · ' if turn else ''}{name}"
         rest = f" · {when}"
-        if turn and view.width is not None:
-            rest += f" {'─' * max(min(view.width, _RULED) - cell_width(head + rest) - 1, 0)}".rstrip()
-        yield style(role, head) + style("dim", rest)
+        if turn and options.width is not None:
+            rule_width = min(options.width, _MAX_RULE_WIDTH) - cell_width(heading + rest) - 1
+            rest += f" {'─' * max(rule_width, 0)}".rstrip()
+        yield style(role, heading) + style("dim", rest)
         if message.content.strip():
-            style_name = role if role in ("thinking", "error", "system") else ""
-            is_markdown = role == "assistant"
+            styles = {"thinking": "dim", "error": "error", "system": "system"}
             yield from prose_lines(
                 message.content,
                 style,
-                width=view.width,
+                width=options.width,
                 is_full=is_unfolded,
-                style_name="dim" if style_name == "thinking" else style_name,
-                is_markdown=is_markdown,
+                style_name=styles.get(role, ""),
+                is_markdown=role == "assistant",
             )
 
-    def _begun(self, event: SubagentStart) -> Iterator[str]:
-        view, summary = self._views[-1], event.summary
+    def _subagent_lines(self, item: SubagentStart) -> Iterator[str]:
+        options, summary = self._options[-1], item.summary
         tokens = f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens is not None else ""
-        notes = [pluralize(summary.message_count, "message"), tokens]
-        notes += ["" if event.is_placed else "started at an unknown place", one_line(summary.ref, 100)]
-        head = f"  ⤷ subagent  {session_title(summary)}"
-        told = "".join(f" · {note}" for note in notes if note)
-        yield view.style("agent", truncate(head, view.room))
-        yield view.style("dim", f"    {told.removeprefix(' · ')}")
+        fields = [
+            pluralize(summary.message_count, "message"),
+            tokens,
+            "" if item.is_placed else "started by an unknown call",
+            one_line(summary.ref, 100),
+        ]
+        heading = f"  ⤷ subagent  {session_title(summary)}"
+        yield options.style("agent", truncate(heading, options.max_line_width))
+        yield options.style("dim", f"    {' · '.join(field for field in fields if field)}")
         prompt = summary.first_message_preview or ""
-        if prompt and not view.with_agents and one_line(prompt, 200) != one_line(summary.title or "", 200):
-            inner = view.narrowed(4)
-            lines = list(prose_lines(prompt, view.style, width=inner.width, is_full=False, style_name="dim"))
-            yield from (f"    {line}" for line in lines[:_PROMPT])
+        is_title = one_line(prompt, 200) == one_line(summary.title or "", 200)
+        if prompt and not options.with_agents and not is_title:
+            width = options.narrowed(4).width
+            lines = list(prose_lines(prompt, options.style, width=width, is_full=False, style_name="dim"))
+            yield from (f"    {line}" for line in lines[:_MAX_PROMPT_LINES])
 
-    def _indented(self, lines: Iterable[str], *, is_close: bool) -> Iterator[str]:
-        """The lines beside the bar of the subagent they are of, with a blank one before where it helps."""
-        margin = _BAR * (len(self._views) - 1)
-        kind = f"{'close' if is_close else 'apart'}{margin}"
-        if kind != self._last or not is_close:
+    def _indented(self, lines: Iterable[str], *, is_compact: bool) -> Iterator[str]:
+        """Yield the lines behind the bars of open subagents, after a blank line where one is needed."""
+        margin = _SUBAGENT_BAR * (len(self._options) - 1)
+        block = f"{'compact' if is_compact else 'spaced'}{margin}"
+        if block != self._last_block or not is_compact:
             yield margin.rstrip()
-        self._last = kind
+        self._last_block = block
         yield from (f"{margin}{line}".rstrip() for line in lines)
 
     def _time(self, message: Message) -> str:
-        """The time, with the day when it is another than the one before."""
+        """Return the time of a message, with the date for prompts and whenever it changes."""
         at = message.timestamp
         if at is None:
             return ""
         mark = "" if message.timestamp_source in (None, "stored") else "~"
-        day = _day(at)
-        if day == self._day and message.role != "user":
+        date = _date(at)
+        if date == self._last_date and message.role != "user":
             return f"{mark}{_clock(at)}"
-        self._day = day
-        return f"{mark}{day} {_clock(at)}"
+        self._last_date = date
+        return f"{mark}{date} {_clock(at)}"
 
 
-def _fitted(line: str, view: TranscriptOptions) -> Iterator[str]:
-    yield from wrap(line, view.width) if view.width is not None else (line,)
+def _wrap(line: str, options: TranscriptOptions) -> Iterator[str]:
+    yield from wrap(line, options.width) if options.width is not None else (line,)
 
 
-def _minute(at: datetime) -> str:
-    return f"{_day(at)} {_clock(at)}"
-
-
-def _day(at: datetime) -> str:
+def _date(at: datetime) -> str:
     return at.astimezone().strftime("%Y-%m-%d")
 
 

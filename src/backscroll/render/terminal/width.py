@@ -82,27 +82,28 @@ def _is_in(character: str, ranges: tuple[tuple[str, str], ...]) -> bool:
     return any(first <= character <= last for first, last in ranges)
 
 
-def split_graphemes(text: str) -> list[GraphemeSpan]:
+def split_graphemes(text: str) -> Iterator[GraphemeSpan]:
     """Split a text into characters as displayed: a base character with its combining characters."""
-    spans: list[GraphemeSpan] = []
-    base = ""  # of the last span, until a selector has widened it
+    start = cells = 0
+    base = ""  # of the current span, until a selector has widened it
     is_emoji = False  # a joiner combines emoji; between letters it joins nothing
     is_joined = False
     for index, character in enumerate(text):
         is_joined = is_joined and _is_symbol(character)
         width = 0 if is_joined else _character_width(character)
-        if width or not spans:
-            spans.append((index, index + 1, width))
+        if width or not index:
+            if index:
+                yield start, index, cells
+            start, cells = index, width
             base = character if width else ""
             is_emoji = _is_symbol(character)
             continue
-        start, _, cells = spans[-1]
         if character == _EMOJI_SELECTOR:
             cells += base in _WIDENED_BY_SELECTOR
             base = ""
-        spans[-1] = (start, index + 1, cells)
         is_joined = character == _ZERO_WIDTH_JOINER and is_emoji
-    return spans
+    if text:
+        yield start, len(text), cells
 
 
 def _is_symbol(character: str) -> bool:
@@ -135,7 +136,7 @@ def suffix_length(text: str, width: int) -> int:
     if text.isascii():
         return min(width, len(text))
     used = 0
-    for _, end, cells in reversed(split_graphemes(text)):
+    for _, end, cells in reversed(list(split_graphemes(text))):
         used += cells
         if used > width:
             return len(text) - end
@@ -168,14 +169,10 @@ def wrap(line: str, width: int) -> Iterator[str]:
     indent = line[: len(line) - len(line.lstrip())]
     indent = indent if len(indent) <= min(width // 2, width - 2) else ""  # leaves space for a wide character
     rest = line
-    while cell_width(rest) > width:
-        shortest = len(indent) + 1
-        while not _is_grapheme_start(rest, shortest):
-            shortest += 1
-        end = max(
-            prefix_length(rest, width), shortest
-        )  # a character wider than the terminal gets its own line
-        at = _find_break(rest, shortest, end)
+    while (end := prefix_length(rest, width)) < len(rest):
+        first = next(stop for _, stop, _ in split_graphemes(rest) if stop > len(indent))
+        end = max(end, first)  # a character wider than the terminal gets its own line
+        at = _find_break(rest, first, end)
         yield rest[:at].rstrip(" ")
         tail = rest[at:].lstrip(" ")
         if not tail:
@@ -184,23 +181,21 @@ def wrap(line: str, width: int) -> Iterator[str]:
     yield rest
 
 
-def _is_grapheme_start(text: str, index: int) -> bool:
-    if index >= len(text) or text.isascii():
-        return True
-    return _character_width(text[index]) > 0 and text[index - 1] != _ZERO_WIDTH_JOINER
-
-
 def _find_break(text: str, shortest: int, longest: int) -> int:
     """Return where to break a line: after a space or next to a wide character, else at `longest`."""
     if longest < len(text) and text[longest] == " ":
         return longest
+    head = text[: longest + 1]
+    if head.isascii():
+        space = head.rfind(" ", shortest, longest)
+        return space + 1 if space >= 0 else longest
+    starts = {start for start, _, _ in split_graphemes(head)}
     for index in range(longest, shortest, -1):
         if text[index - 1] == " ":
             return index
         if (
-            index < len(text)
+            index in starts
             and text[index] not in _NO_LINE_START
-            and _is_grapheme_start(text, index)
             and 2 in (_character_width(text[index - 1]), _character_width(text[index]))
         ):
             return index

@@ -65,8 +65,8 @@ def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Le
     shell.run("list")
     assert shell.counts() == (2, 0, 0)
     for command in (["sync"], ["doctor"]):
-        assert "2 sessions vanished today, all kept." in shell.run(*command).out
-    assert "2 sessions vanished, all kept" in shell.run("archive", "status").out
+        assert "2 sessions deleted by the tool today, kept in the archive." in shell.run(*command).out
+    assert "2 sessions deleted by the tool, kept in the archive" in shell.run("archive", "status").out
     told = shell.ledger()["sessions"]
     assert {(one["what"], one["session_id"]) for one in told} == {
         ("vanished", shell.files[0].stem),
@@ -91,7 +91,7 @@ def test_sessions_are_counted_and_not_files(shell: Ledgers) -> None:
 def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shell: Ledgers, how: str) -> None:
     lines = shell.files[0].read_bytes().splitlines(keepends=True)
     shell.files[0].write_bytes(b"".join(lines[:1] if how == "cut" else lines[1:]))
-    assert "1 session was overwritten with an older state today, both kept." in shell.run("sync").out
+    assert "1 session overwritten with an older version today, both versions kept." in shell.run("sync").out
     assert shell.counts() == (0, 1, 0)
     shown = json.loads(shell.run("show", shell.files[0].stem, "--json").out)
     assert {message["content"] for message in shown["messages"]} == {"one 0", "two", "three"}
@@ -161,10 +161,11 @@ def test_the_sentence_names_the_day_it_began() -> None:
     friday = TUESDAY + timedelta(days=3)
     said = events_line(EventLog(TUESDAY, fates), friday, zone=UTC)
     assert said == (
-        "12 sessions vanished since Tuesday, all kept; 1 was overwritten with an older state, both kept"
+        "12 sessions deleted by the tool since Tuesday, kept in the archive; "
+        "1 overwritten with an older version, both versions kept"
     )
     assert events_line(EventLog(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
     one = EventLog(TUESDAY, (fate("vanished", TUESDAY),))
     assert events_line(one, TUESDAY + timedelta(days=1), zone=UTC) == (
-        "1 session vanished since yesterday, and is kept"
+        "1 session deleted by the tool since yesterday, kept in the archive"
     )

@@ -25,7 +25,7 @@ def disagreements(stage: Stage) -> list[str]:
             for name in sorted(wanted.keys() | found.keys())
             if wanted[name] != found[name]
         ]
-        return wrong + history.verify_archive()
+        return wrong + history.archive_admin.verify()
 
 
 def _told(history: History) -> Counter[str]:

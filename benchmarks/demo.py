@@ -9,6 +9,7 @@ from typing import Any
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
+from backscroll.history.demo import write_demo
 
 __all__ = ["demo_history", "held_out", "questions", "tasks"]
 
@@ -27,7 +28,7 @@ def demo_history() -> Iterator[Callable[[], History]]:
             return History(roots=roots, home=Path(folder) / "home")
 
         with opened() as history:
-            history.write_demo(demo)
+            write_demo(demo)
             history.sync()
         yield opened
 

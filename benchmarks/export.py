@@ -17,7 +17,7 @@ _SAMPLE = 200  # sessions that are looked through for secrets
 def figures(stage: Stage) -> Iterator[Figure]:
     """Pages per thousand sessions, the memory it takes, and the speed of looking for secrets."""
     with stage.history() as history:
-        sessions = history.every_session()
+        sessions = history.all_sessions()
         messages = [
             m for summary in sessions[:_SAMPLE] for m in history._archive.messages.of_session(summary)
         ]

@@ -1,4 +1,4 @@
-"""Imports only go down; rooms on one floor never import each other."""
+"""Imports go down only, packages on one layer do not import each other, and interfaces use History."""
 
 import ast
 from collections.abc import Iterator
@@ -13,12 +13,15 @@ LAYERS = [
     ["ingest", "search", "stats", "export", "resume"],
     ["history"],
     ["mcp", "tui"],
-    ["cli"],  # also starts the other interfaces
+    ["cli"],  # also starts the servers and the TUI
 ]
+# What interfaces may import, besides themselves.
+SHARED = {"history", "model", "errors", "config", "render"}
+INTERFACES = {"cli": {*SHARED, "mcp", "tui", "http_guard"}, "mcp": {*SHARED, "http_guard"}, "tui": SHARED}
 PACKAGE = Path(backscroll.__file__).parent
 
 
-def rooms(node: ast.AST) -> list[str]:
+def imported_packages(node: ast.AST) -> list[str]:
     match node:
         case ast.Import(names=names):
             return [alias.name.split(".")[1] for alias in names if alias.name.startswith("backscroll.")]
@@ -30,35 +33,43 @@ def rooms(node: ast.AST) -> list[str]:
 
 
 def imports() -> Iterator[tuple[Path, str, str]]:
+    """Yield every import of an own package: the file, its package, and the imported package."""
     for file in PACKAGE.rglob("*.py"):
-        here = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        package = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if package == "__init__":
+            continue  # loads History on first use
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for room in rooms(node):
-                yield file, here, room
+            for imported in imported_packages(node):
+                yield file, package, imported
 
 
 def test_imports_only_go_down() -> None:
-    floor = {room: level for level, row in enumerate(LAYERS) for room in row}
-    for file, here, room in imports():
-        assert room == here or floor[room] < floor.get(here, -1), f"{file} imports {room}"
+    layer = {package: level for level, row in enumerate(LAYERS) for package in row}
+    for file, package, imported in imports():
+        assert imported == package or layer[imported] < layer[package], f"{file} imports {imported}"
 
 
-def test_every_room_has_a_floor() -> None:
-    known = {room for row in LAYERS for room in row} | {"__init__", "py", "__pycache__"}
+def test_every_package_has_a_layer() -> None:
+    known = {package for row in LAYERS for package in row} | {"__init__", "py", "__pycache__"}
     assert {path.name.split(".")[0] for path in PACKAGE.iterdir()} <= known
 
 
-def test_the_builders_know_nothing_of_the_readers() -> None:
-    assert {room for _, here, room in imports() if here == "testing"} <= {"testing", "errors"}
+def test_interfaces_reach_everything_else_through_history() -> None:
+    for file, package, imported in imports():
+        if package in INTERFACES:
+            assert imported in {package, *INTERFACES[package]}, f"{file} imports {imported}"
 
 
-def test_only_the_sources_name_a_tool_to_switch_on() -> None:
+def test_the_builders_do_not_import_the_readers() -> None:
+    assert {imported for _, package, imported in imports() if package == "testing"} <= {"testing", "errors"}
+
+
+def test_only_the_sources_compare_source_names() -> None:
     for file in PACKAGE.rglob("*.py"):
-        room = file.relative_to(PACKAGE).parts[0]
-        if room in ("sources", "testing"):
+        if file.relative_to(PACKAGE).parts[0] in ("sources", "testing"):
             continue
         if file.name == "session_rows.py":
-            continue  # the unified schema itself tells the two platforms apart
+            continue  # the unified schema itself distinguishes the two platforms
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare | ast.MatchValue):
                 names = {child.value for child in ast.walk(node) if isinstance(child, ast.Constant)}

@@ -1,6 +1,7 @@
 """The names that other programs rely on. One may be added; one that goes breaks somebody's program."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -42,8 +43,9 @@ def public_base(error: type[BaseException]) -> str:
     return above[0]
 
 
-def test_the_package_itself_offers_its_version() -> None:
-    assert backscroll.__all__ == ["__version__"]
+def test_the_package_has_history_and_version() -> None:
+    assert backscroll.__all__ == ["History", "__version__"]
+    assert backscroll.History is history.History
     assert backscroll.__version__.count(".") == 2
 
 
@@ -118,61 +120,101 @@ def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
     assert all(hasattr(module, name) for name in names)
 
 
-# Every method of the library with the names of its parameters.
+# Every method of History with the names of its parameters.
 METHODS = {
-    "add_note": ["ref", "text"],
-    "archive_status": [],
-    "briefing": ["ref", "tokens", "redaction"],
+    "all_sessions": ["filter"],
     "close": [],
-    "edit_note": ["ref", "number", "text"],
-    "every_session": ["wanted"],
-    "explain_day": ["day", "wanted", "zone"],
-    "explain_session": ["ref", "zone"],
-    "export_session": ["ref", "format", "redaction", "everything"],
-    "export_sessions": ["summaries", "folder", "format", "redaction", "everything", "force", "progress"],
-    "extract": ["ref", "folder"],
-    "find_secrets": ["summaries", "kinds", "progress"],
-    "find": ["ref", "wanted"],
+    "events": ["since"],
+    "export_session": ["ref", "format", "redactor", "everything"],
+    "find": ["ref", "filter"],
     "find_in_session": ["summary", "query"],
-    "find_message": ["summary", "name"],
-    "live_sessions": [],
-    "message_at": ["summary", "position"],
-    "messages_of": ["summary", "start"],
-    "read_session": ["summary", "everything", "with_agents", "start", "turns"],
-    "records_of": ["summary"],
-    "follow": ["ref", "last", "everything", "stop"],
+    "find_workspace": ["name"],
     "get_agent_session": ["ref"],
-    "get_session": ["ref", "wanted"],
+    "get_session": ["ref", "filter"],
+    "interrupt": [],
+    "is_index_pending": [],
+    "learn_secrets": ["redactor", "summary"],
+    "list_sessions": ["filter", "limit", "offset"],
     "list_workspaces": [],
-    "list_sessions": ["wanted", "limit", "offset"],
-    "opening": ["ref", "position"],
-    "outlines": [],
-    "put_back": ["ref"],
-    "recall": ["task", "workspace", "token_budget", "redaction"],
-    "rename_session": ["ref", "title"],
-    "resumption": ["ref"],
+    "live_sessions": [],
+    "recall": ["task", "workspace", "token_budget", "redactor"],
     "retentions": ["now"],
     "roots": [],
     "search_sessions": [
         "query", "limit", "offset", "by", "context", "pattern", "filters", "since", "until",
     ],
-    "star_session": ["ref", "is_starred"],
-    "audit": ["progress"],
     "sync": ["progress", "wait"],
-    "tag_session": ["ref", "add", "take"],
-    "tags": [],
-    "verify_archive": [],
-    "watch": ["stop"],
-    "write_demo": ["folder"],
-    "stats": ["wanted", "by", "zone"],
-    "year_in_review": ["year", "wanted", "zone"],
 }  # fmt: skip
+
+# The parts of History with their methods.
+PARTS: dict[str, dict[str, list[str]]] = {
+    "annotations": {
+        "add_note": ["ref", "text"],
+        "edit_note": ["ref", "number", "text"],
+        "rename": ["ref", "title"],
+        "star": ["ref", "is_starred"],
+        "tag": ["ref", "add", "remove"],
+        "tags": [],
+    },
+    "archive_admin": {
+        "compact": [],
+        "extract": ["ref", "folder"],
+        "forget": ["ref"],
+        "import_database": ["path"],
+        "rebuild": ["progress"],
+        "status": [],
+        "upgrade_database": ["path"],
+        "verify": [],
+    },
+    "exports": {
+        "find_secrets": ["summaries", "kinds", "progress"],
+        "stream": ["summary", "format", "redactor", "everything"],
+        "write_file": ["chunks", "path", "force"],
+        "write_files": ["summaries", "folder", "format", "redactor", "everything", "force", "progress"],
+    },
+    "live": {
+        "follow": ["ref", "last", "everything", "stop"],
+        "is_awaited": ["ref"],
+        "watch": ["stop"],
+    },
+    "resume": {
+        "handoff": ["ref", "tokens", "redactor"],
+        "open_command": ["ref", "position"],
+        "plan": ["ref"],
+        "restore_files": ["ref"],
+    },
+    "source_files": {
+        "audit": ["progress"],
+        "outlines": [],
+    },
+    "statistics": {
+        "explain_day": ["day", "filter", "zone"],
+        "explain_session": ["ref", "zone"],
+        "report": ["filter", "by", "zone"],
+        "year_in_review": ["year", "filter", "zone"],
+    },
+    "transcript": {
+        "count": ["summary"],
+        "find_message": ["summary", "name"],
+        "message_at": ["summary", "position"],
+        "messages": ["summary", "start"],
+        "read": ["summary", "everything", "with_agents", "start", "turns"],
+        "records": ["summary"],
+    },
+}
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_library_keeps_its_methods(name: str) -> None:
+def test_history_keeps_its_methods(name: str) -> None:
     offered = list(inspect.signature(getattr(history.History, name)).parameters)[1:]
     assert set(METHODS[name]) <= set(offered)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_parts_of_history_keep_their_methods(part: str, tmp_path: Path) -> None:
+    offered = getattr(history.History(home=tmp_path), part)
+    for name, parameters in PARTS[part].items():
+        assert set(parameters) <= set(inspect.signature(getattr(offered, name)).parameters), name
 
 
 def test_the_library_can_be_set_up_for_any_place() -> None:

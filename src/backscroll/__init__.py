@@ -1,5 +1,21 @@
-"""The whole history of your work with AI coding assistants: read, kept and found."""
+"""Archive and search of your history with AI coding assistants.
+
+``from backscroll import History`` loads the library. ``import backscroll`` loads only the version.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from backscroll.history import History
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["History", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "History":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from backscroll.history import History  # start-up: `backscroll --version` needs the version only
+
+    return History

@@ -87,7 +87,7 @@ def test_nothing_of_a_forgotten_session_is_left_in_any_file(place: Place) -> Non
         assert place.files_with(*bodies)
         words = {file.name for file in place.home.rglob("*.term")}
         assert words
-        done = history.forget_session(ONE)
+        done = history.archive_admin.forget(ONE)
         assert (done.is_erased, done.subagents, done.shared) == (True, 1, ())
         assert place.files_with(SECRET.encode(), *bodies) == []
         # The engine does not spell its words out in its files; none of those that had them is left.
@@ -132,7 +132,7 @@ def test_a_forgotten_session_does_not_come_back(place: Place) -> None:
     session = _secret(place)
     with place.history() as history:
         history.sync()
-        history.forget_session(ONE)
+        history.archive_admin.forget(ONE)
         assert history.sync().new == 0  # type: ignore[union-attr]
         session.user("more").write(place.claude)
         history.sync()
@@ -146,7 +146,7 @@ def test_a_forgotten_session_does_not_come_back_from_another_place(place: Place)
     session = _secret(place)
     with place.history() as history:
         history.sync()
-        history.forget_session(ONE)
+        history.archive_admin.forget(ONE)
         path = next(place.claude.rglob(f"{ONE}.jsonl"))
         moved = place.claude / "projects" / "-elsewhere"
         moved.mkdir()
@@ -155,7 +155,7 @@ def test_a_forgotten_session_does_not_come_back_from_another_place(place: Place)
         history.sync()
         assert _ids(history) == {TWO}
         assert session.session_id == ONE
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
     assert place.files_with(SECRET.encode()) == []
 
 
@@ -167,7 +167,7 @@ def test_prompts_of_a_forgotten_session_are_left_out_of_the_log(place: Place) ->
     log = write_prompts(place.claude, prompts)
     with place.history() as history:
         history.sync()
-        done = history.forget_session(ONE)
+        done = history.archive_admin.forget(ONE)
         assert done.shared == (str(log),)
         write_prompts(place.claude, [Prompt(f"again {SECRET}", AT, "/home/zoe/a", ONE), prompts[1]])
         history.sync()
@@ -187,7 +187,7 @@ def test_messages_that_another_session_repeats_stay_in_that_one(place: Place) ->
     with place.history() as history:
         history.sync()
         before = history.get_session(second.session_id)
-        history.forget_session(ONE)
+        history.archive_admin.forget(ONE)
         after = history.get_session(second.session_id)
         assert [m.content for m in after.messages] == [m.content for m in before.messages]
         assert [m.copied_from for m in before.messages][:2] == [ONE, ONE]
@@ -205,7 +205,7 @@ def test_a_session_of_a_database_is_forgotten_and_its_neighbour_stays(place: Pla
     ide.write()
     with place.history() as history:
         history.sync()
-        history.forget_session(ONE)
+        history.archive_admin.forget(ONE)
         assert _ids(history) == {TWO}
         ide.composer([cursor.user("new")], workspace=cursor.SHOP, name="third")
         ide.write()
@@ -236,7 +236,7 @@ def test_the_tools_own_files_are_not_touched(place: Place) -> None:
     before = {path: path.read_bytes() for path in place.claude.rglob("*") if path.is_file()}
     with place.history() as history:
         history.sync()
-        history.forget_session(ONE)
+        history.archive_admin.forget(ONE)
     assert {path: path.read_bytes() for path in place.claude.rglob("*") if path.is_file()} == before
 
 
@@ -246,7 +246,7 @@ def test_a_subagent_is_forgotten_with_its_session_only(place: Place) -> None:
         history.sync()
         (agent,) = history.find(ONE).agent_ids
         with pytest.raises(UsageError, match=ONE):
-            history.forget_session(agent)
+            history.archive_admin.forget(agent)
         assert history.find(agent).message_count
 
 
@@ -330,8 +330,8 @@ def test_what_was_kept_before_it_was_excluded_stays_until_it_is_forgotten(place:
             ("yes", True),
         ]
         assert [(m.content, m.is_active) for m in history.get_session(TWO).messages] == [("first", True)]
-        assert history.verify_archive() == []
-        history.forget_session(ONE)
+        assert history.archive_admin.verify() == []
+        history.archive_admin.forget(ONE)
         assert _ids(history) == {TWO}
 
 
@@ -350,14 +350,14 @@ def test_of_a_log_that_tells_of_what_is_excluded_only_what_was_added_is_read(pla
             assert history.sync().grew == 1  # type: ignore[union-attr]
         assert [m.content for m in history.get_session(TWO).messages] == ["open", "later", "last"]
         assert _ids(history) == {TWO}
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
     assert place.files_with(SECRET.encode()) == []
     (place.home / "config.toml").unlink()
     with place.history() as history:
         history.sync()
         assert [m.content for m in history.get_session(ONE).messages] == [SECRET, SECRET]
         assert [m.content for m in history.get_session(TWO).messages] == ["open", "later", "last"]
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
 
 
 @pytest.mark.parametrize("text", ["exclude = 3", "exclude = [", 'exclude = [""]'])

@@ -27,7 +27,7 @@ def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def sessions(history: History) -> list[SessionSummary]:
-    return history.every_session(Filter(with_subagents=True, with_unlisted=True))
+    return history.all_sessions(Filter(with_subagents=True, with_unlisted=True))
 
 
 def archive_of(history: History) -> Archive:
@@ -48,7 +48,7 @@ def test_turn_starts_are_the_positions_of_the_turns_that_are_shown(history: Hist
         agents = {agent.id for agent, _ in archive_of(history).sessions.subagents(summary)}
         prompts = archive_of(history).messages.turn_starts(summary, agents)
         depth, counted = 0, {}
-        for event in history.read_session(summary, everything=True):
+        for event in history.transcript.read(summary, everything=True):
             match event:
                 case SubagentStart():
                     depth += 1
@@ -61,10 +61,10 @@ def test_turn_starts_are_the_positions_of_the_turns_that_are_shown(history: Hist
 
 def test_reading_one_turn_returns_the_same_messages_as_reading_all(history: History) -> None:
     for summary in sessions(history):
-        whole = list(history.read_session(summary, with_agents=False))
+        whole = list(history.transcript.read(summary, with_agents=False))
         turns = {event.turn for event in whole if isinstance(event, MessageItem)}
         for turn in turns - {0}:
-            alone = history.read_session(summary, with_agents=False, turns=(turn, turn))
+            alone = history.transcript.read(summary, with_agents=False, turns=(turn, turn))
             said = [event for event in alone if isinstance(event, MessageItem)]
             assert said == [event for event in whole if isinstance(event, MessageItem) and event.turn == turn]
 
@@ -80,8 +80,8 @@ def test_every_message_is_found_by_its_id(history: History) -> None:
 
 def test_a_message_has_the_record_that_it_was_parsed_from(history: History) -> None:
     for summary in sessions(history):
-        records = history.records_of(summary)
-        for message in history.messages_of(summary):
+        records = history.transcript.records(summary)
+        for message in history.transcript.messages(summary):
             record = records.of(message)
             place = message.origin.place
             if place.startswith("line ") and Path(message.origin.path).is_file():
@@ -99,8 +99,8 @@ def test_an_inlined_subagent_is_counted_and_shown_at_its_call(tmp_path: Path) ->
     with History(roots=[NamedRoot("claude-code", tmp_path / "root")], home=tmp_path / "home") as history:
         history.sync()
         [agent] = [summary for summary in sessions(history) if summary.parent_ref is not None]
-        assert agent.message_count == len(list(history.messages_of(agent))) > 0
-        events = list(history.read_session(history.find("1")))
+        assert agent.message_count == len(list(history.transcript.messages(agent))) > 0
+        events = list(history.transcript.read(history.find("1")))
         begun = next(place for place, event in enumerate(events) if isinstance(event, SubagentStart))
         assert isinstance(events[begun - 1], MessageItem)
         assert [event.message.content for event in events if isinstance(event, MessageItem)][-1] == "Found."

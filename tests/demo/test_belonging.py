@@ -26,7 +26,7 @@ def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_workspaces_are_counted_and_the_last_used_comes_first(history: History) -> None:
     every = history.list_workspaces()
     assert every == sorted(every, key=lambda one: str(one.updated_at), reverse=True)
-    sessions = history.every_session()
+    sessions = history.all_sessions()
     for one in every:
         of_it = [s for s in sessions if s.workspace_path == one.path]
         assert (one.session_count, one.updated_at) == (len(of_it), of_it[0].updated_at)

@@ -25,7 +25,7 @@ def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def _missing(history: History, briefing: dict[str, Any], tokens: int) -> list[str]:
-    made = history.briefing(briefing["session"], tokens=tokens)
+    made = history.resume.handoff(briefing["session"], tokens=tokens)
     assert made.tokens <= tokens
     text = "\n".join(handoff_lines(made))
     return [fact for fact in (*briefing["must_name"], *briefing["files"]) if fact not in text]
@@ -42,7 +42,7 @@ def test_nine_facts_in_ten_are_named(history: History, tokens: int) -> None:
 
 def test_open_ends_stand_among_the_open_ends(history: History) -> None:
     for briefing in BRIEFINGS:
-        made = history.briefing(briefing["session"])
+        made = history.resume.handoff(briefing["session"])
         told = [point.text for one in made.sections if one.name == "open_ends" for point in one.points]
         assert len(told) >= min(1, len(briefing["open_ends"])), briefing["session"]
 
@@ -51,7 +51,7 @@ def test_goals_decisions_and_open_ends_are_told_in_their_own_words(history: Hist
     """A paraphrase is met when two thirds of its longer words are in the briefing."""
     asked, met = 0, 0
     for briefing in BRIEFINGS:
-        text = "\n".join(handoff_lines(history.briefing(briefing["session"]))).lower()
+        text = "\n".join(handoff_lines(history.resume.handoff(briefing["session"]))).lower()
         for fact in (briefing["goal"], *briefing["decisions"], *briefing["open_ends"]):
             words = re.findall(r"[\w.]{4,}", fact.lower())
             asked += 1

@@ -38,7 +38,7 @@ def history(written: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_every_task_names_a_session_that_exists(history: History) -> None:
-    known = {one.id for one in history.every_session()}
+    known = {one.id for one in history.all_sessions()}
     assert {id_ for _, ids in TASKS + HELD_OUT for id_ in ids} <= known
     assert len(TASKS) >= 20 and len(HELD_OUT) == 50
 

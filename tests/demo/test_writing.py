@@ -14,6 +14,7 @@ from backscroll.cli.commands.demo import command
 from backscroll.config import NamedRoot
 from backscroll.errors import DestinationError
 from backscroll.history import History
+from backscroll.history.demo import write_demo
 from backscroll.testing import demo
 from backscroll.testing.demo import Demo, writer
 from backscroll.testing.demo.story import Story
@@ -25,7 +26,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
 
 def test_everything_in_it_is_understood(written: Demo) -> None:
     roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
-    found = History(roots=roots).audit()
+    found = History(roots=roots).source_files.audit()
     assert found.problems == []
     assert found.is_understood
     assert {place.source: place.sessions for place in found.places} == written.sessions
@@ -113,12 +114,11 @@ def test_as_json_it_is_one_document(tmp_path: Path) -> None:
 
 
 def test_the_archive_contains_a_session_that_the_tool_has_deleted(tmp_path: Path) -> None:
-    with History() as history:
-        written = history.write_demo(tmp_path / "home")
+    written = write_demo(tmp_path / "home")
     roots = [NamedRoot(source, Path(path)) for source, path in written.roots.items()]
     with History(home=tmp_path / "home/archive", roots=roots) as history:
         history.sync()
-        gone = [one.title for one in history.every_session() if one.is_gone]
+        gone = [one.title for one in history.all_sessions() if one.is_gone]
     assert "Tests for the clock change" in gone
 
 
@@ -139,6 +139,6 @@ def test_nothing_is_left_behind_if_the_sync_fails(tmp_path: Path, monkeypatch: p
         raise KeyboardInterrupt
 
     monkeypatch.setattr(History, "sync", fail)
-    with pytest.raises(KeyboardInterrupt), History() as history:
-        history.write_demo(tmp_path / "home")
+    with pytest.raises(KeyboardInterrupt):
+        write_demo(tmp_path / "home")
     assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,7 @@ def history(tmp_path: Path) -> History:
 
 def test_json_is_what_show_prints_to_the_byte(history: History) -> None:
     with history:
-        for summary in history.every_session():
+        for summary in history.all_sessions():
             transcript_items = "".join(history.export_session(summary.ref, "json"))
             session = history.get_session(summary.ref)
             assert transcript_items.encode() == encode_json(session_document(session))
@@ -111,8 +111,8 @@ def test_json_lines_are_the_summary_and_the_messages(history: History) -> None:
 def test_html_of_many_has_a_page_that_leads_to_them(history: History, tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with history:
-        done = history.export_sessions(
-            history.every_session(), tmp_path / "out", "html", progress=lambda *step: steps.append(step)
+        done = history.exports.write_files(
+            history.all_sessions(), tmp_path / "out", "html", progress=lambda *step: steps.append(step)
         )
     assert done.index == tmp_path / "out" / "index.html"
     page = done.index.read_text("utf-8")

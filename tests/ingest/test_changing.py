@@ -126,13 +126,13 @@ def test_a_transcript_that_changes_while_it_is_read(
     meddle(monkeypatch, ClaudeCode, Meddling(lambda: change(path), after))
     with open_history(tmp_path / "home", "claude-code", tmp_path / "claude") as history:
         history.sync()
-        (kept,) = history.extract(ONE, tmp_path / "kept").files
+        (kept,) = history.archive_admin.extract(ONE, tmp_path / "kept").files
         assert told(history) == told_by(kept.read_bytes(), tmp_path / "first")
         history.sync()
-        (kept,) = history.extract(ONE, tmp_path / "later").files
+        (kept,) = history.archive_admin.extract(ONE, tmp_path / "later").files
         assert kept.read_bytes() == path.read_bytes()
         assert told(history) == told_by(path.read_bytes(), tmp_path / "second")
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
         report = history.sync()
         assert report is not None
         assert report.changed == 0
@@ -154,7 +154,7 @@ def test_a_small_transcript_is_read_from_the_disk_once(
     with open_history(tmp_path / "home", "claude-code", tmp_path / "claude") as history:
         history.sync()
         assert opened.count(path) == 1
-        (kept,) = history.extract(ONE, tmp_path / "kept").files
+        (kept,) = history.archive_admin.extract(ONE, tmp_path / "kept").files
         assert kept.read_bytes() == path.read_bytes()
 
 
@@ -168,11 +168,11 @@ def test_a_transcript_that_changes_while_its_tail_is_read(
         path.write_bytes(conversation(_TURNS).lines())
         meddle(monkeypatch, ClaudeCode, Meddling(lambda: change(path), 5))
         history.sync()
-        (kept,) = history.extract(ONE, tmp_path / "kept").files
+        (kept,) = history.archive_admin.extract(ONE, tmp_path / "kept").files
         assert told(history) == told_by(kept.read_bytes(), tmp_path / "first")
         history.sync()
         assert told(history) == told_by(path.read_bytes(), tmp_path / "second")
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
 
 
 @pytest.mark.parametrize("after", [0, 30, -1])
@@ -188,7 +188,7 @@ def test_a_transcript_that_is_deleted_while_it_is_read(
         assert other.session_id in {one.id for one in history.list_sessions().data}
         report = history.sync()
         assert report is not None
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
 
 
 def test_a_file_that_never_stands_still_is_tried_again(

@@ -82,10 +82,10 @@ class Place:
         return History(roots=roots, home=self.folder / "home")
 
     def watch(self) -> Watching:
-        return Watching(self.history, lambda history, stop: history.watch(stop))
+        return Watching(self.history, lambda history, stop: history.live.watch(stop))
 
     def follow(self, ref: str | None = None, **options: Any) -> Watching:
-        return Watching(self.history, lambda history, stop: history.follow(ref, stop=stop, **options))
+        return Watching(self.history, lambda history, stop: history.live.follow(ref, stop=stop, **options))
 
     def append(self, session: Transcript) -> Path:
         """Write what was said since the last time, at the end of the file, as the tool does."""
@@ -211,7 +211,7 @@ def test_many_at_once_tell_the_same(place: Place, session: Transcript) -> None:
             assert added == 10
     with place.history() as history:
         assert len(history.get_session(ONE).messages) == 12
-        assert history.verify_archive() == []
+        assert history.archive_admin.verify() == []
 
 
 def test_where_nothing_can_be_watched_it_is_looked_at_time_and_again(

@@ -28,7 +28,7 @@ def test_every_session_is_listed_as_a_resource(asking: Asking, history: History)
         if cursor is None:
             break
     assert found[0] == "backscroll://sessions"
-    assert found[1:] == [f"backscroll://session/{one.ref}" for one in history.every_session()]
+    assert found[1:] == [f"backscroll://session/{one.ref}" for one in history.all_sessions()]
     assert {"Sessions", "Try an asynchronous poller"} <= {one.title for one in page.resources}
 
 

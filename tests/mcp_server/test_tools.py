@@ -71,7 +71,7 @@ def test_a_tool_answers_as_its_schema_says(
 
 def test_the_list_is_paged_to_its_end(asking: Asking, history: History) -> None:
     found = [one["ref"] for page in asking.pages("list_sessions", limit=7) for one in page["data"]]
-    assert found == [one.ref for one in history.every_session()]
+    assert found == [one.ref for one in history.all_sessions()]
 
 
 def test_a_session_is_paged_to_its_end(asking: Asking, history: History) -> None:
@@ -123,16 +123,16 @@ def test_an_export_in_pieces_is_the_whole(asking: Asking, history: History, form
 
 def test_figures_are_those_of_the_library(asking: Asking, history: History) -> None:
     told = asking.document("stats")
-    assert told["total"]["sessions"] == history.stats().total.sessions
-    assert told["total"]["messages"] == history.stats().total.messages
+    assert told["total"]["sessions"] == history.statistics.report().total.sessions
+    assert told["total"]["messages"] == history.statistics.report().total.messages
 
 
 def test_rows_of_figures_are_paged_to_their_end(asking: Asking, history: History) -> None:
     found: list[str] = []
     for page in asking.pages("stats", by="day", limit=9):
         found += [row["key"] for row in page["data"]]
-        assert page["total"]["sessions"] == history.stats().total.sessions
-    assert found == [row.key for row in reversed(history.stats(by="day").rows)]
+        assert page["total"]["sessions"] == history.statistics.report().total.sessions
+    assert found == [row.key for row in reversed(history.statistics.report(by="day").rows)]
     assert len(found) == page["pagination"]["total"] > 9
     assert "9 of " in asking.text("stats", by="day", limit=9)
 

@@ -25,7 +25,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         def made(session: Transcript, *, tokens: int = 2000, redactor: Redactor | None = None) -> Handoff:
             session.write(tmp_path / "claude")
             history.sync()
-            return history.briefing(ONE, tokens=tokens, redactor=redactor)
+            return history.resume.handoff(ONE, tokens=tokens, redactor=redactor)
 
         yield made
 
@@ -143,8 +143,8 @@ def test_a_subagent_has_a_briefing_of_its_own(tmp_path: Path) -> None:
     with History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home") as history:
         history.sync()
         (agent,) = history.find(ONE).agent_ids
-        assert told(history.briefing(agent), "goal") == ["Count the ferries."]
-        assert "Count the ferries." not in told(history.briefing(ONE), "goal")
+        assert told(history.resume.handoff(agent), "goal") == ["Count the ferries."]
+        assert "Count the ferries." not in told(history.resume.handoff(ONE), "goal")
 
 
 @pytest.mark.parametrize("tokens", [100, 200, 400, 800])

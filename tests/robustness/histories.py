@@ -55,7 +55,7 @@ def told(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
     """All that an archive tells: row numbers, places and times of reading aside."""
     with history_of(folder, home) as history:
         archive = history._archive
-        status = history.archive_status()
+        status = history.archive_admin.status()
         numbers = {name: getattr(status, name) for name in status.__struct_fields__}
         found = {
             "status": {name: value for name, value in numbers.items() if name not in (*_OWN, "kept_size")},
@@ -64,7 +64,7 @@ def told(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
             },
             "found": {word: _hits(history, word) for word in _WORDS},
             "sessions": {f"{one.parent_ref} {one.ref}": _session(archive, one) for one in _all(archive)},
-            "verified": history.verify_archive(),
+            "verified": history.archive_admin.verify(),
             "unindexed": archive.index_queue.next_jobs(1),
         }
     return found | _rows(home / "archive.db")

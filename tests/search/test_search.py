@@ -128,7 +128,7 @@ def test_a_session_renamed_between_two_searches_is_told_by_its_new_name(tmp_path
         one.sync()
         ref = one.search_sessions("lantern").data[0].session_ref
         for renaming, title in ((one, "by hand"), (other, "by another")):
-            renaming.rename_session(ref, title)
+            renaming.annotations.rename(ref, title)
             assert [match.title for match in one.search_sessions("lantern").data] == [title]
 
 

@@ -41,7 +41,7 @@ def test_active_time_is_what_lies_between_messages_less_than_five_minutes_apart(
         said(START + timedelta(minutes=minutes), "on", session)
     session.write(root)
     history.sync()
-    assert history.stats().total.active_seconds == (4 + 4 + 1) * 60
+    assert history.statistics.report().total.active_seconds == (4 + 4 + 1) * 60
 
 
 def test_overlapping_sessions_are_each_counted(history: History, root: Path) -> None:
@@ -51,7 +51,7 @@ def test_overlapping_sessions_are_each_counted(history: History, root: Path) -> 
         said(START + timedelta(minutes=3), "on", session)
         session.write(root)
     history.sync()
-    assert history.stats().total.active_seconds == 2 * 180
+    assert history.statistics.report().total.active_seconds == 2 * 180
 
 
 def test_a_day_is_one_of_the_zone_that_is_asked_for(history: History, root: Path) -> None:
@@ -62,12 +62,12 @@ def test_a_day_is_one_of_the_zone_that_is_asked_for(history: History, root: Path
     history.sync()
 
     def days(zone: timezone) -> list[tuple[str | None, int | None]]:
-        return [(row.key, row.prompts) for row in history.stats(by="day", zone=zone).rows]
+        return [(row.key, row.prompts) for row in history.statistics.report(by="day", zone=zone).rows]
 
     assert days(UTC) == [("2026-10-03", 1), ("2026-10-04", 1)]
     assert days(timezone(timedelta(hours=5, minutes=45))) == [("2026-10-04", 2)]
-    assert [row.key for row in history.stats(by="week", zone=UTC).rows] == ["2026-W40"]
-    assert [row.key for row in history.stats(by="month", zone=UTC).rows] == ["2026-10"]
+    assert [row.key for row in history.statistics.report(by="week", zone=UTC).rows] == ["2026-W40"]
+    assert [row.key for row in history.statistics.report(by="month", zone=UTC).rows] == ["2026-10"]
 
 
 def test_a_day_on_which_the_clocks_change_is_told_whole(history: History, root: Path) -> None:
@@ -77,10 +77,10 @@ def test_a_day_on_which_the_clocks_change_is_told_whole(history: History, root: 
         session.assistant("so", timestamp=f"2026-10-25T{hour}:{minute}:00.000Z")
     session.write(root)
     history.sync()
-    days = {row.key: row.responses for row in history.stats(by="day", zone=zone).rows}
+    days = {row.key: row.responses for row in history.statistics.report(by="day", zone=zone).rows}
     assert days == {"2026-10-25": 3}
-    assert len(history.explain_day(date(2026, 10, 25), zone=zone).records) == 3
-    assert not history.explain_day(date(2026, 10, 26), zone=zone).records
+    assert len(history.statistics.explain_day(date(2026, 10, 25), zone=zone).records) == 3
+    assert not history.statistics.explain_day(date(2026, 10, 26), zone=zone).records
 
 
 def test_within_a_span_only_what_happened_then_counts(history: History, root: Path) -> None:
@@ -90,9 +90,9 @@ def test_within_a_span_only_what_happened_then_counts(history: History, root: Pa
     session.user("after").assistant("yes").write(root)
     history.sync()
     span = Filter(since=datetime(2026, 10, 5, tzinfo=UTC), until=datetime(2026, 10, 6, tzinfo=UTC))
-    within = history.stats(span).total
+    within = history.statistics.report(span).total
     assert (within.sessions, within.prompts, within.messages, within.responses) == (1, 2, 3, 1)
-    assert history.stats(Filter(since=datetime(2027, 1, 1, tzinfo=UTC))).total.sessions == 0
+    assert history.statistics.report(Filter(since=datetime(2027, 1, 1, tzinfo=UTC))).total.sessions == 0
 
 
 def test_a_model_without_a_price_is_named_and_in_no_cost(history: History, root: Path) -> None:
@@ -100,10 +100,10 @@ def test_a_model_without_a_price_is_named_and_in_no_cost(history: History, root:
     session = Transcript(ONE).user("a").assistant("b", usage=usage, model="claude-opus-4-5")
     session.assistant("c", usage=usage, model="next-year-1").write(root)
     history.sync()
-    report = history.stats()
+    report = history.statistics.report()
     assert (report.total.cost_usd, report.total.unpriced_tokens) == (5.0, 1_000_000)
     assert [(one.model, one.tokens) for one in report.unpriced] == [("next-year-1", 1_000_000)]
-    rows = {row.key: row.cost_usd for row in history.stats(by="model").rows}
+    rows = {row.key: row.cost_usd for row in history.statistics.report(by="model").rows}
     assert rows == {"claude-opus-4-5": 5.0, "next-year-1": None}
 
 
@@ -116,7 +116,7 @@ def test_a_table_of_ones_own_is_used(history: History, root: Path, tmp_path: Pat
     usage = {"input_tokens": 1_000_000, "output_tokens": 0}
     Transcript(ONE).user("a").assistant("b", usage=usage, model="next-year-1").write(root)
     history.sync()
-    report = history.stats()
+    report = history.statistics.report()
     assert (report.total.cost_usd, str(report.prices_checked)) == (2.5, "2027-01-01")
     assert not report.unpriced
 
@@ -126,7 +126,7 @@ def test_what_the_tool_said_it_cost_is_told_beside_the_cost(history: History, ro
     session.write(root)
     history.sync()
     costs = [one["costUSD"] for one in session.records if isinstance(one, dict) and "costUSD" in one]
-    total = history.stats().total
+    total = history.statistics.report().total
     assert total.reported_usd == pytest.approx(sum(costs))
     assert total.cost_usd is not None
     assert total.cost_usd != pytest.approx(total.reported_usd)
@@ -139,7 +139,7 @@ def fates(records: tuple[UsageRecord, ...]) -> list[str]:
 def test_a_record_that_repeats_a_response_is_a_stream_duplicate(history: History, root: Path) -> None:
     Transcript(ONE).user("a").assistant("b", thinking="hm", tools=[tool_calls.bash("ls")]).write(root)
     history.sync()
-    explained = history.explain_session(ONE)
+    explained = history.statistics.explain_session(ONE)
     assert fates(explained.records) == ["counted", "stream duplicate", "stream duplicate"]
     assert explained.records[0].reason == "the largest counts of its 3 records"
 
@@ -156,8 +156,8 @@ def test_a_copied_response_says_where_it_counts(
     second.user("c").assistant("d").write(root)
     first.write(root)
     history.sync()
-    assert fates(history.explain_session(ONE).records) == ["counted"]
-    explained = history.explain_session(second.session_id)
+    assert fates(history.statistics.explain_session(ONE).records) == ["counted"]
+    explained = history.statistics.explain_session(second.session_id)
     assert fates(explained.records) == [fate, "counted"]
     assert word in explained.records[0].reason
     assert f"claude-code:{ONE}" in explained.records[0].reason
@@ -168,7 +168,7 @@ def test_a_response_that_a_forked_subagent_repeats_is_a_subagent_copy(history: H
     session.fork_agent("go on", "done")
     session.write(root)
     history.sync()
-    explained = history.explain_session(ONE)
+    explained = history.statistics.explain_session(ONE)
     assert sorted(fates(explained.records)) == ["counted", "counted", "subagent copy"]
     assert explained.tokens.total == history.find(ONE).total_tokens
 
@@ -187,7 +187,7 @@ def test_the_arithmetic_of_a_session_is_that_of_its_cost(history: History, root:
     last["message"]["usage"] = usage
     session.write(root)
     history.sync()
-    (charge,) = history.explain_session(ONE).charges
+    (charge,) = history.statistics.explain_session(ONE).charges
     assert [line[:3] for line in charge.lines] == [
         ("input", 1000, 5.0),
         ("output", 200, 25.0),
@@ -196,7 +196,7 @@ def test_the_arithmetic_of_a_session_is_that_of_its_cost(history: History, root:
         ("cache_read", 5000, 0.5),
     ]
     assert charge.usd == pytest.approx(0.005 + 0.005 + 0.000625 + 0.002 + 0.0025)
-    assert history.stats().total.cost_usd == pytest.approx(charge.usd)
+    assert history.statistics.report().total.cost_usd == pytest.approx(charge.usd)
 
 
 def test_a_subagent_is_explained_with_its_session(history: History, root: Path) -> None:
@@ -205,13 +205,13 @@ def test_a_subagent_is_explained_with_its_session(history: History, root: Path) 
     history.sync()
     (agent_id,) = history.find(ONE).agent_ids
     with pytest.raises(UsageError, match=f"counts in its session: claude-code:{ONE}"):
-        history.explain_session(agent_id)
+        history.statistics.explain_session(agent_id)
 
 
 def test_what_is_forgotten_is_in_no_figure(history: History, root: Path) -> None:
     Transcript(ONE).user("a").run(tool_calls.bash("ls")).write(root)
     history.sync()
-    history.forget_session(ONE)
-    total = history.stats().total
+    history.archive_admin.forget(ONE)
+    total = history.statistics.report().total
     assert (total.sessions, total.messages, total.tool_calls, total.tokens) == (0, 0, 0, None)
-    assert history.stats(by="day").rows == ()
+    assert history.statistics.report(by="day").rows == ()

@@ -50,7 +50,7 @@ def total_of(row: Sums) -> int:
 @example(told=EVERYTHING)
 def test_totals_are_those_of_the_raw_records(told: list[Told]) -> None:
     with synced(told) as (history, raw):
-        total = history.stats().total
+        total = history.statistics.report().total
         assert total.tokens is not None
         assert {
             "input_tokens": total.tokens.input,
@@ -68,15 +68,17 @@ def test_totals_are_those_of_the_raw_records(told: list[Told]) -> None:
 @example(told=EVERYTHING)
 def test_rows_are_those_of_the_raw_records_and_add_up(told: list[Told]) -> None:
     with synced(told) as (history, raw):
-        days = {row.key: total_of(row) for row in history.stats(by="day", zone=UTC).rows if row.tokens}
+        days = {
+            row.key: total_of(row) for row in history.statistics.report(by="day", zone=UTC).rows if row.tokens
+        }
         assert days == dict(raw.by(raw.days()))
-        models = {row.key: total_of(row) for row in history.stats(by="model").rows if row.tokens}
+        models = {row.key: total_of(row) for row in history.statistics.report(by="model").rows if row.tokens}
         assert models == dict(raw.by(raw.models))
-        tools = {row.key: row.tool_calls for row in history.stats(by="tool").rows}
+        tools = {row.key: row.tool_calls for row in history.statistics.report(by="tool").rows}
         assert tools == dict(Counter(raw.calls.values()))
-        whole = history.stats().total
+        whole = history.statistics.report().total
         for by in get_args(By):
-            rows = history.stats(by=by, zone=UTC).rows
+            rows = history.statistics.report(by=by, zone=UTC).rows
             if by != "tool":
                 assert sum(map(total_of, rows)) == total_of(whole)
             if by not in ("tool", "model"):
@@ -94,17 +96,17 @@ def test_rows_are_those_of_the_raw_records_and_add_up(told: list[Told]) -> None:
 def test_every_usage_record_is_explained_and_those_that_count_add_up(told: list[Told]) -> None:
     with synced(told) as (history, raw):
         told_records = 0
-        for summary in history.every_session():
-            explained = history.explain_session(summary.ref)
+        for summary in history.all_sessions():
+            explained = history.statistics.explain_session(summary.ref)
             counted = [one for one in explained.records if one.fate == "counted"]
             assert explained.tokens.total == (summary.total_tokens or 0)
             assert sum(one.tokens.total for one in counted) == (summary.total_tokens or 0)
             assert sum(one.tokens.total for one in explained.charges) == (summary.total_tokens or 0)
             told_records += len(explained.records)
         assert told_records == raw.lines_with_usage
-        whole = history.stats().total
-        days = [row.key for row in history.stats(by="day", zone=UTC).rows if row.key]
-        by_day = [history.explain_day(date.fromisoformat(day), zone=UTC) for day in days]
+        whole = history.statistics.report().total
+        days = [row.key for row in history.statistics.report(by="day", zone=UTC).rows if row.key]
+        by_day = [history.statistics.explain_day(date.fromisoformat(day), zone=UTC) for day in days]
         assert sum(one.tokens.total for one in by_day) == total_of(whole)
         assert sum(one.usd or 0 for one in by_day) == pytest.approx(whole.cost_usd or 0)
 
@@ -115,8 +117,8 @@ def test_the_sum_over_sessions_is_what_the_list_says(generation: str, tmp_path: 
     roots = [NamedRoot("claude-code", tmp_path / "claude")]
     with History(roots=roots, home=tmp_path / "home") as history:
         history.sync()
-        listed = history.every_session()
-        total = history.stats().total
+        listed = history.all_sessions()
+        total = history.statistics.report().total
     assert total.sessions == len(listed)
     assert total_of(total) == sum(one.total_tokens or 0 for one in listed)
     assert total.prompts == sum(one.interaction_count for one in listed)
@@ -133,8 +135,8 @@ def test_several_sources_are_added_up_and_told_apart(tmp_path: Path) -> None:
     roots = [NamedRoot("claude-code", tmp_path / "claude"), NamedRoot("cursor", tmp_path / "cursor")]
     with History(roots=roots, home=tmp_path / "home") as history:
         history.sync()
-        report = history.stats(by="source")
-        only = history.stats(Filter(source="cursor"))
+        report = history.statistics.report(by="source")
+        only = history.statistics.report(Filter(source="cursor"))
     rows = {row.key: row for row in report.rows}
     assert set(rows) == {"claude-code", "cursor"}
     assert total_of(rows["claude-code"]) == sum(Recount(tmp_path / "claude").tokens().values())
@@ -151,5 +153,5 @@ def test_the_same_path_on_two_machines_is_two_workspaces(tmp_path: Path) -> None
     ide.write()
     with History(roots=[NamedRoot("cursor", tmp_path / "cursor")], home=tmp_path / "home") as history:
         history.sync()
-        rows = history.stats(by="workspace").rows
+        rows = history.statistics.report(by="workspace").rows
     assert sorted(row.key or "" for row in rows) == ["/srv/app", "ssh-remote+box:/srv/app"]

@@ -34,7 +34,7 @@ def history(tmp_path: Path) -> Iterator[History]:
 
 
 def test_a_year_is_told_from_its_first_day_to_its_last(history: History) -> None:
-    year = history.year_in_review(2026, zone=UTC)
+    year = history.statistics.year_in_review(2026, zone=UTC)
     assert year.total.sessions == 5
     assert [row.key for row in year.months if row.messages] == ["2026-01", "2026-03", "2026-09"]
     assert len(year.months) == 12
@@ -48,7 +48,7 @@ def test_a_year_is_told_from_its_first_day_to_its_last(history: History) -> None
 
 
 def test_a_year_names_its_projects_files_tools_and_topics(history: History) -> None:
-    year = history.year_in_review(2026, zone=UTC)
+    year = history.statistics.year_in_review(2026, zone=UTC)
     assert [row.key for row in year.projects] == ["/home/zoe/ferry", "/home/zoe/tides"]
     (file,) = year.files
     assert (file.path, file.edits, file.added, file.removed) == ("/home/zoe/ferry/clock.py", 5, 10, 5)
@@ -60,7 +60,7 @@ def test_a_year_names_its_projects_files_tools_and_topics(history: History) -> N
 
 
 def test_a_year_without_a_word_is_empty(history: History) -> None:
-    year = history.year_in_review(2019, zone=UTC)
+    year = history.statistics.year_in_review(2019, zone=UTC)
     assert (year.active_days, year.streak, year.busiest_day, year.longest_session) == (0, None, None, None)
     assert year.total.sessions == 0
 
@@ -71,6 +71,6 @@ def test_topics_are_words_that_say_something_each_once_a_text() -> None:
 
 
 def test_streaks_do_not_reach_over_a_gap(history: History) -> None:
-    year = history.year_in_review(2025, zone=UTC)
+    year = history.statistics.year_in_review(2025, zone=UTC)
     assert year.streak is not None
     assert year.streak.last - year.streak.first == timedelta(0)

@@ -59,7 +59,7 @@ def test_tags_are_changed(own: Path) -> None:
 
     sit(own, script)
     with History(home=own) as history:
-        assert history.tags() == {"later": 1}
+        assert history.annotations.tags() == {"later": 1}
 
 
 def test_a_session_is_exported_once(synced: Path, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_session_that_vanished_meanwhile_is_said_and_leaves_the_list(tmp_path:
         chosen = seat.app.sessions.ref
         other = next(one.ref for one in seat.app.shelf.every if one.ref != chosen)
         with History(home=home, roots=roots) as history:
-            history.forget_session(other)
+            history.archive_admin.forget(other)
         await seat.press("j")
         await seat.sees("Backscroll · 1 session ")
         await seat.sees("Answer to: ")  # of the session that is left

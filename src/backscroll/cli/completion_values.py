@@ -13,7 +13,7 @@ from backscroll.model.sanitize import one_line
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from backscroll.archive.query.completion import CompletionNames, NameKind
+    from backscroll.history import CompletionNames, NameKind
 
 __all__ = ["complete_names", "complete_refs", "complete_roles", "complete_tags"]
 
@@ -84,8 +84,8 @@ def _query_archive(
 
     Imports neither `History` nor the model: that takes longer than the query.
     """
-    from backscroll.archive.query.completion import CompletionNames
     from backscroll.config import archive_home, this_machine
+    from backscroll.history import CompletionNames
 
     try:
         with CompletionNames(

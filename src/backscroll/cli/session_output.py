@@ -47,7 +47,7 @@ def show_records(
 
     Print a warning if records are not in the archive.
     """
-    records = history.records_of(summary)
+    records = history.transcript.records(summary)
     missing: set[tuple[str, str]] = set()
 
     def records_of(message: Message) -> Iterator[tuple[bytes, Message]]:

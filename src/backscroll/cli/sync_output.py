@@ -28,7 +28,7 @@ def run_sync(setup: Setup, *, as_json: bool) -> int:
         now = datetime.now(UTC)
         path = history.archive_path
         retentions = history.retentions(now)
-        events = history.ledger(now - RECENT_EVENTS)
+        events = history.events(now - RECENT_EVENTS)
         lines = list(_lines(report, retentions, events, now)) if report.roots else []
         if not lines and not as_json:
             from backscroll.cli.hints import welcome_lines  # start-up time, here and below

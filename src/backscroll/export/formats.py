@@ -13,10 +13,10 @@ from backscroll.render.turns import Subagent, transcript_items
 if TYPE_CHECKING:
     from backscroll.archive import Archive
 
-__all__ = ["Teller"]
+__all__ = ["Exporter"]
 
 
-class Teller:
+class Exporter:
     """Tells sessions of an archive, without what is to be left out."""
 
     def __init__(
@@ -59,10 +59,10 @@ class Teller:
         self.learn(summaries, halves[0])
         clean = [self._clean(summary) for summary in summaries]
         return write_files(
-            clean, self.tell, folder, self._format, force=force, missing=missing, progress=halves[1]
+            clean, self.stream, folder, self._format, force=force, missing=missing, progress=halves[1]
         )
 
-    def tell(self, summary: SessionSummary) -> Iterator[str]:
+    def stream(self, summary: SessionSummary) -> Iterator[str]:
         """The session as text, piece by piece."""
         match self._format:
             case "json":

@@ -18,7 +18,7 @@ __all__ = ["Exported", "Progress", "weight", "write_files", "write_one"]
 _INDEX = "index.html"
 
 Progress = Callable[[int, int], None]
-Told = Callable[[SessionSummary], Iterator[str]]
+Stream = Callable[[SessionSummary], Iterator[str]]
 
 
 class Exported(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ def write_one(pieces: Iterable[str], path: Path, *, force: bool = False) -> Path
 
 def write_files(
     summaries: Sequence[SessionSummary],
-    tell: Told,
+    stream: Stream,
     folder: Path,
     format_: Format,
     *,
@@ -65,7 +65,7 @@ def write_files(
     total, done = sum(map(weight, summaries)), 0
     for summary, path in zip(summaries, paths, strict=True):
         if path not in there:
-            _write(tell(summary), path)
+            _write(stream(summary), path)
         done += weight(summary)
         if progress is not None:
             progress(done, total)

@@ -1,35 +1,46 @@
-"""The library: everything a face can do is a method here."""
+"""The public library. Everything an interface can do is reachable from here.
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+    history.py         History: the contract's methods, and the parts below as attributes
+    stores.py          the archive and the index of one home
+    index_access.py    build, update and query the index
+    session_refs.py    find a session by ref
+    workspaces.py      find a workspace by name
+    sync.py            read changes into the archive
+    search.py          word and pattern search
+    recall.py          sessions that help with a task
+    transcript.py      history.transcript: messages and turns of a session
+    annotations.py     history.annotations: tags, stars, notes, titles
+    archive_admin.py   history.archive_admin: status, verify, forget, rebuild, extract
+    statistics.py      history.statistics: tokens, costs, a year in review
+    resume.py          history.resume: resume, open, hand over
+    exports.py         history.exports: files, secrets
+    live.py            history.live: watch and follow
+    source_files.py    history.source_files: audit of the tools' files
+    demo.py            write a made-up history
 
-from backscroll.history.annotations import Noting
-from backscroll.history.archive_admin import Keeping
-from backscroll.history.export import Exporting
-from backscroll.history.recall import Recalling
-from backscroll.history.resume import Continuing
-from backscroll.history.statistics import Counting
-from backscroll.history.sync import Syncing
-from backscroll.history.transcript import Reading
-from backscroll.history.workspaces import Belonging
+Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backscroll.testing.demo import Demo
+    from backscroll.archive.query.completion import CompletionNames, NameKind
+    from backscroll.history.history import History
+    from backscroll.redact.redactor import Redactor
 
-__all__ = ["History"]
+__all__ = ["CompletionNames", "History", "NameKind", "Redactor"]
+
+_MODULES = {
+    "CompletionNames": "backscroll.archive.query.completion",
+    "History": "backscroll.history.history",
+    "NameKind": "backscroll.archive.query.completion",
+    "Redactor": "backscroll.redact.redactor",
+}
 
 
-class History(Belonging, Syncing, Keeping, Noting, Reading, Exporting, Recalling, Continuing, Counting):
-    """A person's history, wherever the tools have left it.
-
-    With ``roots`` only these folders are read; otherwise every place where a tool keeps its history.
-    """
-
-    def write_demo(self, folder: Path) -> "Demo":
-        """Write a made-up history into a folder that does not exist yet, or is empty.
-
-        Raises `DestinationError` when it cannot be written; then nothing is left behind.
-        """
-        from backscroll.history.demo import write_demo  # imports the builders, which no other command needs
-
-        return write_demo(folder)
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value

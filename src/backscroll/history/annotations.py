@@ -1,101 +1,98 @@
-"""What a person adds to sessions, in the archive only."""
-
-from __future__ import annotations
+"""Tags, stars, notes and titles that users add, in the archive only."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from backscroll.errors import (
-    UsageError,
-)
-from backscroll.history.sessions import Sessions
+from backscroll.archive.session_key import SessionKey
+from backscroll.errors import UsageError
+from backscroll.history.session_refs import find_session
+from backscroll.history.stores import Stores
+from backscroll.model import SessionSummary
 
-if TYPE_CHECKING:
-    from backscroll.archive.session_key import SessionKey as Noted
-    from backscroll.model import SessionSummary
+__all__ = ["Annotations"]
 
-__all__ = ["Noting"]
-
-_LONGEST_TAG = 100
+_MAX_TAG_CHARS = 100
 
 
-def _key(summary: SessionSummary) -> Noted:
-    from backscroll.archive.session_key import SessionKey as Noted
+class Annotations:
+    """Tags, stars, notes and titles that users add, in the archive only. They survive rebuilds.
 
-    return Noted(summary.platform, summary.id)
+    Each change returns the updated summary.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def tag(self, ref: str, add: Sequence[str] = (), *, remove: Sequence[str] = ()) -> SessionSummary:
+        """Add and remove tags."""
+        summary = self._session(ref)
+        self._stores.archive.annotations.update_tags(
+            _key(summary), add=map(_checked_tag, add), remove=map(_checked_tag, remove)
+        )
+        return self._indexed(summary)
+
+    def star(self, ref: str, is_starred: bool = True) -> SessionSummary:
+        """Add or remove the star."""
+        summary = self._session(ref)
+        self._stores.archive.annotations.set_star(_key(summary), is_starred=is_starred)
+        return find_session(self._stores.archive, summary.ref)
+
+    def add_note(self, ref: str, text: str) -> SessionSummary:
+        """Add a note. Notes are searched like messages."""
+        summary = self._session(ref)
+        self._stores.archive.annotations.add_note(_key(summary), _checked_text(text, "note"))
+        return self._indexed(summary)
+
+    def edit_note(self, ref: str, number: int, text: str | None) -> SessionSummary:
+        """Replace the text of a note; None deletes it. Raises `UsageError` if there is no such note."""
+        summary = self._session(ref)
+        text = None if text is None else _checked_text(text, "note")
+        numbers = [note.number for note in summary.notes]
+        if number not in numbers or not self._stores.archive.annotations.edit_note(
+            _key(summary), number, text
+        ):
+            known = f"Its notes are {', '.join(map(str, numbers))}." if numbers else "It has no notes."
+            raise UsageError(f"{summary.ref} has no note {number}. {known}")
+        return self._indexed(summary)
+
+    def rename(self, ref: str, title: str | None) -> SessionSummary:
+        """Replace the title; None restores the tool's title."""
+        summary = self._session(ref)
+        title = None if title is None else " ".join(_checked_text(title, "title").split())
+        self._stores.archive.annotations.set_title(_key(summary), title)
+        return self._indexed(summary)
+
+    def tags(self) -> dict[str, int]:
+        """Return every tag with the number of its sessions."""
+        return self._stores.archive.annotations.tags()
+
+    def _session(self, ref: str) -> SessionSummary:
+        summary = find_session(self._stores.archive, ref)
+        if summary.parent_ref is not None:
+            raise UsageError(f"{summary.ref} is a subagent. Annotate its session: {summary.parent_ref}")
+        return summary
+
+    def _indexed(self, summary: SessionSummary) -> SessionSummary:
+        self._stores.index.update()
+        return find_session(self._stores.archive, summary.ref)
 
 
-def _tag(text: str) -> str:
-    """A tag as it is kept: what is shown of it is all of it, so that typing that finds it."""
+def _key(summary: SessionSummary) -> SessionKey:
+    return SessionKey(summary.platform, summary.id)
+
+
+def _checked_tag(text: str) -> str:
+    """Return a tag as it is stored: lower case, without ``#``."""
     name = text.strip().lstrip("#").lower()
     if not name or any(map(str.isspace, name)) or "*" in name:
-        raise UsageError(f"{text!r} is no tag; a tag is one word without *")
+        raise UsageError(f"{text!r} is not a tag. A tag is one word without *.")
     if not name.isprintable():
-        raise UsageError(f"{text!r} is no tag; there are signs in it that cannot be seen")
-    if len(name) > _LONGEST_TAG:
-        raise UsageError(f"a tag has at most {_LONGEST_TAG} characters, not {len(name):,}")
+        raise UsageError(f"{text!r} is not a tag. It contains invisible characters.")
+    if len(name) > _MAX_TAG_CHARS:
+        raise UsageError(f"A tag has at most {_MAX_TAG_CHARS} characters, not {len(name):,}.")
     return name
 
 
-def _worded(text: str, what: str) -> str:
+def _checked_text(text: str, what: str) -> str:
     if not text.strip():
-        raise UsageError(f"{what} needs words")
+        raise UsageError(f"The {what} is empty.")
     return text.strip()
-
-
-class Noting(Sessions):
-    """What a person adds to sessions, in the archive only."""
-
-    def tag_session(self, ref: str, add: Sequence[str] = (), *, take: Sequence[str] = ()) -> SessionSummary:
-        """Give a session tags and take others away, in the archive only. They are kept through rebuilds."""
-        summary = self._own(ref)
-        self._archive.annotations.update_tags(_key(summary), add=map(_tag, add), remove=map(_tag, take))
-        return self._noted(summary)
-
-    def star_session(self, ref: str, is_starred: bool = True) -> SessionSummary:
-        """Mark a session as one to come back to, or no longer."""
-        summary = self._own(ref)
-        self._archive.annotations.set_star(_key(summary), is_starred=is_starred)
-        return self.find(summary.ref)
-
-    def add_note(self, ref: str, text: str) -> SessionSummary:
-        """Write something down about a session, in the archive only. Notes are searched like messages."""
-        summary = self._own(ref)
-        self._archive.annotations.add_note(_key(summary), _worded(text, "a note"))
-        return self._noted(summary)
-
-    def edit_note(self, ref: str, number: int, text: str | None) -> SessionSummary:
-        """Write a note anew, or delete it without a text. Raises `UsageError` when it has no such number."""
-        summary = self._own(ref)
-        text = None if text is None else _worded(text, "a note")
-        numbers = [note.number for note in summary.notes]
-        if number not in numbers or not self._archive.annotations.edit_note(_key(summary), number, text):
-            known = ", ".join(map(str, numbers))
-            raise UsageError(
-                f"{summary.ref} has no note {number}; it has {known}"
-                if known
-                else f"{summary.ref} has no notes"
-            )
-        return self._noted(summary)
-
-    def rename_session(self, ref: str, title: str | None) -> SessionSummary:
-        """Show a session under a title of one's own, or under the tool's again, in the archive only."""
-        summary = self._own(ref)
-        title = None if title is None else " ".join(_worded(title, "a title").split())
-        self._archive.annotations.set_title(_key(summary), title)
-        return self._noted(summary)
-
-    def tags(self) -> dict[str, int]:
-        """Every tag there is, with how many sessions have it."""
-        return self._archive.annotations.tags()
-
-    def _own(self, ref: str) -> SessionSummary:
-        """A session that can be added to; a subagent has nothing of its own."""
-        summary = self.find(ref)
-        if summary.parent_ref is not None:
-            raise UsageError(f"{summary.ref} is a subagent; note it with its session: {summary.parent_ref}")
-        return summary
-
-    def _noted(self, summary: SessionSummary) -> SessionSummary:
-        self._update_index()
-        return self.find(summary.ref)

@@ -1,100 +1,83 @@
-"""The archive itself: what it holds, whether it is whole, and what is to go."""
+"""Status, verification, erasure, rebuild and extraction."""
 
-from __future__ import annotations
-
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from backscroll.errors import (
-    DataNotFoundError,
-    UsageError,
-)
-from backscroll.history.sessions import Sessions
+from backscroll.archive.maintenance.compact import Compacted
+from backscroll.archive.maintenance.forget import Forgotten
+from backscroll.archive.maintenance.legacy_import import Adopted, adopt
+from backscroll.archive.maintenance.legacy_upgrade import Upgraded, upgrade
+from backscroll.archive.maintenance.status import Status
+from backscroll.errors import DataNotFoundError, UsageError
+from backscroll.history.session_refs import find_session
+from backscroll.history.stores import Stores
+from backscroll.ingest.extract import Extracted, extract
+from backscroll.ingest.maintenance import Rebuilt, forget, rebuild
 
-if TYPE_CHECKING:
-    from backscroll.archive.maintenance.compact import Compacted
-    from backscroll.archive.maintenance.forget import Forgotten
-    from backscroll.archive.maintenance.legacy_import import Adopted
-    from backscroll.archive.maintenance.legacy_upgrade import Upgraded
-    from backscroll.archive.maintenance.status import Status
-    from backscroll.ingest.audit import Progress
-    from backscroll.ingest.extract import Extracted
-    from backscroll.ingest.maintenance import Rebuilt
-    from backscroll.model.events import EventLog
-
-__all__ = ["Keeping"]
+__all__ = ["ArchiveAdmin", "Upgraded"]
 
 
-class Keeping(Sessions):
-    """The archive itself: what it holds, whether it is whole, and what is to go."""
+class ArchiveAdmin:
+    """Status, verification, erasure, rebuild and extraction."""
 
-    def archive_status(self) -> Status:
-        """What the archive holds, in numbers."""
-        return self._archive.maintenance.status()
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
 
-    def ledger(self, since: datetime | None = None) -> EventLog:
-        """What became of sessions in the tools' own stores since a moment, or ever. All of them are kept."""
-        return self._archive.events.log(since)
+    def status(self) -> Status:
+        """Return the counts and sizes of the archive."""
+        return self._stores.archive.maintenance.status()
 
-    def verify_archive(self) -> list[str]:
-        """What in the archive does not agree with itself, a sentence each."""
-        return self._archive.maintenance.verify()
+    def verify(self) -> list[str]:
+        """Return one sentence for every inconsistency in the archive."""
+        return self._stores.archive.maintenance.verify()
 
-    def upgrade_database(self, path: Path) -> Upgraded:
-        """Bring another program's database from the old unified schema to today's, after a backup.
+    def compact(self) -> Compacted:
+        """Reduce the archive file to its minimum size."""
+        return self._stores.archive.maintenance.compact()
 
-        Raises `DatabaseNotFoundError`, `DatabaseUnreadableError`, `DatabaseLockedError` or
-        `DestinationError`; then the database holds what it held before.
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> Rebuilt:
+        """Recreate sessions and index from the archived originals."""
+        return rebuild(self._stores.archive, self._stores.index.index, progress)
+
+    def forget(self, ref: str) -> Forgotten:
+        """Erase a session and its subagents from archive and index, and exclude them from later syncs.
+
+        The tool's own files are not changed. Messages that another session repeats stay in that session.
         """
-        from backscroll.archive.maintenance.legacy_upgrade import upgrade
-
-        return upgrade(path)
-
-    def adopt_database(self, path: Path) -> Adopted:
-        """Take the conversations of an upgraded database into the archive, where it has none of that id.
-
-        Raises `DatabaseUnreadableError`; then the archive is as it was.
-        """
-        from backscroll.archive.maintenance.legacy_import import adopt
-
-        return adopt(self.archive_path, path, self._archive.units.exclusions)
-
-    def forget_session(self, ref: str) -> Forgotten:
-        """Erase a session and its subagents from archive and index for good, and keep them from coming back.
-
-        The tool's own files are not touched. Messages that another session repeats stay in that one.
-        """
-        from backscroll.ingest.maintenance import forget
-
-        summary = self.find(ref)
+        summary = find_session(self._stores.archive, ref)
         if summary.parent_ref is not None:
             raise UsageError(
-                f"{summary.ref} is a subagent and is forgotten with the session that started it:"
-                f" {summary.parent_ref}"
+                f"{summary.ref} is a subagent. Forget the session that started it: {summary.parent_ref}"
             )
-        return forget(self._archive, self._index, summary)
-
-    def rebuild_archive(self, progress: Progress | None = None) -> Rebuilt:
-        """Make sessions and index anew from the original files and rows that are kept."""
-        from backscroll.ingest.maintenance import rebuild
-
-        return rebuild(self._archive, self._index, progress)
-
-    def compact_archive(self) -> Compacted:
-        """Make the archive's file as small as it can be."""
-        return self._archive.maintenance.compact()
+        return forget(self._stores.archive, self._stores.index.index, summary)
 
     def extract(self, ref: str, folder: Path) -> Extracted:
-        """Write a session's originals into a folder, and its subagents' too.
+        """Write the originals of a session and its subagents into a folder.
 
-        Files come byte for byte; of databases the session's rows, laid out as the tool lays them out.
-        Raises `DestinationError` when a file of that name is there already.
+        Files are written byte for byte. Database rows are written into a database with the tool's layout.
+        Raises `DestinationError` if a file of that name exists.
         """
-        from backscroll.ingest.extract import extract
+        summary = find_session(self._stores.archive, ref)
+        extracted = extract(self._stores.archive, summary.id, folder)
+        if not extracted.files:
+            raise DataNotFoundError(
+                f"The archive has no originals of {summary.ref}."
+                " Run 'backscroll show --json' to see its content.",
+                folder,
+            )
+        return extracted
 
-        summary = self.find(ref)
-        done = extract(self._archive, summary.id, folder)
-        if not done.files:
-            raise DataNotFoundError(f"of {summary.ref} no original is kept; show it with --json", folder)
-        return done
+    def upgrade_database(self, path: Path) -> Upgraded:
+        """Upgrade another program's database from the old unified schema, after a backup.
+
+        Raises `DatabaseNotFoundError`, `DatabaseUnreadableError`, `DatabaseLockedError` or
+        `DestinationError`; the database is unchanged then.
+        """
+        return upgrade(path)
+
+    def import_database(self, path: Path) -> Adopted:
+        """Import the conversations of an upgraded database that the archive does not have.
+
+        Raises `DatabaseUnreadableError`; the archive is unchanged then.
+        """
+        return adopt(self._stores.archive_path, path, self._stores.archive.units.exclusions)

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 from backscroll.config import NamedRoot
-from backscroll.history import History
+from backscroll.history.history import History
 from backscroll.testing import demo
 from backscroll.testing.demo import Demo
 
-__all__ = ["write_demo"]
+__all__ = ["Demo", "write_demo"]
 
 
 def write_demo(folder: Path) -> Demo:

@@ -1,92 +1,84 @@
-"""Going on with a session."""
-
-from __future__ import annotations
+"""Resume a session in its tool, open its files, or hand it over."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backscroll.errors import DataNotFoundError, UsageError
-from backscroll.history.sessions import Sessions
+from backscroll.history.search import learn_secrets
+from backscroll.history.session_refs import find_session, find_top_session
+from backscroll.history.stores import Stores
+from backscroll.model.redaction import SecretLocation
+from backscroll.model.searchable_text import paths_of
+from backscroll.model.tool import Command, Resumption
+from backscroll.redact.redactor import Redactor
+from backscroll.render.handoff import Handoff, build_handoff
+from backscroll.resume.edit_location import place_of
+from backscroll.resume.editors import file_command, folder_command
+from backscroll.resume.restore_files import put_back
+from backscroll.resume.resume_command import resumption
 
-if TYPE_CHECKING:
-    from backscroll.model import SessionSummary
-    from backscroll.model.tool import Command, Resumption
-    from backscroll.redact.redactor import Redactor
-    from backscroll.render.handoff import Handoff
-
-__all__ = ["Continuing"]
+__all__ = ["Resume"]
 
 
-class Continuing(Sessions):
-    """Going on with a session: in its own tool, at its files, or with another assistant."""
+class Resume:
+    """Resume a session in its tool, open its files, or hand it over."""
 
-    def resumption(self, ref: str) -> Resumption:
-        """What continues a session in its own tool, and what is in the way; a subagent's is its session's."""
-        from backscroll.resume.resume_command import resumption
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
 
-        return resumption(self._archive, self._session_of(ref), self._machine)
+    def plan(self, ref: str) -> Resumption:
+        """Return the command that resumes a session, and any obstacle. A subagent stands for its session."""
+        summary = find_top_session(self._stores.archive, ref)
+        return resumption(self._stores.archive, summary, self._stores.machine)
 
-    def put_back(self, ref: str) -> list[Path]:
-        """Write the files of a session that its tool has deleted to where they were, and say which.
+    def restore_files(self, ref: str) -> list[Path]:
+        """Restore the files of a session that its tool has deleted, and return their paths.
 
-        Nothing is overwritten. Raises `DestinationError` when it cannot be done; then nothing is left behind.
+        Nothing is overwritten. Raises `DestinationError` on failure; no file is left behind then.
         """
-        from backscroll.resume.restore_files import put_back
+        return put_back(self._stores.archive, find_top_session(self._stores.archive, ref))
 
-        return put_back(self._archive, self._session_of(ref))
+    def open_command(self, ref: str, position: int | None = None) -> Command:
+        """Return the command that opens a session's workspace, or the file of the message at a position.
 
-    def opening(self, ref: str, position: int | None = None) -> Command:
-        """What opens a session's workspace, or the file that the message at a position is about.
-
-        Raises `DataNotFoundError` when there is no such file or folder here.
+        Raises `DataNotFoundError` if that file or folder does not exist.
         """
-        from backscroll.model.searchable_text import paths_of
-        from backscroll.model.tool import Command
-        from backscroll.resume.edit_location import place_of
-        from backscroll.resume.editors import file_command, folder_command
-
-        summary = self.find(ref)
+        archive, machine = self._stores.archive, self._stores.machine
+        summary = find_session(archive, ref)
         workspace = summary.workspace_path
         if position is None:
             if workspace is None:
-                raise DataNotFoundError(f"of {summary.ref} no workspace is known", "")
-            argv, path = folder_command(workspace, self._machine), workspace
+                raise DataNotFoundError(f"The workspace of {summary.ref} is unknown.", "")
+            argv, path = folder_command(workspace, machine), workspace
         else:
-            _, number = self._archive.messages.extent(summary)
-            if not 0 <= position < number:
-                raise UsageError(f"{summary.ref} has no message {position}; they are counted from 0")
-            message = next(self._archive.messages.of_session(summary, position))
+            _, count = archive.messages.extent(summary)
+            if not 0 <= position < count:
+                raise UsageError(f"{summary.ref} has no message {position}. Positions are 0 to {count - 1}.")
+            message = next(archive.messages.of_session(summary, position))
             place = place_of(message, paths_of(message), workspace)
             if place is None:
-                raise DataNotFoundError(f"message {position} of {summary.ref} is about no file", "")
-            argv, path = file_command(place.path, place.line, self._machine), place.path
+                raise DataNotFoundError(f"Message {position} of {summary.ref} names no file.", "")
+            argv, path = file_command(place.path, place.line, machine), place.path
         if not Path(path).exists():
-            raise DataNotFoundError(f"{path} is not there; it was moved or deleted", path)
+            raise DataNotFoundError(f"{path} does not exist. It was moved or deleted.", path)
         if argv is None:
-            raise DataNotFoundError(f"nothing here opens {path}; name your editor in EDITOR", path)
+            raise DataNotFoundError(f"No program found to open {path}. Set EDITOR to your editor.", path)
         folder = workspace if workspace is not None and Path(workspace).is_dir() else None
         return Command(argv, folder)
 
-    def briefing(self, ref: str, *, tokens: int = 2000, redactor: Redactor | None = None) -> Handoff:
-        """A session in short, to go on with elsewhere, within so many tokens by estimate.
+    def handoff(self, ref: str, *, tokens: int = 2000, redactor: Redactor | None = None) -> Handoff:
+        """Return a short version of a session for another assistant, within a token budget.
 
-        With a redaction, secrets are replaced; afterwards it tells what was.
+        A redactor replaces secrets and reports them afterwards.
         """
-        from backscroll.model.redaction import SecretLocation
-        from backscroll.render.handoff import build_handoff
-
-        summary = self.find(ref)
+        archive = self._stores.archive
+        summary = find_session(archive, ref)
         if redactor is None:
-            return build_handoff(summary, self._archive.messages.of_session(summary), tokens=tokens)
-        self.learn_secrets(redactor, summary)
-        place = SecretLocation(summary.ref, None)
+            return build_handoff(summary, archive.messages.of_session(summary), tokens=tokens)
+        learn_secrets(self._stores, redactor, summary)
+        location = SecretLocation(summary.ref, None)
         return build_handoff(
             redactor.redact_summary(summary),
-            self._archive.messages.of_session(summary),
+            archive.messages.of_session(summary),
             tokens=tokens,
-            clean=lambda text: redactor.redact_text(text, place),
+            clean=lambda text: redactor.redact_text(text, location),
         )
-
-    def _session_of(self, ref: str) -> SessionSummary:
-        summary = self.find(ref)
-        return summary if summary.parent_ref is None else self.find(summary.parent_ref)

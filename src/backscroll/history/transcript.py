@@ -1,36 +1,36 @@
-"""A session as it is read: turn by turn, from anywhere in it, with the subagents where they were started."""
-
-from __future__ import annotations
+"""Messages and turns of a session."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from backscroll.archive.query.original_records import OriginalRecords
 from backscroll.errors import UsageError
-from backscroll.history.sessions import Sessions
+from backscroll.history.stores import Stores
+from backscroll.model import Message, SessionSummary
+from backscroll.model.session import AgentSession
+from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
 
-if TYPE_CHECKING:
-    from backscroll.archive.query.original_records import OriginalRecords
-    from backscroll.model import Message, SessionSummary
-    from backscroll.render.turns import TranscriptItem
+__all__ = ["Transcript"]
 
-__all__ = ["Reading"]
-
-_CANDIDATES = 10  # messages that are named when it is not clear which is meant
+_MAX_CANDIDATES = 10  # listed in an error
+_MAX_POSITION_DIGITS = 7
 
 
-class Reading(Sessions):
-    """A session as it is read: turn by turn, from anywhere in it."""
+class Transcript:
+    """Messages and turns of a session, streamed from any position."""
 
-    def messages_of(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
-        """The messages of a session from a position on, one by one, so that it is never whole in memory."""
-        return self._archive.messages.of_session(summary, start)
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
 
-    def extent(self, summary: SessionSummary) -> int:
-        """How many messages a session has, of all roles and on all branches: its positions end before it."""
-        return self._archive.messages.extent(summary)[1]
+    def messages(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
+        """Stream the messages of a session from a position on."""
+        return self._stores.archive.messages.of_session(summary, start)
 
-    def read_session(
+    def count(self, summary: SessionSummary) -> int:
+        """Return the number of messages of all roles and on all branches."""
+        return self._stores.archive.messages.extent(summary)[1]
+
+    def read(
         self,
         summary: SessionSummary,
         *,
@@ -39,94 +39,107 @@ class Reading(Sessions):
         start: int = 0,
         turns: tuple[int, int] | None = None,
     ) -> Iterator[TranscriptItem]:
-        """A session in the order it is read, each subagent after the call that started it.
+        """Stream a session in reading order, each subagent after the call that started it.
 
-        ``everything`` tells abandoned branches and injected text as well; without ``with_agents`` a subagent
-        begins and has ended. It begins at a position, or with the first of the ``turns`` and ends with the
-        last: they count from 1, from the end when they are negative, and 0 is what stands before the first
-        prompt. What is before the beginning is not read. Raises `UsageError` when there is no such turn.
+        ``everything`` includes abandoned branches and injected text. Without ``with_agents`` a subagent is
+        only its start and its end. Reading starts at a position, or with the first of the ``turns`` and stops
+        after the last. Turns count from 1, negative ones from the end; 0 is the text before the first prompt.
+        Raises `UsageError` if there is no such turn.
         """
-        from backscroll.render.turns import Subagent, transcript_items
-
-        started = [Subagent(agent, call) for agent, call in self._archive.sessions.subagents(summary)]
+        archive = self._stores.archive
+        subagents = [Subagent(agent, call) for agent, call in archive.sessions.subagents(summary)]
         prompts: list[int] = []
         last = None
         if start or turns is not None:
-            prompts = self._archive.messages.turn_starts(summary, [one.summary.id for one in started])
+            prompts = archive.messages.turn_starts(summary, [agent.summary.id for agent in subagents])
         if turns is not None:
-            first, last = _counted(turns, len(prompts))
+            first, last = _absolute_turns(turns, len(prompts))
             start = prompts[first - 1] if first else 0
 
-        def read(one: SessionSummary) -> Iterator[Message]:
-            return self._archive.messages.without_usage(one, start if one is summary else 0)
+        def read(session: SessionSummary) -> Iterator[Message]:
+            return archive.messages.without_usage(session, start if session is summary else 0)
 
-        events = transcript_items(
+        items = transcript_items(
             summary,
-            started,
+            subagents,
             read,
             everything=everything,
             with_agents=with_agents,
             start=start,
             turn=bisect_left(prompts, start),
         )
-        return events if last is None else _until(events, last)
+        return items if last is None else _until_turn(items, last)
 
     def message_at(self, summary: SessionSummary, position: int) -> Message | None:
-        """One message, without what it cost; None behind the last one."""
-        return next(self._archive.messages.without_usage(summary, position), None)
+        """Return one message without its token usage; None after the last one."""
+        return next(self._stores.archive.messages.without_usage(summary, position), None)
 
     def find_message(self, summary: SessionSummary, name: str) -> int:
-        """The position of a message: its position as digits (``7``, ``#7``), its id, or a beginning of that.
+        """Return the position of a message named by its position (``7``, ``#7``), its id or a prefix of it.
 
-        Raises `UsageError` when the session has no such message, or several.
+        Raises `UsageError` if the session has no such message, or several.
         """
         name = name.removeprefix("#")
-        if name.isascii() and name.isdigit() and len(name) < 8:
-            _, number = self._archive.messages.extent(summary)
-            if int(name) < number:
+        if name.isascii() and name.isdigit() and len(name) <= _MAX_POSITION_DIGITS:
+            count = self.count(summary)
+            if int(name) < count:
                 return int(name)
-            raise UsageError(f"{summary.ref} has no message {name}; the last one is {number - 1}")
-        found = self._archive.messages.find_positions(summary, name) if name else []
+            raise UsageError(f"{summary.ref} has no message {name}. The last one is {count - 1}.")
+        found = self._stores.archive.messages.find_positions(summary, name) if name else []
         if not found:
-            raise UsageError(f"{summary.ref} has no message called {name!r}; show --json has the ids of all")
+            raise UsageError(
+                f"{summary.ref} has no message {name!r}."
+                " 'backscroll show --json' prints the ids of all messages."
+            )
         if len({id_.partition(".")[0] for _, id_ in found}) > 1:
-            named = "\n".join(f"  {position}  {id_}" for position, id_ in found[:_CANDIDATES])
-            more = f"\n  and {len(found) - _CANDIDATES:,} more" if len(found) > _CANDIDATES else ""
-            raise UsageError(f"{name!r} may be any of these messages; write more of it:\n{named}{more}")
+            lines = "\n".join(f"  {position}  {id_}" for position, id_ in found[:_MAX_CANDIDATES])
+            more = f"\n  and {len(found) - _MAX_CANDIDATES:,} more" if len(found) > _MAX_CANDIDATES else ""
+            raise UsageError(f"{name!r} matches several messages. Use a longer prefix:\n{lines}{more}")
         return found[0][0]
 
-    def records_of(self, summary: SessionSummary) -> OriginalRecords:
-        """Finds the original line or row of each message of a session, where it is kept."""
-        return self._archive.messages.original_records(summary)
+    def records(self, summary: SessionSummary) -> OriginalRecords:
+        """Return a lookup from the messages of a session to their original lines or rows."""
+        return self._stores.archive.messages.original_records(summary)
 
-    def live_sessions(self) -> set[tuple[str, str]]:
-        """The sessions that are being held, by platform and id."""
-        return self._archive.sessions.live()
+    def agent_session(self, summary: SessionSummary) -> AgentSession:
+        """Return a subagent with all its messages."""
+        assert summary.parent_ref is not None
+        messages = tuple(self.messages(summary))
+        times = [message.timestamp for message in messages if message.timestamp is not None]
+        prompts = (message.content for message in messages if message.role == "user")
+        return AgentSession(
+            agent_id=summary.id,
+            parent_session_id=summary.parent_ref.partition(":")[2],
+            prompt=next(prompts, None),
+            model=summary.models[0] if summary.models else None,
+            messages=messages,
+            total_duration_ms=round((max(times) - min(times)).total_seconds() * 1000) if times else None,
+            total_tokens=summary.total_tokens,
+            total_tool_use_count=sum(message.tool is not None for message in messages),
+        )
 
 
-def _counted(turns: tuple[int, int], number: int) -> tuple[int, int]:
-    """The same turns counted from the beginning; the last so many are all when there are not so many."""
-    first, last = (turn + number + 1 if turn < 0 else turn for turn in turns)
+def _absolute_turns(turns: tuple[int, int], count: int) -> tuple[int, int]:
+    """Resolve negative turns. A range from the end that is too long starts with the first turn."""
+    first, last = (turn + count + 1 if turn < 0 else turn for turn in turns)
     if turns[0] < 0 and turns[1] != turns[0]:
         first = max(first, 1)
-    if (turns[0] < 0 and first < 1) or first > min(last, number):
-        has = "one turn" if number == 1 else f"{number:,} turns"
-        asked = str(turns[0]) if turns[0] == turns[1] else f"{turns[0]} to {turns[1]}"
-        raise UsageError(f"there is no turn {asked}: the session has {has}")
+    if (turns[0] < 0 and first < 1) or first > min(last, count):
+        has = "1 turn" if count == 1 else f"{count:,} turns"
+        name = f"turn {turns[0]}" if turns[0] == turns[1] else f"turns {turns[0]} to {turns[1]}"
+        raise UsageError(f"There is no {name}: the session has {has}.")
     return first, last
 
 
-def _until(events: Iterable[TranscriptItem], last: int) -> Iterator[TranscriptItem]:
-    """The events up to the end of a turn."""
-    from backscroll.render.turns import SubagentEnd, SubagentStart
-
+def _until_turn(items: Iterable[TranscriptItem], last: int) -> Iterator[TranscriptItem]:
+    """Yield the items up to the end of a turn."""
     depth = 0
-    for event in events:
-        match event:
+    for item in items:
+        match item:
             case SubagentStart():
                 depth += 1
             case SubagentEnd():
                 depth -= 1
-            case _ if not depth and event.turn > last:
+            case _ if not depth and item.turn > last:
                 return
-        yield event
+        yield item

@@ -1,79 +1,47 @@
-"""What sessions belong to, and what belongs to them: workspaces and subagents."""
+"""Find a workspace by name."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from backscroll.errors import SessionNotFoundError, WorkspaceNotFoundError
-from backscroll.history.sessions import Sessions
+from backscroll.errors import WorkspaceNotFoundError
+from backscroll.model.sanitize import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from backscroll.model.session import AgentSession
+    from backscroll.archive import Archive
     from backscroll.model.workspace import WorkspaceSummary
 
-__all__ = ["Belonging"]
+__all__ = ["find_workspace"]
+
+_MAX_SUGGESTIONS = 5
+_MAX_PATH_CHARS = 300
 
 
-_NAMED = 5  # workspaces that are named when another was meant
+def find_workspace(archive: Archive, name: str) -> list[str]:
+    """Return the hashes of the workspaces that match a path, a name, the end of a path or a host.
+
+    Raises `WorkspaceNotFoundError` if none matches, with suggestions, or if the end of a path is ambiguous.
+    """
+    if found := archive.sessions.workspace_hashes(name):
+        return found
+    similar = _similar_paths(name, archive.sessions.workspaces())
+    lines = "".join(f"\n  {one_line(path, _MAX_PATH_CHARS)}" for path in similar[:_MAX_SUGGESTIONS])
+    hint = f" Similar workspaces:{lines}" if lines else " Run 'backscroll list' to see all sessions."
+    raise WorkspaceNotFoundError(f"No session has the workspace {name!r}.{hint}", name)
 
 
-def _most_like(called: str, every: "Iterable[WorkspaceSummary]") -> list[str]:
-    """The paths of workspaces that somebody may have meant: around or below a path, or of a similar name."""
-    from difflib import get_close_matches
+def _similar_paths(name: str, workspaces: Iterable[WorkspaceSummary]) -> list[str]:
+    """Return paths above or below the given one, and paths with a similar last component."""
+    from difflib import get_close_matches  # start-up time
 
-    path = called.casefold().rstrip("/")
-    name = path.rpartition("/")[2]
-    paths = {one.path: one.path.casefold().rstrip("/") for one in every}
-    names = {one: known.rpartition("/")[2] for one, known in paths.items()}
-    around = [one for one, known in paths.items() if path.startswith(f"{known}/")]
-    below = [one for one, known in paths.items() if path and known.startswith(f"{path}/")]
-    similar = [one for one in paths if name and name in names[one]]
-    close = get_close_matches(name, names.values())
-    similar += [one for one in paths if names[one] in close]
-    return list(dict.fromkeys([*sorted(around, key=len, reverse=True), *similar, *below]))
-
-
-class Belonging(Sessions):
-    """What sessions belong to, and what belongs to them: workspaces and subagents."""
-
-    def list_workspaces(self) -> "list[WorkspaceSummary]":
-        """Every workspace that a session belongs to, the one used last first."""
-        return self._archive.sessions.workspaces()
-
-    def find_workspace(self, called: str) -> list[str]:
-        """The hashes of the workspaces that somebody means by a path, a name, the end of a path or a host.
-
-        Raises `WorkspaceNotFoundError` when it may be several, or none; then it names those most like it.
-        """
-        if found := self._archive.sessions.workspace_hashes(called):
-            return found
-        from backscroll.model.sanitize import one_line
-
-        alike = _most_like(called, self._archive.sessions.workspaces())
-        told = "".join(f"\n  {one_line(one, 300)}" for one in alike[:_NAMED])
-        rest = f"; most like it:{told}" if told else ""
-        raise WorkspaceNotFoundError(f"no session was held in a workspace called {called!r}{rest}", called)
-
-    def get_agent_session(self, ref: str) -> "AgentSession":
-        """A subagent with every message of it. Raises `SessionNotFoundError` when it is no subagent."""
-        from backscroll.model.session import AgentSession
-
-        summary = self.find(ref)
-        if summary.parent_ref is None:
-            started = ", ".join(summary.agent_ids)
-            rest = f"its subagents are {started}" if started else "it started none"
-            raise SessionNotFoundError(f"{summary.ref} is a session, not a subagent; {rest}", ref)
-        messages = tuple(self._archive.messages.of_session(summary))
-        times = [message.timestamp for message in messages if message.timestamp is not None]
-        prompts = (message.content for message in messages if message.role == "user")
-        took = round((max(times) - min(times)).total_seconds() * 1000) if times else None
-        return AgentSession(
-            agent_id=summary.id,
-            parent_session_id=summary.parent_ref.partition(":")[2],
-            prompt=next(prompts, None),
-            model=summary.models[0] if summary.models else None,
-            messages=messages,
-            total_duration_ms=took,
-            total_tokens=summary.total_tokens,
-            total_tool_use_count=sum(message.tool is not None for message in messages),
-        )
+    path = name.casefold().rstrip("/")
+    last = path.rpartition("/")[2]
+    paths = {workspace.path: workspace.path.casefold().rstrip("/") for workspace in workspaces}
+    names = {known: folded.rpartition("/")[2] for known, folded in paths.items()}
+    above = [known for known, folded in paths.items() if path.startswith(f"{folded}/")]
+    below = [known for known, folded in paths.items() if path and folded.startswith(f"{path}/")]
+    similar = [known for known in paths if last and last in names[known]]
+    close = get_close_matches(last, names.values())
+    similar += [known for known in paths if names[known] in close]
+    return list(dict.fromkeys([*sorted(above, key=len, reverse=True), *similar, *below]))

@@ -51,7 +51,7 @@ class Upkeep:
                         if self._stop.wait(_TURN):
                             return
                     self._began = None
-                    for _ in history.watch(self._stop):
+                    for _ in history.live.watch(self._stop):
                         pass
             except (BackscrollError, OSError) as error:
                 self._began = None

@@ -8,11 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from backscroll.errors import UsageError
-from backscroll.history import History
+from backscroll.history import History, Redactor
 from backscroll.model import Filter, Message, SessionSummary
 from backscroll.model.dates import parse_date_range
 from backscroll.model.redaction import SecretLocation
-from backscroll.redact.redactor import Redactor
 
 __all__ = ["Call", "CrashedError", "StoppedError", "moments"]
 

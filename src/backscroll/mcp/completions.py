@@ -1,6 +1,6 @@
 """What a client may offer while somebody types an argument."""
 
-from backscroll.archive.query.completion import CompletionNames
+from backscroll.history import CompletionNames
 from backscroll.mcp.call import Call
 from backscroll.model.sanitize import one_line
 
@@ -19,7 +19,7 @@ def complete(call: Call, name: str, typed: str) -> list[str]:
                 every = [one_line(call.text(one, "workspaces"), 300) for one in names.of_kind("workspace")]
             return [one for one in every if one.casefold().startswith(typed.casefold())][:_MOST]
         case "year":
-            rows = call.history.stats(by="month").rows
+            rows = call.history.statistics.report(by="month").rows
             years = sorted({row.key[:4] for row in rows if row.key}, reverse=True)
             return [year for year in years if year.startswith(typed)]
     return []

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll import errors
+from backscroll.history import Redactor
 from backscroll.model.redaction import SecretLocation
 from backscroll.model.sanitize import sanitize
-from backscroll.redact.redactor import Redactor
 
 __all__ = ["INVALID", "Failure", "failure_of"]
 

@@ -51,7 +51,7 @@ def _recall(call: Call, asked: Mapping[str, str]) -> str:
 
 
 def _handoff(call: Call, asked: Mapping[str, str]) -> str:
-    briefing = call.history.briefing(asked["ref"], tokens=_HANDOFF, redactor=call.redactor)
+    briefing = call.history.resume.handoff(asked["ref"], tokens=_HANDOFF, redactor=call.redactor)
     return "\n".join(
         [
             "Take over where this earlier session stands. Say first what you understand to be open, then go"
@@ -69,7 +69,9 @@ def _year(call: Call, asked: Mapping[str, str]) -> str:
     if not (year.isascii() and year.isdigit() and len(year) == 4):
         raise UsageError(f"{year!r} is no year; write it like 2026")
     # Cleaned before it is written: as Markdown, a secret may have backslashes in it.
-    page = "\n".join(year_markdown(call.value(call.history.year_in_review(int(year)), f"year {year}")))
+    page = "\n".join(
+        year_markdown(call.value(call.history.statistics.year_in_review(int(year)), f"year {year}"))
+    )
     return "\n".join(
         [
             f"Tell me the story of my {year} with coding assistants in one page: what I worked on, what"

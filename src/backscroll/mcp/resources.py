@@ -99,7 +99,7 @@ def _session(call: Call, ref: str) -> str:
 
 def _message(call: Call, ref: str, number: str) -> str:
     summary = call.history.find(ref)
-    position = call.history.find_message(summary, number)
+    position = call.history.transcript.find_message(summary, number)
     page = page_of(
         call,
         summary,

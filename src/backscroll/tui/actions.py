@@ -52,7 +52,7 @@ class Keeping(Listing):
         report = history.sync(self._step, wait=False)
         ended = "another process is syncing" if report is None else ""
         self.tell(lambda: self._synced(ended))
-        for change in history.watch(self.closing):
+        for change in history.live.watch(self.closing):
             summary = change.session
             self.tell(lambda summary=summary: self._changed(summary))  # type: ignore[misc]
             if self.closing.is_set():
@@ -127,7 +127,7 @@ class Keeping(Listing):
     def action_resume(self) -> None:
         """Continue the session in its own tool; the screen comes back afterwards."""
         if (summary := self.chosen) is not None:
-            self.ask("list", lambda history: history.resumption(summary.ref), self._resume)
+            self.ask("list", lambda history: history.resume.plan(summary.ref), self._resume)
 
     def _resume(self, found: "Resumption") -> None:
 
@@ -149,15 +149,14 @@ class Keeping(Listing):
 
     def action_export(self) -> None:
         """Write the session into a file."""
-        from backscroll.export.file_names import file_names
-        from backscroll.export.write_files import write_one
+        from backscroll.history.exports import file_name  # start-up: loads the renderers
         from backscroll.model.export_format import FORMATS
         from backscroll.tui.dialogs import Ask
 
         summary = self.chosen
         if summary is None:
             return
-        name = file_names([summary], "md")[0]
+        name = file_name(summary)
 
         def write(path: str | None) -> None:
             if not path or not path.strip():
@@ -169,7 +168,7 @@ class Keeping(Listing):
                 return
 
             def work(history: History) -> Path:
-                return write_one(history.export_session(summary.ref, named[0]), target)
+                return history.exports.write_file(history.export_session(summary.ref, named[0]), target)
 
             self.ask("write", work, lambda done: self.say(f"Wrote {done}"))
 
@@ -182,7 +181,7 @@ class Keeping(Listing):
         summary = self.chosen
         if summary is not None:
             wanted = not summary.is_starred
-            self.ask("write", lambda history: history.star_session(summary.ref, wanted), self._noted)
+            self.ask("write", lambda history: history.annotations.star(summary.ref, wanted), self._noted)
 
     def action_tag(self) -> None:
         """Change the tags of the session."""
@@ -198,7 +197,9 @@ class Keeping(Listing):
             wanted = [tag.lstrip("#").lower() for tag in text.replace(",", " ").split()]
             take: Sequence[str] = [tag for tag in summary.tags if tag not in wanted]
             self.ask(
-                "write", lambda history: history.tag_session(summary.ref, wanted, take=take), self._noted
+                "write",
+                lambda history: history.annotations.tag(summary.ref, wanted, remove=take),
+                self._noted,
             )
 
         self.push_screen(

@@ -66,7 +66,7 @@ def _greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def told(history: History, name: str, view: TranscriptOptions) -> str:
     summary = history.find(SESSIONS[name])
-    events = history.read_session(summary, everything=view.is_full, with_agents=view.with_agents)
+    events = history.transcript.read(summary, everything=view.is_full, with_agents=view.with_agents)
     # Where the tests run makes paths longer or shorter, and with them what was sent.
     head = header_lines(replace(summary, workspace_path="/home/zoe/ferry", total_tokens=123_456), view)
     return "\n".join([*head, *transcript_lines(summary, events, view)]) + "\n"

@@ -70,7 +70,7 @@ def test_a_session_of_the_agent_mode_is_called_as_its_note_says(tmp_path: Path) 
     with History(roots=[NamedRoot("claude-code", root) for root in roots], home=tmp_path / "home") as history:
         summary = one(history)
         assert (summary.title, summary.message_count) == ("The quay", 2)
-        assert history.audit().is_understood
+        assert history.source_files.audit().is_understood
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -111,8 +111,8 @@ def test_notes_that_change_later_than_the_transcript_are_taken_over(desk: Desk, 
     with desk.open() as history:
         summary = one(history)
         assert (summary.title, summary.message_count) == ("The quay behind the dike", 2)
-        assert history.audit().is_understood
-        assert [place.sessions for place in history.audit().places] == [1, 0]
+        assert history.source_files.audit().is_understood
+        assert [place.sessions for place in history.source_files.audit().places] == [1, 0]
     assert visibility(desk) == ["archived"]
     desk.note("The quay", isArchived=False)
     with desk.open() as history:
@@ -159,7 +159,7 @@ def test_a_session_that_was_forgotten_does_not_come_back_by_its_note(desk: Desk)
     desk.session.write(desk.claude)
     desk.note("The quay")
     with desk.open() as history:
-        history.forget_session(one(history).ref)
+        history.archive_admin.forget(one(history).ref)
         desk.note("The quay behind the dike")
         history.sync()
         assert history.list_sessions().data == ()

@@ -158,9 +158,9 @@ def test_a_session_of_the_database_is_kept_when_it_goes_and_can_be_written_back(
         path.unlink()
         history.sync()
         assert history.get_session(one.session_id).messages == before.messages
-        history.rebuild_archive()
+        history.archive_admin.rebuild()
         assert history.get_session(one.session_id).messages == before.messages
-        history.extract(one.session_id, tmp_path / "back")
+        history.archive_admin.extract(one.session_id, tmp_path / "back")
     assert set(told(tmp_path / "back")) == {one.session_id, ""}
     back = session_in(tmp_path / "back", one)
     assert [m.content for m in back.messages] == [m.content for m in before.messages]
@@ -239,7 +239,7 @@ def test_a_session_of_the_database_cannot_be_continued(tmp_path: Path) -> None:
     write_store(root, session)
     with open_history(tmp_path, root) as history:
         history.sync()
-        told_why = history.resumption(session.session_id).obstacle
+        told_why = history.resume.plan(session.session_id).obstacle
         assert told_why is not None
         assert "database of Claude Code 0.2" in told_why
 
@@ -250,7 +250,7 @@ def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
     write_store(root, one, two)
     with open_history(tmp_path, root) as history:
         history.sync()
-        history.forget_session(one.session_id)
+        history.archive_admin.forget(one.session_id)
         write_store(root, two.user("And now?"))
         history.sync()
         assert [summary.id for summary in history.list_sessions().data] == [two.session_id]

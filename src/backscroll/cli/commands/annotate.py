@@ -47,7 +47,7 @@ def tag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     Examples:
       backscroll tag 1 flaky ci
     """
-    _annotate(setup, ref, lambda history, ref: history.tag_session(ref, tags), as_json=as_json)
+    _annotate(setup, ref, lambda history, ref: history.annotations.tag(ref, tags), as_json=as_json)
 
 
 @click.command("untag")
@@ -62,7 +62,7 @@ def untag(setup: Setup, ref: str, tags: tuple[str, ...], as_json: bool) -> None:
     Examples:
       backscroll untag 1 flaky
     """
-    _annotate(setup, ref, lambda history, ref: history.tag_session(ref, take=tags), as_json=as_json)
+    _annotate(setup, ref, lambda history, ref: history.annotations.tag(ref, remove=tags), as_json=as_json)
 
 
 @click.command("star")
@@ -81,7 +81,7 @@ def star(setup: Setup, ref: str, off: bool, as_json: bool) -> None:
       backscroll star 1
       backscroll star 1 --off
     """
-    _annotate(setup, ref, lambda history, ref: history.star_session(ref, not off), as_json=as_json)
+    _annotate(setup, ref, lambda history, ref: history.annotations.star(ref, not off), as_json=as_json)
 
 
 @click.command("note")
@@ -111,10 +111,10 @@ def note(
 
     def apply(history: History, ref: str) -> SessionSummary:
         if delete is not None:
-            return history.edit_note(ref, delete, None)
+            return history.annotations.edit_note(ref, delete, None)
         if edit is not None:
-            return history.edit_note(ref, edit, text)
-        return history.find(ref) if text is None else history.add_note(ref, text)
+            return history.annotations.edit_note(ref, edit, text)
+        return history.find(ref) if text is None else history.annotations.add_note(ref, text)
 
     _annotate(setup, ref, apply, as_json=as_json)
 
@@ -138,7 +138,7 @@ def rename(setup: Setup, ref: str, title: str | None, reset: bool, as_json: bool
     """
     if (title is None) is not reset:
         raise click.UsageError("Pass either TITLE or --reset.")
-    _annotate(setup, ref, lambda history, ref: history.rename_session(ref, title), as_json=as_json)
+    _annotate(setup, ref, lambda history, ref: history.annotations.rename(ref, title), as_json=as_json)
 
 
 def _annotate(

@@ -19,7 +19,7 @@ from backscroll.render.json import encode_json
 from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
-    from backscroll.archive.maintenance.legacy_upgrade import Upgraded
+    from backscroll.history.archive_admin import Upgraded
 
 __all__ = ["command"]
 
@@ -50,8 +50,8 @@ def path(setup: Setup) -> None:
 def status(setup: Setup, as_json: bool) -> None:
     """Show the size and contents of the archive."""
     with setup.history() as history:
-        found = history.archive_status()
-        events = history.ledger()
+        found = history.archive_admin.status()
+        events = history.events()
     if as_json:
         document = msgspec.structs.asdict(found) | {"ledger": events_document(events)}
         sys.stdout.buffer.write(encode_json(document))
@@ -82,7 +82,7 @@ def verify(setup: Setup, as_json: bool) -> None:
     Recomputes all hashes and counts and compares them with the stored ones. Exit code 3: they differ.
     """
     with setup.history() as history:
-        problems = history.verify_archive()
+        problems = history.archive_admin.verify()
     if as_json:
         sys.stdout.buffer.write(encode_json({"is_whole": not problems, "problems": problems}))
     else:
@@ -112,7 +112,7 @@ def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
       backscroll archive extract 1 -o restored
     """
     with setup.history() as history:
-        extracted = history.extract(ref, output)
+        extracted = history.archive_admin.extract(ref, output)
     if as_json:
         files = [str(file) for file in extracted.files]
         document = {"files": files, "rows": extracted.rows, "blanked": extracted.blanked}
@@ -152,7 +152,7 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
             if not click.confirm("Permanently erase this session from the archive?", err=True):
                 click.echo("Nothing was changed.", err=True)
                 sys.exit(1)
-        forgotten = history.forget_session(summary.ref)
+        forgotten = history.archive_admin.forget(summary.ref)
     if as_json:
         sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(forgotten) | {"ref": summary.ref}))
     else:
@@ -186,7 +186,7 @@ def rebuild(setup: Setup, as_json: bool) -> None:
     """
     with setup.history() as history, ProgressBar("Rebuilding") as bar:
         try:
-            done = history.rebuild_archive(bar.step)
+            done = history.archive_admin.rebuild(bar.step)
         except KeyboardInterrupt:
             click.echo("Interrupted. Progress is saved. Run the command again to finish.", err=True)
             sys.exit(130)
@@ -205,7 +205,7 @@ def rebuild(setup: Setup, as_json: bool) -> None:
 def compact(setup: Setup, as_json: bool) -> None:
     """Reduce the size of the archive file."""
     with setup.history() as history:
-        done = history.compact_archive()
+        done = history.archive_admin.compact()
     if as_json:
         sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(done) | {"saved": done.saved}))
         return
@@ -227,10 +227,10 @@ def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
       backscroll archive upgrade telemetry.db --merge
     """
     with setup.history() as history:
-        upgraded = history.upgrade_database(path)
+        upgraded = history.archive_admin.upgrade_database(path)
         if not as_json:
             _print_upgrade(upgraded)
-        merged = history.adopt_database(path) if merge else None
+        merged = history.archive_admin.import_database(path) if merge else None
     if as_json:
         sys.stdout.buffer.write(encode_json(msgspec.structs.asdict(upgraded) | {"merged": merged}))
     elif merged is not None:

@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from backscroll.cli.hints import command_hint
-from backscroll.history import History
-from backscroll.testing.demo import Demo
+from backscroll.history.demo import Demo, write_demo
 
 __all__ = ["command"]
 
@@ -29,7 +28,7 @@ def command(folder: Path, as_json: bool) -> None:
     Examples:
       backscroll demo /tmp/demo
     """
-    written = History().write_demo(folder)
+    written = write_demo(folder)
     if as_json:
         document = {**msgspec.to_builtins(written), "command": _list_command(written)}
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document)) + b"\n")

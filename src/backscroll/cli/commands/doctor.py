@@ -63,7 +63,7 @@ def command(setup: Setup, as_json: bool, shape: bool, max_problems: int) -> None
         return
     now = datetime.now(UTC)
     with ProgressBar("Reading") as bar:
-        audit = history.audit(bar.step)
+        audit = history.source_files.audit(bar.step)
     archive = _check_archive(history, now)
     retentions = history.retentions(now)
     if as_json:
@@ -82,7 +82,7 @@ def _check_archive(history: History, now: datetime) -> _ArchiveState:
         if not path.exists():
             return _ArchiveState(str(path))
         with history:
-            return _ArchiveState(str(path), history.ledger(now - RECENT_EVENTS))
+            return _ArchiveState(str(path), history.events(now - RECENT_EVENTS))
     except (ArchiveError, OSError) as error:
         return _ArchiveState(str(path), error=str(error))
 
@@ -95,7 +95,7 @@ def _archive_lines(archive: _ArchiveState, now: datetime) -> Iterator[str]:
 
 
 def _print_shape(history: History, *, as_json: bool) -> None:
-    outlines = history.outlines()
+    outlines = history.source_files.outlines()
     if as_json:
         document = {
             source: {

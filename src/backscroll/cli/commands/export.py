@@ -11,13 +11,11 @@ from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import make_filter, no_sync_option, session_filters, sync_before_reading
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.setup import Setup
-from backscroll.export.write_files import write_one
-from backscroll.history import History
+from backscroll.history import History, Redactor
 from backscroll.model import Filter, SessionSummary
 from backscroll.model.export_format import FORMATS, Format
 from backscroll.model.redaction import SECRET_CATEGORIES, SecretCategory
 from backscroll.model.sanitize import sanitize
-from backscroll.redact.redactor import Redactor
 from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["command"]
@@ -105,7 +103,7 @@ def command(
             ref = history.find(refs[0], filter_).ref
             _export_one(history, ref, format_, output, redactor, everything=everything, force=force)
         else:
-            summaries = history.every_session(filter_) if every else _find_all(history, refs, filter_)
+            summaries = history.all_sessions(filter_) if every else _find_all(history, refs, filter_)
             flags = {"everything": everything, "force": force, "missing": missing}
             _export_many(history, summaries, format_, output, redactor, **flags)
     if redactor is not None:
@@ -157,7 +155,7 @@ def _export_one(
             sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
         sys.stdout.flush()
         return
-    click.echo(f"Wrote {write_one(pieces, output, force=force)}", err=True)
+    click.echo(f"Wrote {history.exports.write_file(pieces, output, force=force)}", err=True)
 
 
 def _format_of(output: Path | None) -> Format:
@@ -197,7 +195,7 @@ def _export_many(
         click.echo("No sessions match. Nothing was written.", err=True)
         return
     with ProgressBar("Exporting") as bar:
-        exported = history.export_sessions(
+        exported = history.exports.write_files(
             summaries,
             output,
             format_,

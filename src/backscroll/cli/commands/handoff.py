@@ -7,7 +7,7 @@ import click
 from backscroll.cli.completion_values import complete_refs
 from backscroll.cli.options import keep_secrets_option, read_options, sync_before_reading
 from backscroll.cli.setup import Setup
-from backscroll.redact.redactor import Redactor
+from backscroll.history import Redactor
 from backscroll.render.handoff import handoff_document, handoff_lines
 from backscroll.render.json import encode_json
 from backscroll.render.terminal.humanize import pluralize
@@ -41,7 +41,7 @@ def command(setup: Setup, ref: str, tokens: int, keep_secrets: bool, as_json: bo
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        handoff = history.briefing(ref, tokens=tokens, redactor=redactor)
+        handoff = history.resume.handoff(ref, tokens=tokens, redactor=redactor)
     if as_json:
         sys.stdout.buffer.write(encode_json(handoff_document(handoff)))
         return

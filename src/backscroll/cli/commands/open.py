@@ -35,8 +35,8 @@ def command(
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        position = None if message is None else history.find_message(history.find(ref), message)
-        editor_command = history.opening(ref, position)
+        position = None if message is None else history.transcript.find_message(history.find(ref), message)
+        editor_command = history.resume.open_command(ref, position)
     if as_json:
         sys.stdout.buffer.write(encode_json(command_document(editor_command)))
         return

@@ -39,7 +39,7 @@ def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bo
     with setup.history() as history:
         if not no_sync:
             sync_before_reading(history)
-        found = history.resumption(ref)
+        found = history.resume.plan(ref)
         if restore and not only_print and not as_json and found.session.is_gone:
             found = _restore(history, found)
     if as_json:
@@ -64,10 +64,10 @@ def _restore(history: History, found: Resumption) -> Resumption:
     """Restore the session's files and return how to resume it now."""
     if found.returning is None or not found.returning.files:
         return found
-    for path in history.put_back(found.session.ref):
+    for path in history.resume.restore_files(found.session.ref):
         click.echo(sanitize(f"Restored {path}"), err=True)
     history.sync()
-    return history.resumption(found.session.ref)
+    return history.resume.plan(found.session.ref)
 
 
 def _print_messages(found: Resumption, *, with_files: bool) -> None:

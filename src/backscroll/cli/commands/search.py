@@ -100,7 +100,7 @@ def command(
             )
         is_empty = not found.data and not history.list_sessions(limit=1).data
         welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
-        if history.is_index_behind():
+        if history.is_index_pending():
             click.echo(
                 f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
             )
@@ -128,7 +128,7 @@ def command(
 
 
 def _warn_invalid_filters(query: str) -> None:
-    from backscroll.index.query.parser import invalid_filters  # start-up time
+    from backscroll.history.search import invalid_filters  # start-up time
 
     for item in invalid_filters(query):
         name, _, value = item.partition(":")

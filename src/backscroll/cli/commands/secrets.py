@@ -57,9 +57,9 @@ def command(
             filter_ = make_filter(options)
             summaries = [history.find(ref, filter_) for ref in refs]
         else:
-            summaries = history.every_session(make_filter(options | {"subagents": True}))
+            summaries = history.all_sessions(make_filter(options | {"subagents": True}))
         with ProgressBar("Searching for secrets") as bar:
-            secrets = history.find_secrets(summaries, kinds=categories, progress=bar.step)
+            secrets = history.exports.find_secrets(summaries, kinds=categories, progress=bar.step)
     if as_json:
         sys.stdout.buffer.write(encode_json(secrets_document(secrets)))
         return

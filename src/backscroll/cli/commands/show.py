@@ -115,14 +115,14 @@ def command(
             sync_before_reading(history)
         summary = history.find(ref, make_filter(options))
         if as_json:
-            for chunk in json_chunks(summary, history.messages_of(summary)):
+            for chunk in json_chunks(summary, history.transcript.messages(summary)):
                 sys.stdout.buffer.write(chunk.encode())
             return
-        start = history.find_message(summary, message) if message is not None else 0
+        start = history.transcript.find_message(summary, message) if message is not None else 0
         if message is not None:
-            first = history.message_at(summary, start)
+            first = history.transcript.message_at(summary, start)
             everything = everything or first is None or not is_visible(first)
-        items = history.read_session(
+        items = history.transcript.read(
             summary, everything=everything, with_agents=agents or full, start=start, turns=turns
         )
         transcript_options = TranscriptOptions(

@@ -92,11 +92,13 @@ def command(
         if not no_sync:
             sync_before_reading(history)
         if year is not None:
-            _print_year(history.year_in_review(year, filter_, zone=zone), screen, form, as_json=as_json)
+            _print_year(
+                history.statistics.year_in_review(year, filter_, zone=zone), screen, form, as_json=as_json
+            )
         elif explain is not None:
             _print_explanation(_explanation(history, explain, filter_, zone), screen, zone, as_json=as_json)
         else:
-            report = history.stats(filter_, by=by, zone=zone)
+            report = history.statistics.report(filter_, by=by, zone=zone)
             if not report.total.sessions and not (as_json or as_csv or history.list_sessions(limit=1).data):
                 screen.write(welcome_lines(history, no_sync=no_sync))
                 return
@@ -105,9 +107,9 @@ def command(
 
 def _explanation(history: History, ref_or_date: str, filter_: Filter, zone: tzinfo | None) -> Explanation:
     if not _DATE.fullmatch(ref_or_date):
-        return history.explain_session(ref_or_date, zone=zone)
+        return history.statistics.explain_session(ref_or_date, zone=zone)
     day = DateParam().convert(ref_or_date, None, click.get_current_context())
-    return history.explain_day(day.astimezone(zone).date(), filter_, zone=zone)
+    return history.statistics.explain_day(day.astimezone(zone).date(), filter_, zone=zone)
 
 
 def _print_report(

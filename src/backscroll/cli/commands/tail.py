@@ -45,9 +45,9 @@ def command(setup: Setup, ref: str | None, lines: int, as_json: bool) -> None:
     try:
         with setup.history() as history:
             sync_before_reading(history)
-            if history.is_awaited(ref):
+            if history.live.is_awaited(ref):
                 click.echo(f"Waiting for {ref or 'a session'} to start. Press Ctrl-C to stop.", err=True)
-            for followed in history.follow(ref, last=lines, everything=as_json):
+            for followed in history.live.follow(ref, last=lines, everything=as_json):
                 if as_json:
                     document = message_document(followed.message, followed.position)
                     sys.stdout.buffer.write(encode_json_line(document))

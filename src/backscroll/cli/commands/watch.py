@@ -34,7 +34,7 @@ def command(setup: Setup, as_json: bool) -> None:
             with ProgressBar("Syncing") as bar:
                 history.sync(bar.step, wait=False)
             click.echo("Watching for changes. Press Ctrl-C to stop.", err=True)
-            for change in history.watch():
+            for change in history.live.watch():
                 if as_json:
                     sys.stdout.buffer.write(encode_json_line(_document(change)))
                 else:

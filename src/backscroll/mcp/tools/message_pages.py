@@ -45,7 +45,7 @@ def page_of(
     """As many messages of these roles as were asked for and fit; of abandoned branches only on request."""
     call.learn(summary)
     items: list[dict[str, Any]] = []
-    extent = call.history.extent(summary)
+    extent = call.history.transcript.count(summary)
     room = _ROOM
     wide = max_chars if count == 1 else max_chars // _SHARE
     for position, message in _chosen(call, summary, range(start, extent), roles, everything):
@@ -62,7 +62,7 @@ def page_of(
 def _chosen(
     call: Call, summary: SessionSummary, places: range, roles: Collection[str], everything: bool
 ) -> Iterator[tuple[int, Message]]:
-    messages = call.history.messages_of(summary, places.start) if places else iter(())
+    messages = call.history.transcript.messages(summary, places.start) if places else iter(())
     for position, message in zip(places, messages, strict=False):
         call.step(position - places.start, len(places))
         if message.role in roles and (message.is_active or everything):

@@ -69,7 +69,7 @@ def recall(call: Call, asked: Recall) -> Answer:
 
 def stats(call: Call, asked: Stats) -> Answer:
     wanted = call.filter(workspace=asked.workspace, source=asked.source, since=asked.since, until=asked.until)
-    document = report_document(call.history.stats(wanted, by=asked.by))
+    document = report_document(call.history.statistics.report(wanted, by=asked.by))
     rows = document["data"][::-1] if asked.by in _TIMES else document["data"]
     some, page = portion(rows, limit=asked.limit, offset=asked.offset)
     for row in some:

@@ -88,7 +88,7 @@ class Listing(Reading):
             self.show_list()
 
         def work(history: History) -> tuple[list[SessionSummary], list[str]]:
-            summaries = history.every_session()
+            summaries = history.all_sessions()
             return summaries, [] if summaries else list(self._welcome(history))
 
         self.ask("list", work, listed)

@@ -11,10 +11,6 @@ def finder(words: str) -> Find | None:
     """Finds the words of a query in a text; None when they are none that stand in a text."""
     if not words.strip():
         return None
-    from backscroll.index.query.parser import parse  # only those who look for something wait for it
-    from backscroll.index.results.highlights import find_spans
+    from backscroll.history.search import highlighter  # start-up: loads the index
 
-    query = parse(words)
-    if not query.words:
-        return None
-    return lambda text: [(span.start, span.end) for span in find_spans(text, query, with_inflections=True)]
+    return highlighter(words)

@@ -35,7 +35,7 @@ def read_blocks(history: History, ref: str, take: Take, *, is_full: bool = False
 def _blocks(history: History, summary: SessionSummary, *, is_full: bool) -> Iterator[Block]:
     yield front(summary)
     teller = Teller(summary, is_full=is_full)
-    for event in history.read_session(summary):
+    for event in history.transcript.read(summary):
         if (block := teller.tell(event)) is not None:
             yield block
 
@@ -43,6 +43,6 @@ def _blocks(history: History, summary: SessionSummary, *, is_full: bool) -> Iter
 def read_body(history: History, place: Place) -> Block | None:
     """The body of one message, as the only thing of a block; None when the message is no longer there."""
     ref, position = place
-    for message in history.messages_of(history.find(ref), position):
+    for message in history.transcript.messages(history.find(ref), position):
         return Block("call", place, body=body_of(message))
     return None

@@ -1,0 +1,68 @@
+"""Find a session by ref."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backscroll import model, sources
+from backscroll.errors import SessionNotFoundError
+from backscroll.model.sanitize import one_line
+
+if TYPE_CHECKING:
+    from backscroll.archive import Archive
+    from backscroll.model import Filter, SessionSummary
+
+__all__ = ["find_session", "find_top_session"]
+
+_MAX_INDEX_DIGITS = 18
+_MAX_TITLE_CHARS = 100
+
+
+def find_session(archive: Archive, ref: str, filter: Filter | None = None) -> SessionSummary:
+    """Return the session of a ref: an index in the list, an id, or an unambiguous prefix of an id.
+
+    A copied session has subagents with the same ids. Such a ref means the oldest one;
+    ``SESSION/SUBAGENT`` selects any of them.
+
+    Raises `SessionNotFoundError`. If several sessions match, the message lists them.
+    """
+    ref = ref.strip()
+    # An index has no leading zero; an id may have one.
+    if ref.isascii() and ref.isdigit() and not ref.startswith("0") and len(ref) <= _MAX_INDEX_DIGITS:
+        filter = filter or model.Filter()
+        if int(ref) <= archive.sessions.count(filter):
+            return archive.sessions.page(filter, limit=1, offset=int(ref) - 1)[0]
+    source, colon, id_ = ref.partition(":")
+    if not colon or source not in sources.names():
+        id_ = ref
+    parent, slash, name = id_.rpartition("/")
+    found = (archive.sessions.find(name) or archive.sessions.find(name.lower())) if name else []
+    if slash:
+        found = [summary for summary in found if _has_parent(summary, parent)]
+    if len(found) > 1 and id_ != ref:
+        # Prefer sessions of the named source. A ref with another source's prefix still resolves.
+        found = [summary for summary in found if summary.source == source] or found
+    if not found:
+        raise SessionNotFoundError(
+            f"No session matches {ref!r}. Run 'backscroll list' to see all sessions.", ref
+        )
+    if len({summary.ref for summary in found}) == 1:
+        return min(found, key=_age)
+    names = "\n".join(f"  {one.ref}  {one_line(one.title or '', _MAX_TITLE_CHARS)}".rstrip() for one in found)
+    raise SessionNotFoundError(f"{ref!r} matches several sessions. Use a longer prefix:\n{names}", ref)
+
+
+def find_top_session(archive: Archive, ref: str) -> SessionSummary:
+    """Return the session of a ref; for a subagent, the session that started it."""
+    summary = find_session(archive, ref)
+    return summary if summary.parent_ref is None else find_session(archive, summary.parent_ref)
+
+
+def _has_parent(summary: SessionSummary, prefix: str) -> bool:
+    return summary.parent_ref is not None and summary.parent_ref.partition(":")[2].startswith(prefix)
+
+
+def _age(summary: SessionSummary) -> tuple[bool, str, str]:
+    """Sort key: sessions before subagents, older before newer."""
+    created = summary.created_at.isoformat() if summary.created_at is not None else "~"
+    return summary.parent_ref is not None, created, summary.parent_ref or ""

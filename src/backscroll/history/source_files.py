@@ -1,0 +1,35 @@
+"""Audit of the tools' files."""
+
+from collections.abc import Callable
+
+from backscroll.history.stores import Stores
+from backscroll.ingest.audit import audit
+from backscroll.model.audit import Audit
+from backscroll.readers.json_outline import Outline
+from backscroll.sources.protocols import RawRecords, close
+
+__all__ = ["SourceFiles"]
+
+
+class SourceFiles:
+    """Audit of the tools' files. Nothing is stored."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def audit(self, progress: Callable[[int, int], None] | None = None) -> Audit:
+        """Parse every record of every root and return the counts and problems."""
+        return audit(self._stores.roots(), progress)
+
+    def outlines(self) -> dict[str, dict[str, Outline]]:
+        """Return keys and types of every record type, by source, without any value."""
+        found: dict[str, dict[str, Outline]] = {}
+        for source, root in self._stores.roots():
+            kinds = found.setdefault(source.name, {})
+            if not isinstance(source, RawRecords) or not root.is_dir():
+                continue
+            for unit in source.units(root):
+                for kind, document in source.raw_records(unit):
+                    kinds.setdefault(kind, Outline()).add(document)
+            close(source)
+        return found

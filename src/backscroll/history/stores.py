@@ -1,0 +1,80 @@
+"""The archive and the index of one home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backscroll import sources
+from backscroll.archive import Archive
+from backscroll.archive.write.exclusions import Exclusions
+from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
+from backscroll.errors import UsageError
+from backscroll.readers.file_names import is_text, plain
+
+if TYPE_CHECKING:
+    from backscroll.history.index_access import IndexAccess
+    from backscroll.sources import Source
+
+__all__ = ["Stores"]
+
+
+class Stores:
+    """The archive and the index of one home, opened on first use, and the roots that are read."""
+
+    def __init__(self, roots: Sequence[NamedRoot], home: Path | None, machine: Machine) -> None:
+        self.machine = machine
+        self._named_roots = tuple(roots)
+        self._home = home
+        for root in self._named_roots:
+            if root.source not in sources.names():
+                sources.named(root.source)  # raises UsageError
+
+    @property
+    def archive_path(self) -> Path:
+        return archive_home(self._home, self.machine) / "archive.db"
+
+    @cached_property
+    def settings(self) -> Settings:
+        return settings(self.archive_path.parent, self.machine)
+
+    @cached_property
+    def archive(self) -> Archive:
+        return Archive(self.archive_path, exclusions=Exclusions(patterns=self.settings.exclude))
+
+    @cached_property
+    def index(self) -> IndexAccess:
+        from backscroll.history.index_access import IndexAccess  # start-up: `sync` without changes skips it
+
+        return IndexAccess(self.archive, self.index_path)
+
+    @property
+    def index_path(self) -> Path:
+        return self.archive_path.with_name("index")
+
+    @property
+    def is_open(self) -> bool:
+        return "archive" in self.__dict__
+
+    def close(self) -> None:
+        """Close the archive if it is open."""
+        if self.is_open:
+            self.archive.close()
+            del self.archive
+            self.__dict__.pop("index", None)
+
+    def roots(self) -> Iterator[tuple[Source, Path]]:
+        """Yield every source with each of its roots, existing or not."""
+        named = {root.source for root in self._named_roots} or set(sources.names())
+        for name in filter(named.__contains__, sources.names()):
+            source = sources.named(name)
+            paths = [root.path for root in self._named_roots if root.source == name]
+            for path in paths or source.roots(self.machine):
+                if not is_text(str(path)):
+                    raise UsageError(
+                        f"{plain(str(path))} has a name that is not UTF-8."
+                        " Create a link with another name and pass that one."
+                    )
+                yield source, path

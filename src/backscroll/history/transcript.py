@@ -9,6 +9,8 @@ from backscroll.history.stores import Stores
 from backscroll.model import Message, SessionSummary
 from backscroll.model.session import AgentSession
 from backscroll.render.turns import Subagent, SubagentEnd, SubagentStart, TranscriptItem, transcript_items
+from backscroll.sources import named
+from backscroll.sources.protocols import RecordLookup
 
 __all__ = ["Transcript"]
 
@@ -99,7 +101,11 @@ class Transcript:
 
     def records(self, summary: SessionSummary) -> OriginalRecords:
         """Return a lookup from the messages of a session to their original lines or rows."""
-        return self._stores.archive.messages.original_records(summary)
+        source = named(summary.source)
+        messages = self._stores.archive.messages
+        if not isinstance(source, RecordLookup):
+            return messages.original_records(summary)
+        return messages.original_records(summary, source.row_keys, source.result_call_ids)
 
     def agent_session(self, summary: SessionSummary) -> AgentSession:
         """Return a subagent with all its messages."""

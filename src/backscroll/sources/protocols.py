@@ -29,6 +29,7 @@ __all__ = [
     "ProcessLookup",
     "RawRecords",
     "RawRows",
+    "RecordLookup",
     "ResumeCommands",
     "RetentionPolicy",
     "Source",
@@ -135,6 +136,18 @@ class RawRecords(ABC):
     @abstractmethod
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Return the records of a unit with their types; no record that contains secrets."""
+
+
+class RecordLookup(ABC):
+    """Finds the records behind a message among the rows and lines that the archive keeps."""
+
+    @abstractmethod
+    def row_keys(self, place: str) -> tuple[str, ...]:
+        """Return the keys that the row of an origin's place can have."""
+
+    @abstractmethod
+    def result_call_ids(self, record: bytes) -> list[str]:
+        """Return the ids of the tool calls that have their result in a line or row."""
 
 
 class RetentionPolicy(ABC):

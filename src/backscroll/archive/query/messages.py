@@ -12,7 +12,7 @@ from backscroll.archive.query.message_lookup import (
     single_fragment,
 )
 from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
-from backscroll.archive.query.original_records import OriginalRecords
+from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
 from backscroll.archive.query.read_cache import ReadCache
 from backscroll.archive.storage.codec import record_number
 from backscroll.archive.storage.strings import FIXED
@@ -113,6 +113,11 @@ class MessageQueries:
         )
         return next((position for position, message in candidates if message.id == message_id), None)
 
-    def original_records(self, summary: SessionSummary) -> OriginalRecords:
-        """Return access to the original records of a session's messages."""
-        return OriginalRecords(self._db, summary)
+    def original_records(
+        self,
+        summary: SessionSummary,
+        row_keys: RowKeys = lambda place: (place,),
+        result_call_ids: ResultCallIds = lambda record: (),
+    ) -> OriginalRecords:
+        """Return access to the original records of a session's messages. The functions are the source's."""
+        return OriginalRecords(self._db, summary, row_keys, result_call_ids)

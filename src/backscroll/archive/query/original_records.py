@@ -1,8 +1,7 @@
 """The original records of messages: lines of stored files and stored database rows."""
 
-import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -10,18 +9,25 @@ from backscroll.archive.storage.blob_store import Pieces, Spot
 from backscroll.archive.storage.delta import Plain
 from backscroll.model import Message, Origin, SessionSummary, is_universal, record_of
 
-__all__ = ["OriginalRecords"]
+__all__ = ["OriginalRecords", "ResultCallIds", "RowKeys"]
 
-# The id of the answered tool call: in a line of a file, and in a blob.
-_LINE_CALL_ID = re.compile(rb'"tool_use_id"\s*:\s*("(?:[^"\\]|\\.)+")')
-_BLOB_CALL_ID = re.compile(rb'"toolCallId"\s*:\s*("(?:[^"\\]|\\.)+")')
+RowKeys = Callable[[str], Sequence[str]]  # the keys that the row of a place can have
+ResultCallIds = Callable[[bytes], Iterable[str]]  # the tool calls that have their result in a record
 
 
 class OriginalRecords:
     """Find the records that messages were parsed from. Fastest if messages are requested in order."""
 
-    def __init__(self, db: sqlite3.Connection, summary: SessionSummary) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        summary: SessionSummary,
+        row_keys: RowKeys,
+        result_call_ids: ResultCallIds,
+    ) -> None:
         self._db = db
+        self._row_keys = row_keys
+        self._result_call_ids = result_call_ids
         session_id = summary.parent_ref.partition(":")[2] if summary.parent_ref else summary.id
         rows = db.execute(
             "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id"
@@ -34,7 +40,7 @@ class OriginalRecords:
         self._blobs = Pieces(db)
         self._files: dict[tuple[int, int], _FileLines] = {}
         self._result_lines: dict[int, _ResultLines] = {}
-        self._result_blobs: dict[bytes, str] | None = None
+        self._result_blobs: dict[str, str] | None = None
 
     def of(self, message: Message) -> bytes | None:
         """Return the line or row of a message, None if it is not stored."""
@@ -50,7 +56,7 @@ class OriginalRecords:
         """
         if message.tool is None or message.tool.id is None or message.tool.result is None:
             return None
-        call_id = msgspec.json.encode(message.tool.id)
+        call_id = message.tool.id
         origin = message.origin
         if origin.place.startswith("blob "):
             place, record = self._result_blob(call_id)
@@ -62,21 +68,23 @@ class OriginalRecords:
             return None
         return record, Origin(origin.path, place)
 
-    def _result_line(self, call_id: bytes, path: str) -> tuple[str, bytes | None]:
+    def _result_line(self, call_id: str, path: str) -> tuple[str, bytes | None]:
         unit_id = self._units.get(path)
         if unit_id is None:
             return "", None
-        results = self._result_lines.setdefault(unit_id, _ResultLines(self._db, unit_id))
+        results = self._result_lines.setdefault(
+            unit_id, _ResultLines(self._db, unit_id, self._result_call_ids)
+        )
         number = results.line_number(call_id)
         return f"line {number}", results.lines.get(number) if number is not None else None
 
-    def _result_blob(self, call_id: bytes) -> tuple[str, bytes | None]:
+    def _result_blob(self, call_id: str) -> tuple[str, bytes | None]:
         if self._result_blobs is None:
             self._result_blobs = dict(self._read_result_blobs())
         place = f"blob {self._result_blobs.get(call_id)}"
         return place, self._row(place)
 
-    def _read_result_blobs(self) -> Iterator[tuple[bytes, str]]:
+    def _read_result_blobs(self) -> Iterator[tuple[str, str]]:
         """Return the call ids that blobs of the units answer, each with the name of the blob."""
         rows = self._db.execute(
             "select key, blob_chunk_id, offset, size from raw_row"
@@ -86,9 +94,8 @@ class OriginalRecords:
         )
         for key, *location in rows.fetchall():
             value = self._blobs.get(Spot(*location))
-            if b'"tool-result"' in value:
-                for call_id in _BLOB_CALL_ID.findall(value):
-                    yield call_id, key.rpartition(":")[2]
+            for call_id in self._result_call_ids(value):
+                yield call_id, key.rpartition(":")[2]
 
     def _line(self, message: Message, number: int) -> bytes | None:
         unit_id = self._units.get(message.origin.path)
@@ -109,13 +116,12 @@ class OriginalRecords:
         return newest
 
     def _row(self, place: str) -> bytes | None:
-        kind, _, name = place.partition(" ")
-        keys = [place, kind] if kind != "blob" else [name, f"agentKv:blob:{name}"]
+        keys = msgspec.json.encode(self._row_keys(place)).decode()
         row = self._db.execute(
             "select blob_chunk_id, offset, size from raw_row"
             " where unit_id in (select value from json_each(?))"
-            " and key in (?, ?) and content_hash is not null order by version desc",
-            [self._unit_ids, *keys],
+            " and key in (select value from json_each(?)) and content_hash is not null order by version desc",
+            [self._unit_ids, keys],
         ).fetchone()
         return self._blobs.get(Spot(*row)) if row is not None else None
 
@@ -168,24 +174,24 @@ class _FileLines:
 class _ResultLines:
     """The lines with tool results in the newest version of a stored file. Reads no more than needed."""
 
-    def __init__(self, db: sqlite3.Connection, unit_id: int) -> None:
+    def __init__(self, db: sqlite3.Connection, unit_id: int, result_call_ids: ResultCallIds) -> None:
+        self._result_call_ids = result_call_ids
         row = db.execute("select max(version) from raw_segment where unit_id = ?", [unit_id]).fetchone()
         version = row[0] or 0
         self.lines = _FileLines(db, unit_id, version)
         self._scanned = _FileLines(db, unit_id, version)
         self._scanned_count = 0
-        self._numbers: dict[bytes, int] = {}
+        self._numbers: dict[str, int] = {}
         self._is_complete = False
 
-    def line_number(self, call_id: bytes) -> int | None:
-        """Return the number of the line with the result of a call. The call id is JSON-encoded."""
+    def line_number(self, call_id: str) -> int | None:
+        """Return the number of the line with the result of a call."""
         while call_id not in self._numbers and not self._is_complete:
             line = self._scanned.get(self._scanned_count + 1)
             if line is None:
                 self._is_complete = True
                 break
             self._scanned_count += 1
-            if b"tool_use_id" in line:
-                for found in _LINE_CALL_ID.findall(line):
-                    self._numbers.setdefault(found, self._scanned_count)
+            for found in self._result_call_ids(line):
+                self._numbers.setdefault(found, self._scanned_count)
         return self._numbers.get(call_id)

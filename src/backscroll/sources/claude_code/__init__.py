@@ -17,6 +17,7 @@ from backscroll.sources.protocols import (
     ProcessLookup,
     RawRecords,
     RawRows,
+    RecordLookup,
     ResumeCommands,
     RetentionPolicy,
     Watchable,
@@ -34,7 +35,15 @@ __all__ = ["ClaudeCode"]
 
 
 class ClaudeCode(
-    FolderListing, PathLookup, ProcessLookup, RawRecords, RawRows, ResumeCommands, RetentionPolicy, Watchable
+    FolderListing,
+    PathLookup,
+    ProcessLookup,
+    RawRecords,
+    RawRows,
+    RecordLookup,
+    ResumeCommands,
+    RetentionPolicy,
+    Watchable,
 ):
     """Transcripts of sessions and subagents, and the prompt log."""
 
@@ -75,6 +84,15 @@ class ClaudeCode(
         from backscroll.sources.claude_code.reader import raw_records  # start-up time
 
         return raw_records(unit)
+
+    def row_keys(self, place: str) -> tuple[str, ...]:
+        """Return the key of a row in the database of version 0.2."""
+        return (place, place.partition(" ")[0])
+
+    def result_call_ids(self, record: bytes) -> list[str]:
+        from backscroll.sources.record_ids import string_values  # start-up time
+
+        return string_values(record, "tool_use_id") if b"tool_use_id" in record else []
 
     def retention(
         self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None

@@ -19,6 +19,7 @@ from backscroll.sources.protocols import (
     Closeable,
     RawRecords,
     RawRows,
+    RecordLookup,
     ResumeCommands,
     Watchable,
 )
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Cursor"]
 
 
-class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, ResumeCommands, Watchable):
+class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, ResumeCommands, Watchable):
     """The history of Cursor's editor, opened for reading only.
 
     Units come in an order that reads a large database from front to back; reading
@@ -113,6 +114,16 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, ResumeCommands, Watc
                 yield from raw_records.rows(library, path, unit.key)
         except (BackscrollError, sqlite3.Error):
             return
+
+    def row_keys(self, place: str) -> tuple[str, ...]:
+        from backscroll.sources.cursor_graph.record_lookup import row_keys  # start-up time
+
+        return row_keys(place)
+
+    def result_call_ids(self, record: bytes) -> list[str]:
+        from backscroll.sources.cursor_graph.record_lookup import result_call_ids  # start-up time
+
+        return result_call_ids(record)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command:
         from backscroll.sources.cursor.resume import resume_command

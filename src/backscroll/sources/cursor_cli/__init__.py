@@ -15,6 +15,7 @@ from backscroll.sources.protocols import (
     PathLookup,
     RawRecords,
     RawRows,
+    RecordLookup,
     ResumeCommands,
     Watchable,
 )
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CursorCli"]
 
 
-class CursorCli(Closeable, PathLookup, RawRecords, RawRows, ResumeCommands, Watchable):
+class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, ResumeCommands, Watchable):
     """Sessions held with ``cursor-agent`` in a terminal or through another editor."""
 
     name = locations.SOURCE
@@ -87,6 +88,16 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, ResumeCommands, Watc
         from backscroll.sources.cursor_cli.raw_records import documents_of
 
         return documents_of(Path(unit.path))
+
+    def row_keys(self, place: str) -> tuple[str, ...]:
+        from backscroll.sources.cursor_graph.record_lookup import row_keys  # start-up time
+
+        return row_keys(place)
+
+    def result_call_ids(self, record: bytes) -> list[str]:
+        from backscroll.sources.cursor_graph.record_lookup import result_call_ids  # start-up time
+
+        return result_call_ids(record)
 
     def resume_command(self, session: Resumable, machine: Machine) -> Command | Refusal:
         from backscroll.sources.cursor_cli.resume import resume_command

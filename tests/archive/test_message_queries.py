@@ -65,8 +65,10 @@ def test_reading_one_turn_returns_the_same_messages_as_reading_all(history: Hist
         turns = {event.turn for event in whole if isinstance(event, MessageItem)}
         for turn in turns - {0}:
             alone = history.transcript.read(summary, with_agents=False, turns=(turn, turn))
-            said = [event for event in alone if isinstance(event, MessageItem)]
-            assert said == [event for event in whole if isinstance(event, MessageItem) and event.turn == turn]
+            messages = [event for event in alone if isinstance(event, MessageItem)]
+            assert messages == [
+                event for event in whole if isinstance(event, MessageItem) and event.turn == turn
+            ]
 
 
 def test_every_message_is_found_by_its_id(history: History) -> None:

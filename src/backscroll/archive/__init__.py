@@ -13,6 +13,7 @@ index_queue.py      sessions that the search index does not contain yet
 pending_erasure.py  marker file of an unfinished `forget`
 session_key.py      SessionKey: platform and id
 sync_lock.py        one sync at a time, across processes
+timestamps.py       times as integer milliseconds
 errors.py           SQLite errors as `ArchiveError`
 """
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.session_key import SessionKey
+from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model import SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 from backscroll.model.session import Note
@@ -130,7 +131,7 @@ def with_annotations(db: sqlite3.Connection, summaries: Sequence[SessionSummary]
         f" from note {_OF_SESSIONS} order by number",
         ids,
     ):
-        note = Note(number, text, _time(created_at), _time(edited_at) if edited_at is not None else None)
+        note = Note(number, text, from_ms(created_at), from_ms(edited_at) if edited_at is not None else None)
         found[SessionKey(platform, id_)].notes.append(note)
     for platform, id_, title in db.execute(
         f"select platform, external_id, title from user_title {_OF_SESSIONS}",  # noqa: S608
@@ -164,8 +165,4 @@ def delete_annotations(db: sqlite3.Connection, session: SessionKey) -> None:
 
 
 def _now() -> int:
-    return int(datetime.now(UTC).timestamp() * 1000)
-
-
-def _time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return to_ms(datetime.now(UTC))

@@ -13,6 +13,7 @@ from backscroll.archive.derive.live import close_idle_sessions
 from backscroll.archive.errors import is_busy
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.sync_lock import sync_lock
+from backscroll.archive.timestamps import to_ms
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.fingerprints import Fingerprints
 
@@ -115,22 +116,23 @@ class Archive:
         return str(self._db.execute("select id from archive_identity").fetchone()[0])
 
     def derive(self) -> set[SessionKey]:
-        """Derive every session whose fragments changed. Return their keys."""
+        """Derive all sessions with changed fragments. Return their keys."""
         changed = [id_ for (id_,) in self._db.execute("select id from fragment where not is_derived")]
         now = datetime.now(UTC)
         close_idle_sessions(self._db, now)
         if not changed:
             return set()
+        # Imported here: a sync without changes must not load it.
         from backscroll.archive.derive.derive import derive_sessions
 
         return derive_sessions(self._db, changed, now)
 
     def count_problems(self, since: datetime) -> int:
-        """Count problems in units that were read since then, or that still cannot be read."""
+        """Return the number of problems in units that were read since then or still cannot be read."""
         row = self._db.execute(
             "select count(*) from problem p join unit u on u.id = p.unit_id"
             " where u.read_at >= ? or u.needs_retry and not u.is_gone",
-            [int(since.timestamp() * 1000)],
+            [to_ms(since)],
         ).fetchone()
         return int(row[0])
 

@@ -11,7 +11,7 @@ __all__ = ["PendingErasure"]
 
 
 class PendingErasure:
-    """The marker file beside an archive."""
+    """The marker file in the folder of an archive."""
 
     def __init__(self, archive: Path) -> None:
         self._marker = archive.with_name(f"{archive.name}-erase")

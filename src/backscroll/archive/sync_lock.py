@@ -16,7 +16,7 @@ def sync_lock(archive: Path, timeout: float | None) -> Iterator[bool]:
     """Hold the sync lock of an archive. Yield False if it is still taken after `timeout` seconds.
 
     A sync consists of many transactions with long pauses, so the archive's own locks are not enough.
-    The lock is an exclusive SQLite transaction on a file beside the archive.
+    The lock is an exclusive SQLite transaction on a file in the same folder.
     """
     deadline = time.monotonic() + timeout if timeout is not None else None
     path = archive.with_name("sync.lock")

@@ -40,7 +40,7 @@ class DecompressedFrame:
     def messages(
         self, offsets: Sequence[int], required_bytes: Sequence[bytes] = ()
     ) -> Iterator[tuple[int, Message]]:
-        """Return the messages at these offsets in the chunk whose encoded form contains `required_bytes`."""
+        """Return the messages at these offsets that contain `required_bytes` in their encoded form."""
         if not all(required in self._encoded for required in required_bytes):
             return
         first, chunk = self._first, self._chunk

@@ -5,10 +5,11 @@ All processes write to the same log.
 
 import sqlite3
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from backscroll.archive.session_key import SessionKey
+from backscroll.archive.timestamps import from_ms, to_ms
 from backscroll.model.events import EventCode, EventLog, SessionEvent
 
 __all__ = ["Events", "SessionState"]
@@ -68,12 +69,10 @@ class Events:
 
     def log(self, since: datetime | None) -> EventLog:
         """Return the events of sessions since a time, or all of them."""
-        rows = self._db.execute(_LAST_EVENTS, [int(since.timestamp() * 1000) if since is not None else 0])
+        rows = self._db.execute(_LAST_EVENTS, [to_ms(since) if since is not None else 0])
         events = (
-            SessionEvent(
-                f"{source}:{id_}", id_, _EVENT_CODES[code], datetime.fromtimestamp(milliseconds / 1000, UTC)
-            )
-            for source, id_, code, milliseconds in rows
+            SessionEvent(f"{source}:{id_}", id_, _EVENT_CODES[code], from_ms(at))
+            for source, id_, code, at in rows
         )
         return EventLog(since, tuple(events))
 

@@ -1,7 +1,6 @@
 """Filters for sessions as SQL."""
 
 import sqlite3
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -9,6 +8,7 @@ import msgspec
 from backscroll.archive.query.wildcards import glob_pattern, like_pattern, matches
 from backscroll.archive.query.workspaces import workspace_hashes
 from backscroll.model import Filter
+from backscroll.model.dates import iso
 
 __all__ = ["where_clause"]
 
@@ -40,10 +40,10 @@ def where_clause(
         parameters["workspaces"] = msgspec.json.encode(workspace_hashes(db, filter_.workspace)).decode()
     if filter_.since is not None:
         conditions.append(time_condition.format("updated_at >= :since"))
-        parameters["since"] = _iso(filter_.since)
+        parameters["since"] = iso(filter_.since)
     if filter_.until is not None:
         conditions.append(time_condition.format("started_at < :until"))
-        parameters["until"] = _iso(filter_.until)
+        parameters["until"] = iso(filter_.until)
     if filter_.branch is not None:
         conditions.append("git_branch in (select value from json_each(:branches))")
         parameters["branches"] = msgspec.json.encode(_branches(db, filter_.branch)).decode()
@@ -72,7 +72,3 @@ def _branches(db: sqlite3.Connection, pattern: str) -> list[str]:
     pattern.encode()  # raises the same error as SQLite for lone surrogates
     rows = db.execute("select distinct git_branch from conversations where git_branch is not null")
     return [branch for (branch,) in rows if matches(branch.lower(), pattern.lower())]
-
-
-def _iso(timestamp: datetime) -> str:
-    return timestamp.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,6 +10,7 @@ from backscroll.archive.query.fragment_selection import SelectedSession, select_
 from backscroll.archive.query.usage_records import usage_records
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import FIXED
+from backscroll.archive.timestamps import to_ms
 from backscroll.model import Filter
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
 
@@ -214,4 +215,4 @@ class _Strings(dict[int, str | None]):
 
 
 def _bucket(at: datetime) -> int:
-    return int(at.timestamp() * 1000) // BUCKET_MS
+    return to_ms(at) // BUCKET_MS

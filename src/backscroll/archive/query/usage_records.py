@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
-from backscroll.archive.derive.session_totals import from_milliseconds
 from backscroll.archive.query.fragment_selection import SelectedSession
 from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.storage.codec import number_of
+from backscroll.archive.timestamps import from_ms
 from backscroll.model import Origin, TokenUsage
 from backscroll.model.statistics import Tokens, UsageRecord, UsageVerdict
 
@@ -155,7 +155,7 @@ def _explain(
             agent_id=fragment.agent_id,
             response_id=record.response_id if record is not None else None,
             origin=record.origin if record is not None else None,
-            at=from_milliseconds(response.at),
+            at=from_ms(response.at) if response.at is not None else None,
             model=response.model,
             speed=response.speed,
             tokens=_tokens(usage),

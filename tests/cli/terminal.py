@@ -1,4 +1,4 @@
-"""Run the real command in a terminal of some size."""
+"""Run the installed command in a terminal of a given size."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ import subprocess
 import termios
 from pathlib import Path
 
-from tests.cli.running import COMMAND
+from tests.cli.run_command import COMMAND
 
 __all__ = ["in_terminal", "uncoloured"]
 
@@ -17,29 +17,29 @@ __all__ = ["in_terminal", "uncoloured"]
 def in_terminal(
     *arguments: str | Path, columns: int = 80, lines: int = 24, pager: str = "cat", **environ: str
 ) -> str:
-    """What the command prints there, standard error included."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    """Return what the command prints, including standard error."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     clean = {
         name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
     }
     process = subprocess.Popen(
         [COMMAND, *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
         env={**clean, "TERM": "xterm", "PAGER": pager, "TZ": "UTC", **environ},
     )
-    os.close(theirs)
-    told = b""
+    os.close(terminal)
+    output = b""
     try:
-        while data := os.read(ours, 65536):
-            told += data
+        while data := os.read(controller, 65536):
+            output += data
     except OSError:
-        pass  # how Linux says that nobody holds the other end any more
-    os.close(ours)
+        pass  # Linux: the other end is closed
+    os.close(controller)
     process.wait(timeout=60)
-    return told.decode().replace("\r\n", "\n")
+    return output.decode().replace("\r\n", "\n")
 
 
 def uncoloured(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a shell offers while somebody types."""
+"""Shell completion."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript
-from tests.cli.running import Ran, backscroll
+from tests.cli.run_command import Result, backscroll
 
 FERRY = "5e551011-0000-4000-8000-00000000000a"
 QUAY = "5e551011-0000-4000-8000-00000000000b"
@@ -24,34 +24,34 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "home"
 
 
-def asked(shell: str, line: str, **environ: str) -> Ran:
+def complete(shell: str, line: str, **environ: str) -> Result:
     typed = line.split(" ")
     variables = {"_BACKSCROLL_COMPLETE": f"{shell}_complete", "COMP_WORDS": line}
     return backscroll(**variables, COMP_CWORD=str(len(typed) - 1), **environ)
 
 
-def offered(home: Path, line: str) -> list[str]:
-    ran = asked("bash", line, BACKSCROLL_HOME=str(home))
-    assert (ran.code, ran.err) == (0, "")
-    return [value.partition(",")[2] for value in ran.out.split()]
+def completions(home: Path, line: str) -> list[str]:
+    result = complete("bash", line, BACKSCROLL_HOME=str(home))
+    assert (result.code, result.err) == (0, "")
+    return [value.partition(",")[2] for value in result.out.split()]
 
 
 def test_a_ref_is_completed_from_the_archive(home: Path) -> None:
-    assert set(offered(home, "backscroll show 5e55")) == {FERRY, QUAY}
-    assert offered(home, f"backscroll show {QUAY}") == [QUAY]
-    assert offered(home, "backscroll show zz") == []
-    assert offered(home, f"backscroll show cursor:{QUAY}") == []
-    assert offered(home, f"backscroll show claude-code:{QUAY}") == [f"claude-code:{QUAY}"]
+    assert set(completions(home, "backscroll show 5e55")) == {FERRY, QUAY}
+    assert completions(home, f"backscroll show {QUAY}") == [QUAY]
+    assert completions(home, "backscroll show zz") == []
+    assert completions(home, f"backscroll show cursor:{QUAY}") == []
+    assert completions(home, f"backscroll show claude-code:{QUAY}") == [f"claude-code:{QUAY}"]
 
 
-def test_a_ref_comes_with_its_title_which_is_inert(home: Path) -> None:
-    ran = asked("zsh", f"backscroll show {FERRY}", BACKSCROLL_HOME=str(home))
-    assert "About the ferry" in ran.out
-    assert "\x1b" not in ran.out
+def test_a_completed_ref_has_a_sanitized_title(home: Path) -> None:
+    result = complete("zsh", f"backscroll show {FERRY}", BACKSCROLL_HOME=str(home))
+    assert "About the ferry" in result.out
+    assert "\x1b" not in result.out
 
 
-def test_the_archive_of_the_line_that_is_typed_is_asked(home: Path) -> None:
-    assert offered(home.parent, f"backscroll --home {home} show {QUAY[:-1]}") != []
+def test_completion_uses_the_home_option_of_the_command_line(home: Path) -> None:
+    assert completions(home.parent, f"backscroll --home {home} show {QUAY[:-1]}") != []
 
 
 @pytest.mark.parametrize(
@@ -70,41 +70,41 @@ def test_the_archive_of_the_line_that_is_typed_is_asked(home: Path) -> None:
     ],
 )
 def test_names_are_completed(home: Path, line: str, values: set[str]) -> None:
-    assert set(offered(home, line)) == values
+    assert set(completions(home, line)) == values
 
 
 @pytest.mark.parametrize("command", ["export", "tail", "archive extract", "archive forget"])
 def test_every_command_that_takes_a_session_completes_it(home: Path, command: str) -> None:
-    assert offered(home, f"backscroll {command} {QUAY[:-1]}") != []
+    assert completions(home, f"backscroll {command} {QUAY[:-1]}") != []
 
 
-def test_a_session_that_is_named_already_is_not_offered_again(home: Path) -> None:
-    assert offered(home, f"backscroll export {QUAY} 5e55") == [FERRY]
+def test_a_session_already_on_the_command_line_is_not_offered_again(home: Path) -> None:
+    assert completions(home, f"backscroll export {QUAY} 5e55") == [FERRY]
 
 
-def test_without_an_archive_nothing_is_offered_and_none_is_made(tmp_path: Path) -> None:
-    assert offered(tmp_path / "none", "backscroll show ") == []
+def test_without_an_archive_nothing_is_offered_and_no_archive_is_created(tmp_path: Path) -> None:
+    assert completions(tmp_path / "none", "backscroll show ") == []
     assert not (tmp_path / "none").exists()
 
 
-def test_an_archive_that_cannot_be_read_does_not_disturb(tmp_path: Path) -> None:
+def test_an_unreadable_archive_causes_no_completion_error(tmp_path: Path) -> None:
     (tmp_path / "archive.db").write_bytes(b"nonsense" * 1000)
-    assert offered(tmp_path, "backscroll show ") == []
+    assert completions(tmp_path, "backscroll show ") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_goes_to_standard_output_and_where_to_put_it_beside_it(shell: str) -> None:
-    ran = backscroll("completion", shell)
-    assert ran.code == 0
-    assert f"_BACKSCROLL_COMPLETE={shell}_complete" in ran.out
-    assert f"backscroll completion {shell} >" in ran.err
+def test_the_script_goes_to_standard_output_and_instructions_to_standard_error(shell: str) -> None:
+    result = backscroll("completion", shell)
+    assert result.code == 0
+    assert f"_BACKSCROLL_COMPLETE={shell}_complete" in result.out
+    assert f"backscroll completion {shell} >" in result.err
 
 
-def test_bash_understands_the_script(tmp_path: Path) -> None:
+def test_bash_can_load_the_script(tmp_path: Path) -> None:
     script = tmp_path / "backscroll.bash"
     script.write_text(backscroll("completion", "bash").out, encoding="utf-8")
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             ["bash", "-c", f"source {script}; complete -p backscroll"],
             capture_output=True,
             text=True,
@@ -112,4 +112,4 @@ def test_bash_understands_the_script(tmp_path: Path) -> None:
         )
     except FileNotFoundError:
         pytest.skip(f"no bash on {sys.platform}")
-    assert "_backscroll_completion backscroll" in told.stdout
+    assert "_backscroll_completion backscroll" in completed.stdout

@@ -1,4 +1,4 @@
-"""``backscroll search`` from the file on disk to the words on the screen."""
+"""``backscroll search`` from the file on disk to the printed matches."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backscroll.testing.claude_code import Transcript, resume, tool_calls
-from tests.cli.running import Shell, backscroll
+from tests.cli.run_command import Shell, backscroll
 
 MATCH = {
     "session_ref", "session_id", "session_index", "source", "title", "workspace_name", "message_id",
@@ -22,13 +22,13 @@ MATCH = {
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
-    one = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
-    one.user("Why is parseHTTPRequest so flaky?").run(
+    ferry = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/ferry")
+    ferry.user("Why is parseHTTPRequest so flaky?").run(
         tool_calls.bash("pytest -q", "E1234 in tests/test_http.py")
     )
-    one.assistant("It depended on the clock.").write(shell.root)
-    two = Transcript("20000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/web")
-    two.user("Make the header green").assistant("Now it is green, not flaky.").write(shell.root)
+    ferry.assistant("It depended on the clock.").write(shell.root)
+    web = Transcript("20000000-0000-4000-8000-000000000000", seed=2, cwd="/home/zoe/web")
+    web.user("Make the header green").assistant("Now it is green, not flaky.").write(shell.root)
     return shell
 
 
@@ -36,7 +36,7 @@ def ids(found: Any) -> list[str]:
     return [match["session_id"][:1] for match in found["data"]]
 
 
-def test_a_session_is_found_by_a_word_said_in_it(shell: Shell) -> None:
+def test_a_session_is_found_by_a_word_in_it(shell: Shell) -> None:
     found = shell.json("search", "clock")
     assert ids(found) == ["1"]
     (match,) = found["data"]
@@ -47,7 +47,7 @@ def test_a_session_is_found_by_a_word_said_in_it(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("words", ["http", "parseHTTPRequest", "E1234", "test_http.py", "request"])
-def test_code_is_found_by_whole_and_by_part(shell: Shell, words: str) -> None:
+def test_identifiers_are_found_by_name_and_by_part(shell: Shell, words: str) -> None:
     assert "1" in ids(shell.json("search", words))
 
 
@@ -59,7 +59,7 @@ def test_filters_narrow_a_search(shell: Shell) -> None:
     assert ids(shell.json("search", "flaky", "-green")) == ["1"]
 
 
-def test_an_option_means_the_same_as_its_filter_beside_words_not_wanted(shell: Shell) -> None:
+def test_an_option_equals_its_filter_next_to_excluded_words(shell: Shell) -> None:
     for words in (
         ["source:claude-code -clock"],
         ["--source", "claude-code", "-clock"],
@@ -69,7 +69,7 @@ def test_an_option_means_the_same_as_its_filter_beside_words_not_wanted(shell: S
     assert ids(shell.json("search", "--workspace", "w*", "-flaky")) == ["2"]
 
 
-def test_a_star_in_a_workspace_stands_for_anything_also_where_a_subagent_worked(shell: Shell) -> None:
+def test_a_wildcard_in_a_workspace_also_matches_subagents(shell: Shell) -> None:
     three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quayside")
     three.user("Ask around").delegate("Who has the lantern?", "The keeper has it.").write(shell.root)
     for called in ("quay*", "/home/zoe/q*", "zoe/*side"):
@@ -86,7 +86,7 @@ def test_a_session_is_found_by_a_file_that_was_only_read(shell: Shell) -> None:
     assert ids(shell.json("search", "file:x")) == []
 
 
-def test_sessions_that_are_gone_or_changed_files_can_be_picked(shell: Shell) -> None:
+def test_search_filters_by_gone_and_by_edits(shell: Shell) -> None:
     three = Transcript("30000000-0000-4000-8000-000000000000", seed=3, cwd="/home/zoe/quay")
     three.user("flaky").run(
         tool_calls.edit("/home/zoe/quay/a.py", "x = 1", "x = 2", original="x = 1\n")
@@ -100,7 +100,7 @@ def test_sessions_that_are_gone_or_changed_files_can_be_picked(shell: Shell) -> 
     assert ids(shell.json("search", "--exact", "flaky", "--gone")) == ["1"]
 
 
-def test_the_day_that_is_named_counts_on_both_sides(shell: Shell) -> None:
+def test_since_and_until_include_the_given_day(shell: Shell) -> None:
     day = shell.json("search", "green")["data"][0]["timestamp"][:10]
     for since, until in (("--since", "--until"), ("since:", "until:")):
         options = [since, day, until, day] if since.startswith("-") else [f"{since}{day}", f"{until}{day}"]
@@ -112,20 +112,20 @@ def test_the_day_that_is_named_counts_on_both_sides(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "day"),
+    ("timestamp", "day"),
     [("2026-01-09T23:30:00+00:00", "2026-01-10"), ("2026-07-09T22:30:00+00:00", "2026-07-10")],
 )
-def test_a_day_begins_when_it_began_here_whether_it_is_summer_now_or_not(
-    shell: Shell, said: str, day: str
+def test_a_day_starts_at_local_midnight_regardless_of_daylight_saving_time(
+    shell: Shell, timestamp: str, day: str
 ) -> None:
-    at = datetime.fromisoformat(said)
+    at = datetime.fromisoformat(timestamp)
     Transcript("30000000-0000-4000-8000-000000000000", seed=3, start=at).user("midnight").write(shell.root)
     for options in (["--since", day, "--until", day], [f"since:{day}", f"until:{day}"]):
         found = shell.json("search", "midnight", *options, TZ="CET-1CEST,M3.5.0,M10.5.0/3")
         assert ids(found) == ["3"], options
 
 
-def test_the_end_of_several_paths_answers_with_the_candidates(shell: Shell) -> None:
+def test_an_ambiguous_path_suffix_lists_the_candidates(shell: Shell) -> None:
     for number, cwd in ((3, "/srv/a/x/web"), (4, "/srv/b/x/web")):
         Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd).user("green").write(
             shell.root
@@ -133,21 +133,21 @@ def test_the_end_of_several_paths_answers_with_the_candidates(shell: Shell) -> N
     assert sorted(ids(shell.json("search", "green", "--workspace", "web"))) == ["2", "3", "4"]
     assert ids(shell.json("search", "green", "--workspace", "b/x/web")) == ["4"]
     for command in (["search", "green"], ["list"]):
-        ran = shell.run(*command, "--workspace", "x/web")
-        assert ran.code == 1
-        assert "/srv/a/x/web" in ran.err
-        assert "/srv/b/x/web" in ran.err
+        result = shell.run(*command, "--workspace", "x/web")
+        assert result.code == 1
+        assert "/srv/a/x/web" in result.err
+        assert "/srv/b/x/web" in result.err
     assert sorted(ids(shell.json("search", "green workspace:x/web"))) == ["3", "4"]
 
 
-def test_what_a_pattern_finds_is_counted_by_session(shell: Shell) -> None:
+def test_matches_of_a_pattern_are_counted_by_session(shell: Shell) -> None:
     path = next(shell.root.rglob("2000*.jsonl"))
     (match,) = shell.json("search", "--exact", "green")["data"]
     assert match["session_id"] == path.stem
     assert match["match_count"] == 2
 
 
-def test_a_pattern_whose_last_find_was_met_is_counted(shell: Shell) -> None:
+def test_the_total_of_a_pattern_is_exact_if_the_last_match_was_reached(shell: Shell) -> None:
     every = shell.run("search", "--exact", "e").out.splitlines()[-1]
     (total,) = re.findall(r"^1 to \d+ of (\d+), ", every)
     assert int(total) > 1
@@ -156,7 +156,7 @@ def test_a_pattern_whose_last_find_was_met_is_counted(shell: Shell) -> None:
     )
 
 
-def test_any_substring_and_any_expression_is_found(shell: Shell) -> None:
+def test_any_substring_and_any_regular_expression_is_found(shell: Shell) -> None:
     exact = shell.json("search", "--exact", "E1234 in tests/")
     assert ids(exact) == ["1"]
     assert exact["pagination"]["total"] is None
@@ -166,30 +166,30 @@ def test_any_substring_and_any_expression_is_found(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("words", [["--regex", "("], ["--regex", ""], ["--exact", ""]])
-def test_an_expression_that_makes_no_sense_is_wrong_usage(shell: Shell, words: list[str]) -> None:
-    ran = shell.run("search", *words)
-    assert ran.code == 2
-    assert "Traceback" not in ran.err
+def test_an_invalid_regular_expression_is_a_usage_error(shell: Shell, words: list[str]) -> None:
+    result = shell.run("search", *words)
+    assert result.code == 2
+    assert "Traceback" not in result.err
 
 
-def test_a_sign_by_itself_is_looked_for_as_it_stands(shell: Shell) -> None:
+def test_punctuation_alone_is_searched_exactly(shell: Shell) -> None:
     Transcript("30000000-0000-4000-8000-000000000000", seed=3).user("off we go 🚀").write(shell.root)
     assert ids(shell.json("search", "🚀")) == ["3"]
     assert ids(shell.json("search", "?")) == ["1"]
     assert ids(shell.json("search", "☂")) == []
 
 
-def test_a_filter_that_cannot_be_is_said_to_be_none_where_it_may_be_why_nothing_is_found(
+def test_an_invalid_filter_is_reported_if_nothing_matches_all_words(
     shell: Shell,
 ) -> None:
-    ran = shell.run("search", "green since:yesteday role:Nobody tool:Bash")
-    assert "since: cannot be 'yesteday'; since:yesteday was searched for as words." in ran.err
-    assert "role: cannot be 'Nobody'" in ran.err
-    assert "tool:" not in ran.err
+    result = shell.run("search", "green since:yesteday role:Nobody tool:Bash")
+    assert "since: cannot be 'yesteday'; since:yesteday was searched for as words." in result.err
+    assert "role: cannot be 'Nobody'" in result.err
+    assert "tool:" not in result.err
     assert "cannot be" not in shell.run("search", "green since:2000 -role:tool").err
 
 
-def test_what_was_added_is_found_at_once_and_what_vanished_still(shell: Shell) -> None:
+def test_new_messages_are_found_at_once_and_deleted_ones_stay_searchable(shell: Shell) -> None:
     assert ids(shell.json("search", "lighthouse")) == []
     path = next(shell.root.rglob("2000*.jsonl"))
     more = Transcript("20000000-0000-4000-8000-000000000000", seed=5, cwd="/home/zoe/web")
@@ -209,7 +209,7 @@ def test_a_message_repeated_by_a_resume_is_found_once(shell: Shell) -> None:
     assert [match["session_id"] for match in found["data"]] == [first.session_id]
 
 
-def test_an_index_that_was_lost_or_damaged_is_made_again(shell: Shell) -> None:
+def test_a_lost_or_damaged_index_is_rebuilt(shell: Shell) -> None:
     assert ids(shell.json("search", "clock")) == ["1"]
     shutil.rmtree(shell.home / "index")
     assert ids(shell.json("search", "clock", "--no-sync")) == ["1"]
@@ -222,28 +222,28 @@ def test_an_index_that_was_lost_or_damaged_is_made_again(shell: Shell) -> None:
 @pytest.mark.parametrize("words", ["'", '"', "-", "::", "role:", "(", "*", "\x00", "OR", "日本", "a" * 5000])
 def test_any_text_can_be_searched_for(shell: Shell, words: str) -> None:
     if "\x00" in words:
-        words = words.replace("\x00", "\x01")  # no command line can hold a NUL
-    ran = shell.run("search", "--json", "--", words)
-    assert ran.code == 0, ran.err
-    assert ran.err == ""
+        words = words.replace("\x00", "\x01")  # a command line cannot contain NUL
+    result = shell.run("search", "--json", "--", words)
+    assert result.code == 0, result.err
+    assert result.err == ""
 
 
-def test_a_search_reads_well(shell: Shell) -> None:
-    ran = shell.run("search", "clock")
-    assert "It depended on the clock." in ran.out
+def test_search_prints_the_matching_line(shell: Shell) -> None:
+    result = shell.run("search", "clock")
+    assert "It depended on the clock." in result.out
     assert backscroll("--home", shell.home, "search").code == 2
 
 
 @pytest.mark.parametrize("kind", [[], ["--exact"], ["--by", "message"]])
-def test_a_page_past_the_last_says_so(shell: Shell, kind: list[str]) -> None:
+def test_a_page_past_the_last_result_reports_the_total(shell: Shell, kind: list[str]) -> None:
     total = shell.json("search", "flaky", "--by", "message" if kind[1:] else "session")["pagination"]["total"]
     found = shell.json("search", "flaky", *kind, "--offset", "7")
     assert (found["data"], found["pagination"]["has_more"]) == ([], False)
-    assert f"there are {total}" in shell.run("search", "flaky", *kind, "--offset", "7").out
-    assert "2 fit" in shell.run("list", "--offset", "7").out
+    assert f"({total} in total)" in shell.run("search", "flaky", *kind, "--offset", "7").out
+    assert "(2 in total)" in shell.run("list", "--offset", "7").out
 
 
-def test_what_has_only_some_of_the_words_is_not_counted_beyond_the_last(shell: Shell) -> None:
+def test_partial_matches_are_not_counted_past_the_last_page(shell: Shell) -> None:
     found = shell.json("search", "flaky lighthouse", "--offset", "7")
     assert found["is_relaxed"]
     assert found["pagination"]["total_at_least"] == 0

@@ -1,4 +1,4 @@
-"""``list``, ``show``, ``sync`` and ``archive`` as a person and as a program sees them."""
+"""``list``, ``show``, ``sync`` and ``archive`` as text and as JSON."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, resume, tool_calls
-from tests.cli.running import Shell
+from tests.cli.run_command import Shell
 from tests.cli.terminal import in_terminal
 
 SUMMARY = {
@@ -36,7 +36,7 @@ def shell(tmp_path: Path) -> Shell:
     return shell
 
 
-def test_a_list_has_the_names_other_programs_rely_on(shell: Shell) -> None:
+def test_list_json_has_the_fields_of_the_contract(shell: Shell) -> None:
     page = shell.json("list", "--limit", "2")
     assert page["pagination"] == {"total": 3, "limit": 2, "offset": 0, "has_more": True}
     assert all(set(summary) >= SUMMARY for summary in page["data"])
@@ -59,16 +59,16 @@ def test_a_session_is_shown_with_every_message(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "ref", ["claude-code:1000", "1000", "10000000-0000-4000-8000-000000000000", "cursor:10000000"]
 )
-def test_a_session_answers_to_any_of_its_names(shell: Shell, ref: str) -> None:
+def test_a_session_is_found_by_any_form_of_its_ref(shell: Shell, ref: str) -> None:
     assert shell.json("show", ref)["id"].startswith("1")
 
 
-def test_a_number_is_a_place_in_the_list(shell: Shell) -> None:
+def test_a_number_is_an_index_of_the_list(shell: Shell) -> None:
     listed = shell.json("list")["data"]
     assert shell.json("show", "2")["id"] == listed[1]["id"]
 
 
-def test_a_number_is_a_place_in_the_list_that_the_same_options_give(shell: Shell) -> None:
+def test_an_index_of_a_filtered_list_works_with_the_same_filters(shell: Shell) -> None:
     for options in (
         ["--workspace", "p0"],
         ["--workspace", "/home/zoe/p*", "--until", "now"],
@@ -79,24 +79,24 @@ def test_a_number_is_a_place_in_the_list_that_the_same_options_give(shell: Shell
     assert shell.run("show", "9", "--workspace", "p0").code == 1
 
 
-def test_an_id_that_begins_with_a_zero_is_no_place_in_the_list(shell: Shell) -> None:
+def test_an_id_that_starts_with_zero_is_not_an_index(shell: Shell) -> None:
     Transcript("00000001-0000-4000-8000-000000000000", seed=9).user("Hello").write(shell.root)
     assert shell.json("show", "00000001")["id"] == "00000001-0000-4000-8000-000000000000"
 
 
 @pytest.mark.parametrize("ref", ["1" * 5000, "9" * 19, "²", "१"])
-def test_a_number_that_is_no_place_is_an_unknown_ref(shell: Shell, ref: str) -> None:
-    ran = shell.run("show", ref)
-    assert (ran.code, "Traceback" in ran.err) == (1, False)
+def test_a_number_out_of_range_is_an_unknown_ref(shell: Shell, ref: str) -> None:
+    result = shell.run("show", ref)
+    assert (result.code, "Traceback" in result.err) == (1, False)
 
 
-def test_an_id_may_be_written_in_capitals(shell: Shell) -> None:
+def test_an_id_is_case_insensitive(shell: Shell) -> None:
     session = Transcript("abcdef00-0000-4000-8000-000000000000", seed=9)
     session.user("Hello").write(shell.root)
     assert shell.json("show", "ABCDEF00")["id"] == "abcdef00-0000-4000-8000-000000000000"
 
 
-def test_an_unknown_ref_is_said_and_an_ambiguous_one_names_the_candidates(shell: Shell) -> None:
+def test_an_unknown_ref_is_reported_and_an_ambiguous_one_lists_candidates(shell: Shell) -> None:
     Transcript("10000000-0000-4000-8000-0000000000ff", seed=9).user("x").write(shell.root)
     unknown = shell.run("show", "zzz")
     assert (unknown.code, unknown.out) == (1, "")
@@ -115,7 +115,7 @@ def test_filters_narrow_the_list(shell: Shell) -> None:
     assert shell.json("list", "--since", "2030-01-01")["data"] == []
 
 
-def test_a_text_list_and_show_read_well(shell: Shell) -> None:
+def test_list_and_show_print_titles_turns_and_tool_calls(shell: Shell) -> None:
     listed = shell.run("list")
     assert "question 2" in listed.out
     shown = shell.run("show", "1")
@@ -123,15 +123,15 @@ def test_a_text_list_and_show_read_well(shell: Shell) -> None:
     assert "  ▸ Bash  ls · 1 line" in shown.out
 
 
-def test_hostile_text_is_inert(shell: Shell) -> None:
+def test_control_characters_are_removed(shell: Shell) -> None:
     hostile = "\x1b]0;title\x07\x1b[31mred\x1b[0m \u202eevil\u200b end"
     Transcript("90000000-0000-4000-8000-000000000000", seed=7).user(hostile).assistant(hostile).write(
         shell.root
     )
-    for ran in (shell.run("list"), shell.run("show", "90000000")):
-        assert "\x1b" not in ran.out
-        assert "\u202e" not in ran.out
-        assert "red evil end" in ran.out
+    for result in (shell.run("list"), shell.run("show", "90000000")):
+        assert "\x1b" not in result.out
+        assert "\u202e" not in result.out
+        assert "red evil end" in result.out
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_hostile_text_is_inert(shell: Shell) -> None:
         ["sync"],
     ],
 )
-def test_names_of_any_kind_reach_no_terminal_as_commands(tmp_path: Path, arguments: list[str]) -> None:
+def test_control_characters_in_names_never_reach_the_terminal(tmp_path: Path, arguments: list[str]) -> None:
     shell = Shell(tmp_path)
     evil = "a\x1b[7m\x1b]0;b\x07\u202ec"
     session = Transcript("abcdef00-0000-4000-8000-000000000000", cwd=f"/home/zoe/{evil}", branch=evil)
@@ -156,50 +156,50 @@ def test_names_of_any_kind_reach_no_terminal_as_commands(tmp_path: Path, argumen
     with path.open("a") as file:
         file.write(json.dumps({"type": evil, "uuid": "1", evil: evil}) + "\n")
     path.with_name("abcdef01-0000-4000-8000-00000000000\x07.jsonl").write_text('{"type": "other"}\n')
-    told = in_terminal(*shell.options, *arguments, NO_COLOR="1")
-    assert not [one for one in ("\x1b[7m", "\x1b]", "\x07", "\u202e") if one in told]
+    output = in_terminal(*shell.options, *arguments, NO_COLOR="1")
+    assert not [code for code in ("\x1b[7m", "\x1b]", "\x07", "\u202e") if code in output]
 
 
-def test_without_sync_only_the_archive_is_looked_at(shell: Shell) -> None:
+def test_no_sync_reads_only_the_archive(shell: Shell) -> None:
     assert shell.json("list", "--no-sync")["data"] == []
     shell.run("sync")
     assert len(shell.json("list", "--no-sync")["data"]) == 3
 
 
-def test_a_sync_says_what_happened(shell: Shell) -> None:
+def test_sync_prints_what_changed(shell: Shell) -> None:
     assert "3 new" in shell.run("sync").out
-    assert "nothing new" in shell.run("sync").out
+    assert "Up to date." in shell.run("sync").out
     next(shell.root.rglob("2000*.jsonl")).unlink()
-    assert "1 vanished, and kept" in shell.run("sync").out
+    assert "1 deleted by the tool, kept in the archive" in shell.run("sync").out
     assert [s["is_gone"] for s in shell.json("list", "--gone")["data"]] == [True]
 
 
-def test_a_deleted_file_is_written_back_byte_for_byte(shell: Shell, tmp_path: Path) -> None:
+def test_a_deleted_file_is_extracted_byte_for_byte(shell: Shell, tmp_path: Path) -> None:
     shell.run("sync")
     path = next(shell.root.rglob("2000*.jsonl"))
     data = path.read_bytes()
     path.unlink()
-    ran = shell.run("archive", "extract", "2000", "-o", str(tmp_path / "out"))
-    assert ran.code == 0, ran.err
+    result = shell.run("archive", "extract", "2000", "-o", str(tmp_path / "out"))
+    assert result.code == 0, result.err
     assert (tmp_path / "out" / path.name).read_bytes() == data
     again = shell.run("archive", "extract", "2000", "-o", str(tmp_path / "out"))
     assert (again.code, "exists" in again.err) == (1, True)
 
 
-def test_the_archive_knows_its_place_and_that_it_is_whole(shell: Shell) -> None:
+def test_archive_path_status_and_verify_describe_the_archive(shell: Shell) -> None:
     shell.run("sync")
     assert shell.run("archive", "path").out == f"{shell.home / 'archive.db'}\n"
     assert shell.json("archive", "status")["sessions"] == 3
-    assert shell.run("archive", "verify").out == "The archive is whole.\n"
+    assert shell.run("archive", "verify").out == "The archive is intact.\n"
 
 
-def test_an_archive_that_is_none_is_said_in_a_sentence(shell: Shell) -> None:
+def test_a_file_that_is_not_an_archive_is_reported(shell: Shell) -> None:
     shell.home.mkdir()
     (shell.home / "archive.db").write_bytes(b"nonsense" * 500)
-    ran = shell.run("list")
-    assert (ran.code, ran.out) == (1, "")
-    assert "is not an archive" in ran.err
-    assert "Traceback" not in ran.err
+    result = shell.run("list")
+    assert (result.code, result.out) == (1, "")
+    assert "is not an archive" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_a_subagent_that_a_resume_copied_can_be_shown(tmp_path: Path) -> None:
@@ -210,12 +210,14 @@ def test_a_subagent_that_a_resume_copied_can_be_shown(tmp_path: Path) -> None:
     second.user("And the others?").assistant("None.").write(tmp_path / "claude")
     shell = Shell(tmp_path)
     listed = json.loads(shell.run("list", "--subagents", "--json").out)["data"]
-    agents = [(one["ref"], one["parent_ref"]) for one in listed if one["parent_ref"] is not None]
+    agents = [
+        (session["ref"], session["parent_ref"]) for session in listed if session["parent_ref"] is not None
+    ]
     assert len(agents) == 2 and len({ref for ref, _ in agents}) == 1
     ref = agents[0][0]
     shown = json.loads(shell.run("show", ref, "--json").out)
     assert shown["parent_ref"] == f"claude-code:{path.stem}"
     copy = json.loads(shell.run("show", f"{second.session_id}/{shown['id'][:10]}", "--json").out)
     assert (copy["id"], copy["parent_ref"]) == (shown["id"], f"claude-code:{second.session_id}")
-    assert [one["content"] for one in copy["messages"]] == [one["content"] for one in shown["messages"]]
+    assert [m["content"] for m in copy["messages"]] == [m["content"] for m in shown["messages"]]
     assert shell.run("show", f"77777777/{shown['id']}").code == 1

@@ -1,4 +1,4 @@
-"""Reading a session: where it begins, what of it is shown, and the records behind it."""
+"""``show``: turns, roles, messages and original records; ``list`` in a terminal."""
 
 import json
 from pathlib import Path
@@ -7,28 +7,28 @@ import pytest
 
 from backscroll.testing import demo
 from backscroll.testing.claude_code import Transcript, tool_calls
-from tests.cli.running import Ran, Shell, backscroll
+from tests.cli.run_command import Result, Shell, backscroll
 from tests.cli.terminal import in_terminal, uncoloured
 
 ID = "5e551011-0000-4000-8000-0000000000cc"
 
 
-class Reading(Shell):
-    """The command where it is always Greenwich time."""
+class ShowShell(Shell):
+    """Runs the command in UTC."""
 
-    def run(self, *arguments: str | Path, **environ: str) -> Ran:
+    def run(self, *arguments: str | Path, **environ: str) -> Result:
         return super().run(*arguments, **{"TZ": "UTC"} | environ)
 
     def show(self, *arguments: str, **environ: str) -> str:
-        ran = self.run("show", ID, *arguments, **environ)
-        assert ran.code == 0, ran.err
-        return ran.out
+        result = self.run("show", ID, *arguments, **environ)
+        assert result.code == 0, result.err
+        return result.out
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Reading:
-    """A session of three turns: one that was taken back and said anew, and one with a subagent."""
-    shell = Reading(tmp_path)
+def shell(tmp_path: Path) -> ShowShell:
+    """Session with three turns: one was edited and sent again, one has a subagent."""
+    shell = ShowShell(tmp_path)
     session = Transcript(ID, seed=11, cwd="/home/zoe/ferry")
     session.user("first prompt").run(
         tool_calls.bash("ls", "a.py\nb.py"), thinking="a thought", text="Looking."
@@ -48,7 +48,7 @@ def words(text: str) -> set[str]:
     return {word for word in known if f"\n{word}\n" in text}
 
 
-def test_a_session_is_shown_turn_by_turn_without_what_was_abandoned(shell: Reading) -> None:
+def test_a_session_is_shown_by_turn_without_abandoned_branches(shell: ShowShell) -> None:
     text = shell.show()
     assert words(text) == {"first prompt", "second prompt", "third prompt"}
     assert [line.split(" · ")[0] for line in text.splitlines() if " · You · " in line] == [
@@ -60,7 +60,7 @@ def test_a_session_is_shown_turn_by_turn_without_what_was_abandoned(shell: Readi
     assert "⤷ subagent  Find it" in text
 
 
-def test_with_all_the_abandoned_is_there_and_marked_and_turns_keep_their_numbers(shell: Reading) -> None:
+def test_all_includes_marked_abandoned_messages_and_keeps_turn_numbers(shell: ShowShell) -> None:
     text = shell.show("--all")
     assert words(text) == {"first prompt", "taken back", "second prompt", "third prompt"}
     assert "── You (abandoned) · " in text
@@ -82,9 +82,7 @@ def test_with_all_the_abandoned_is_there_and_marked_and_turns_keep_their_numbers
         ("-99-", {"first prompt", "second prompt", "third prompt"}),
     ],
 )
-def test_turns_are_shown_alone_and_with_the_numbers_they_have(
-    shell: Reading, turns: str, prompts: set[str]
-) -> None:
+def test_selected_turns_keep_their_numbers(shell: ShowShell, turns: str, prompts: set[str]) -> None:
     text = shell.show("--turn", turns)
     assert words(text) == prompts
     whole = shell.show().splitlines()
@@ -92,24 +90,24 @@ def test_turns_are_shown_alone_and_with_the_numbers_they_have(
 
 
 @pytest.mark.parametrize("turns", ["4", "-4", "3-2", "x", "1-2-3"])
-def test_a_turn_that_is_not_there_is_said(shell: Reading, turns: str) -> None:
-    ran = shell.run("show", ID, "--turn", turns)
-    assert (ran.code, ran.out) == (2, "")
-    assert "turn" in ran.err
+def test_an_unknown_turn_is_reported(shell: ShowShell, turns: str) -> None:
+    result = shell.run("show", ID, "--turn", turns)
+    assert (result.code, result.out) == (2, "")
+    assert "turn" in result.err
 
 
-def test_a_turn_has_its_subagents_and_no_others(shell: Reading) -> None:
+def test_a_turn_contains_only_its_own_subagents(shell: ShowShell) -> None:
     assert "⤷ subagent" in shell.show("--turn", "2")
     assert "⤷ subagent" not in shell.show("--turn", "1")
     assert "⤷ subagent" not in shell.show("--turn", "3")
 
 
-def test_subagents_say_what_they_said_when_asked(shell: Reading) -> None:
+def test_messages_of_subagents_are_shown_if_requested(shell: ShowShell) -> None:
     assert "  │ In the shed.\n" in shell.show("--agents")
     assert "  │ In the shed.\n" in shell.show("--full")
 
 
-def test_only_some_roles_are_shown(shell: Reading) -> None:
+def test_only_some_roles_are_shown(shell: ShowShell) -> None:
     text = shell.show("--only", "user,error")
     assert words(text) == {"first prompt", "second prompt", "third prompt"}
     assert "Overloaded" in text
@@ -118,16 +116,16 @@ def test_only_some_roles_are_shown(shell: Reading) -> None:
     assert "⤷" not in text
     wrong = shell.run("show", ID, "--only", "user,robot")
     assert wrong.code == 2
-    assert "'robot' is no role" in wrong.err
+    assert "'robot' is not a role" in wrong.err
 
 
-def test_nothing_to_show_is_said(shell: Reading) -> None:
-    assert shell.show("--only", "system").endswith("\n\nNo message to show.\n")
-    assert shell.show("--turn", "0").endswith("\n\nNo message to show.\n")
-    assert "No message" not in shell.show("--only", "error")
+def test_if_no_messages_match_this_is_reported(shell: ShowShell) -> None:
+    assert shell.show("--only", "system").endswith("\n\nNo messages to show.\n")
+    assert shell.show("--turn", "0").endswith("\n\nNo messages to show.\n")
+    assert "No messages" not in shell.show("--only", "error")
 
 
-def test_reading_begins_at_a_message_which_is_unfolded(shell: Reading) -> None:
+def test_show_starts_at_a_message_shown_in_full(shell: ShowShell) -> None:
     messages = json.loads(shell.run("show", ID, "--json").out)["messages"]
     tool = next(message for message in messages if message["tool_name"] == "Bash")
     for name in (str(tool["position"]), tool["id"], tool["id"][:13]):
@@ -137,20 +135,20 @@ def test_reading_begins_at_a_message_which_is_unfolded(shell: Reading) -> None:
         assert "third prompt" in text
 
 
-def test_an_abandoned_message_can_be_begun_at(shell: Reading) -> None:
+def test_show_can_start_at_an_abandoned_message(shell: ShowShell) -> None:
     messages = json.loads(shell.run("show", ID, "--json").out)["messages"]
     abandoned = next(message for message in messages if message["content"] == "taken back")
     assert "── You (abandoned)" in shell.show("--message", abandoned["id"])
 
 
 @pytest.mark.parametrize("name", ["999", "nothing-like-it", ""])
-def test_a_message_that_is_not_there_is_said(shell: Reading, name: str) -> None:
-    ran = shell.run("show", ID, "--message", name)
-    assert (ran.code, ran.out) == (2, "")
-    assert "has no message" in ran.err
+def test_an_unknown_message_is_reported(shell: ShowShell, name: str) -> None:
+    result = shell.run("show", ID, "--message", name)
+    assert (result.code, result.out) == (2, "")
+    assert "has no message" in result.err
 
 
-def test_records_are_the_lines_of_the_file_each_once(shell: Reading) -> None:
+def test_raw_prints_each_line_of_the_file_once(shell: ShowShell) -> None:
     lines = next(shell.root.rglob(f"{ID}.jsonl")).read_text("utf-8").splitlines()
     records = shell.show("--raw").splitlines()
     assert len(records) == len(set(records))
@@ -160,16 +158,16 @@ def test_records_are_the_lines_of_the_file_each_once(shell: Reading) -> None:
     assert json.loads(last[0])["message"]["content"] == "third prompt"
 
 
-def test_the_record_of_a_call_comes_with_that_of_its_answer(tmp_path: Path) -> None:
+def test_the_record_of_a_tool_result_follows_the_record_of_its_call(tmp_path: Path) -> None:
     session = Transcript(ID).user("go").run(tool_calls.bash("make", "made"), tool_calls.bash("ls", "listed"))
     path = session.assistant("done").write(tmp_path / "claude")
     roots = f"--root=claude-code={tmp_path / 'claude'}"
     for is_there in (True, False):
         if not is_there:
             path.unlink()
-        ran = backscroll("--home", tmp_path / "home", roots, "show", ID, "--raw")
-        assert (ran.code, ran.err) == (0, "")
-        blocks = [json.loads(line)["message"]["content"][0] for line in ran.out.splitlines()[1:-1]]
+        result = backscroll("--home", tmp_path / "home", roots, "show", ID, "--raw")
+        assert (result.code, result.err) == (0, "")
+        blocks = [json.loads(line)["message"]["content"][0] for line in result.out.splitlines()[1:-1]]
         assert [block.get("content") or block["input"]["command"] for block in blocks] == [
             "make",
             "made",
@@ -178,40 +176,40 @@ def test_the_record_of_a_call_comes_with_that_of_its_answer(tmp_path: Path) -> N
         ]
 
 
-def test_records_are_there_when_the_file_is_not(shell: Reading) -> None:
+def test_raw_works_after_the_file_is_deleted(shell: ShowShell) -> None:
     before = shell.show("--raw")
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.show("--raw") == before
 
 
-def test_a_record_of_a_rewritten_file_is_the_one_that_was_read(shell: Reading) -> None:
+def test_raw_prints_the_records_that_were_read_from_a_rewritten_file(shell: ShowShell) -> None:
     before = shell.show("--raw", "--all").splitlines()
     path = next(shell.root.rglob(f"{ID}.jsonl"))
     path.write_text("\n".join(path.read_text("utf-8").splitlines()[3:]) + "\n", "utf-8")
     assert set(before) <= set(shell.show("--raw", "--all").splitlines())
 
 
-@pytest.mark.parametrize("id_", ["92d12695", "82c523ad"])  # one of the editor, one of its command line
-def test_rows_of_databases_are_records_too(tmp_path: Path, id_: str) -> None:
+@pytest.mark.parametrize("id_", ["92d12695", "82c523ad"])  # Cursor IDE, Cursor CLI
+def test_raw_prints_database_rows(tmp_path: Path, id_: str) -> None:
     roots = [f"--root={name}={root}" for name, root in demo.write(tmp_path / "demo").roots.items()]
-    ran = backscroll("--home", tmp_path / "home", *roots, "show", id_, "--raw")
-    assert (ran.code, ran.err) == (0, "")
-    records = [json.loads(line) for line in ran.out.splitlines()]
+    result = backscroll("--home", tmp_path / "home", *roots, "show", id_, "--raw")
+    assert (result.code, result.err) == (0, "")
+    records = [json.loads(line) for line in result.out.splitlines()]
     assert len(records) >= 3
     if id_ == "82c523ad":
         assert [record["role"] for record in records] == ["user", "assistant", *["tool"] * 3, "assistant"]
     assert all(isinstance(record, dict) for record in records)
 
 
-def test_json_is_not_mixed_with_what_is_for_readers(shell: Reading) -> None:
-    ran = shell.run("show", ID, "--json", "--turn", "1")
-    assert (ran.code, ran.out) == (2, "")
+def test_json_cannot_be_combined_with_turn(shell: ShowShell) -> None:
+    result = shell.run("show", ID, "--json", "--turn", "1")
+    assert (result.code, result.out) == (2, "")
 
 
 # --- in a terminal ------------------------------------------------------------------------------------------
 
 
-def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: Reading) -> None:
+def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: ShowShell) -> None:
     pager = "sh -c 'echo paged; cat'"
     tall = in_terminal(*shell.options, "show", ID, lines=200, pager=pager)
     assert "paged" not in tall
@@ -221,18 +219,18 @@ def test_a_short_session_is_printed_and_a_long_one_goes_to_the_pager(shell: Read
     assert "third prompt" in low
 
 
-def test_a_pager_that_is_left_early_ends_it_quietly(shell: Reading) -> None:
+def test_quitting_the_pager_early_is_not_an_error(shell: ShowShell) -> None:
     session = Transcript("5e551011-0000-4000-8000-0000000000dd", seed=3)
     for number in range(400):
         session.user(f"prompt {number} " + "word " * 200)
     session.write(shell.root)
     shell.run("sync")
-    told = in_terminal(*shell.options, "show", session.session_id, "--no-sync", pager="head -n 3")
-    assert len(told.splitlines()) == 3
-    assert "Traceback" not in told
+    output = in_terminal(*shell.options, "show", session.session_id, "--no-sync", pager="head -n 3")
+    assert len(output.splitlines()) == 3
+    assert "Traceback" not in output
 
 
-def test_colours_are_for_terminals_and_for_those_who_ask(shell: Reading) -> None:
+def test_colors_are_used_on_a_terminal_or_if_requested(shell: ShowShell) -> None:
     assert "\x1b" not in shell.show()
     assert "\x1b" not in shell.show("--color", "never")
     assert "\x1b[" in shell.show("--color", "always")
@@ -244,11 +242,11 @@ def test_colours_are_for_terminals_and_for_those_who_ask(shell: Reading) -> None
     assert uncoloured(shell.show("--color", "always")) == shell.show()
 
 
-def test_a_list_in_a_terminal_has_columns_that_fit(shell: Reading) -> None:
-    shell.run("sync")  # on a busy machine its progress would be shown as well
+def test_list_fits_the_width_of_the_terminal(shell: ShowShell) -> None:
+    shell.run("sync")  # prevents a progress bar on a busy machine
     for columns in (40, 80, 200):
-        told = uncoloured(in_terminal(*shell.options, "list", "--no-sync", columns=columns))
-        head, row = told.splitlines()
+        output = uncoloured(in_terminal(*shell.options, "list", "--no-sync", columns=columns))
+        head, row = output.splitlines()
         assert head.split()[:3] == ["#", "when", "title"]
         assert len(head) <= columns
         assert len(row) <= columns
@@ -256,7 +254,7 @@ def test_a_list_in_a_terminal_has_columns_that_fit(shell: Reading) -> None:
         assert row.endswith("5e551011")
 
 
-def test_a_list_elsewhere_has_a_line_for_each_session(shell: Reading) -> None:
+def test_list_prints_one_line_per_session_to_a_pipe(shell: ShowShell) -> None:
     [line] = shell.run("list").out.splitlines()
     index, at, id_, source, workspace, number, tokens, *title = line.split()
     assert (index, id_, source, workspace) == ("1", "5e551011", "claude-code", "ferry")
@@ -266,19 +264,19 @@ def test_a_list_elsewhere_has_a_line_for_each_session(shell: Reading) -> None:
     assert " ".join(title) == "first prompt"
 
 
-def test_a_session_that_is_gone_says_so_in_the_list(shell: Reading) -> None:
+def test_a_gone_session_is_marked_in_the_list(shell: ShowShell) -> None:
     shell.run("sync")
     next(shell.root.rglob(f"{ID}.jsonl")).unlink()
     assert shell.run("list").out.rstrip().endswith("[gone]")
     assert "  gone  " in uncoloured(in_terminal(*shell.options, "list", columns=120))
 
 
-def test_candidates_for_a_ref_are_shown_inert(shell: Reading) -> None:
+def test_candidates_for_a_ref_are_sanitized(shell: ShowShell) -> None:
     for last in "12":
         hostile = Transcript(f"77777777-0000-4000-8000-00000000000{last}", seed=int(last))
         hostile.user("\x1b]0;owned\x07\u202eevil").write(shell.root)
-    ran = shell.run("show", "7777")
-    assert ran.code == 1
-    assert ran.err.count("claude-code:77777777") == 2
-    assert "\x1b" not in ran.err
-    assert "\u202e" not in ran.err
+    result = shell.run("show", "7777")
+    assert result.code == 1
+    assert result.err.count("claude-code:77777777") == 2
+    assert "\x1b" not in result.err
+    assert "\u202e" not in result.err

@@ -1,4 +1,4 @@
-"""``backscroll stats``: the real command."""
+"""``backscroll stats``."""
 
 import csv
 import re
@@ -7,54 +7,54 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, tool_calls
-from tests.cli.running import Ran, Shell
+from tests.cli.run_command import Result, Shell
 
 ONE = "10000000-0000-4000-8000-000000000000"
 TWO = "20000000-0000-4000-8000-000000000000"
 HOSTILE = "\x1b[2J\u202egpt|`<b>`"
 
 
-class Figuring(Shell):
-    """``backscroll stats`` where it is always Greenwich time."""
+class StatsShell(Shell):
+    """Runs ``backscroll stats`` in UTC."""
 
-    def run(self, *arguments: str | Path, **environ: str) -> Ran:
+    def run(self, *arguments: str | Path, **environ: str) -> Result:
         return super().run("stats", *arguments, **{"TZ": "UTC"} | environ)
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Figuring:
-    shell = Figuring(tmp_path)
+def shell(tmp_path: Path) -> StatsShell:
+    shell = StatsShell(tmp_path)
     usage = {"input_tokens": 1_000_000, "output_tokens": 10_000}
-    one = Transcript(ONE, cwd="/home/zoe/ferry").user("a")
-    one.run(tool_calls.bash("make").failed("no rule"), usage=usage, model="claude-opus-4-5")
-    one.write(shell.root)
-    two = Transcript(TWO, cwd="/home/zoe/tides", seed=2).user("b")
-    two.assistant("c", usage=usage, model=HOSTILE).write(shell.root)
+    ferry = Transcript(ONE, cwd="/home/zoe/ferry").user("a")
+    ferry.run(tool_calls.bash("make").failed("no rule"), usage=usage, model="claude-opus-4-5")
+    ferry.write(shell.root)
+    tides = Transcript(TWO, cwd="/home/zoe/tides", seed=2).user("b")
+    tides.assistant("c", usage=usage, model=HOSTILE).write(shell.root)
     return shell
 
 
-def test_the_sum_of_everything_is_a_page_of_facts(shell: Figuring) -> None:
-    ran = shell.run()
-    assert ran.code == 0
-    assert ran.out.startswith("2 sessions\n")
-    facts = dict(re.findall(r"^(\w[\w ]*?) {2,}(.+)$", ran.out, re.MULTILINE))
+def test_stats_prints_totals(shell: StatsShell) -> None:
+    result = shell.run()
+    assert result.code == 0
+    assert result.out.startswith("2 sessions\n")
+    facts = dict(re.findall(r"^(\w[\w ]*?) {2,}(.+)$", result.out, re.MULTILINE))
     assert facts["Prompts"] == "2"
     assert facts["Tokens"] == "2,020,000"
     assert facts["Cost"] == "≥$5.25 at prices of 2026-11-16"
     assert facts["Tool calls"] == "1, 1 failed (100 %)"
-    assert "Without a known price, and in no cost: gpt|`<b>` with 1,010,000 tokens." in ran.out
+    assert "Without a known price, and in no cost: gpt|`<b>` with 1,010,000 tokens." in result.out
 
 
 @pytest.mark.parametrize("by", ["day", "week", "month", "source", "workspace", "model", "tool"])
-def test_every_table_fits_and_says_the_same_as_json(by: str, shell: Figuring) -> None:
-    ran = shell.run("--by", by)
-    assert ran.code == 0
-    assert all(len(line) <= 100 for line in ran.out.splitlines() if "█" in line)
+def test_every_table_fits_the_width_and_agrees_with_json(by: str, shell: StatsShell) -> None:
+    result = shell.run("--by", by)
+    assert result.code == 0
+    assert all(len(line) <= 100 for line in result.out.splitlines() if "█" in line)
     document = shell.json("--by", by)
     assert document["by"] == by
     for row in document["data"]:
         name = row["key"] if row["key"] != HOSTILE else "gpt|`<b>`"
-        assert any(line.startswith(name) for line in ran.out.splitlines())
+        assert any(line.startswith(name) for line in result.out.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_every_table_fits_and_says_the_same_as_json(by: str, shell: Figuring) ->
     ],
     ids=" ".join,
 )
-def test_what_a_history_holds_cannot_reach_the_terminal(arguments: list[str], shell: Figuring) -> None:
-    ran = shell.run(*arguments)
-    assert ran.code == 0
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", ran.out)
+def test_control_characters_never_reach_the_terminal(arguments: list[str], shell: StatsShell) -> None:
+    result = shell.run(*arguments)
+    assert result.code == 0
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", result.out)
 
 
-def test_csv_has_a_line_for_each_row_with_the_names_of_json(shell: Figuring) -> None:
+def test_csv_has_one_line_per_row_and_the_field_names_of_json(shell: StatsShell) -> None:
     rows = list(csv.DictReader(shell.run("--by", "workspace", "--csv").out.splitlines()))
     assert {row["workspace"]: row["total_tokens"] for row in rows} == {
         "/home/zoe/ferry": "1010000",
@@ -87,21 +87,21 @@ def test_csv_has_a_line_for_each_row_with_the_names_of_json(shell: Figuring) -> 
     assert total["sessions"] == "2"
 
 
-def test_no_cell_of_csv_is_taken_for_a_formula(tmp_path: Path) -> None:
-    shell = Figuring(tmp_path)
+def test_csv_cells_are_never_formulas(tmp_path: Path) -> None:
+    shell = StatsShell(tmp_path)
     Transcript(ONE).user("a").assistant("b", model="=cmd|'/c calc'!A1").write(shell.root)
     rows = list(csv.DictReader(shell.run("--by", "model", "--csv").out.splitlines()))
     assert [row["model"] for row in rows] == ["'=cmd|'/c calc'!A1"]
 
 
-def test_filters_are_those_of_the_list(shell: Figuring) -> None:
+def test_stats_accepts_the_filters_of_list(shell: StatsShell) -> None:
     assert shell.json("--workspace", "ferry")["total"]["sessions"] == 1
     assert shell.json("--model", "opus")["total"]["total_tokens"] == 1_010_000
-    assert shell.run("--since", "2031-01-01").out == "No session fits.\n"
+    assert shell.run("--since", "2031-01-01").out == "No sessions match.\n"
 
 
-def test_days_are_those_of_the_machine_or_of_utc(tmp_path: Path) -> None:
-    shell = Figuring(tmp_path)
+def test_days_are_local_or_utc(tmp_path: Path) -> None:
+    shell = StatsShell(tmp_path)
     Transcript(ONE).user("a", timestamp="2026-10-03T22:30:00.000Z").write(shell.root)
 
     def days(*more: str) -> list[str]:
@@ -114,57 +114,57 @@ def test_days_are_those_of_the_machine_or_of_utc(tmp_path: Path) -> None:
     assert days("--until", "2026-10-03", "--utc") == ["2026-10-03"]
 
 
-def test_a_session_and_a_day_are_explained_down_to_the_cost(shell: Figuring) -> None:
+def test_explain_lists_usage_records_and_cost_of_a_session_or_day(shell: StatsShell) -> None:
     document = shell.json("--explain", ONE)
     assert document["total_tokens"] == 1_010_000
     assert document["cost_usd"] == 5.25
-    assert [one["fate"] for one in document["records"]] == ["counted"]
+    assert [record["fate"] for record in document["records"]] == ["counted"]
     assert document["records"][0]["origin"]["place"] == "line 2"
     (day,) = [row["key"] for row in shell.json("--by", "day")["data"]]
     assert shell.json("--explain", day)["total_tokens"] == 2_020_000
-    told = shell.run("--explain", day).out
-    assert "1,000,000 × $5" in told
-    assert "1,010,000 tokens without a known price, in no cost" in told
+    output = shell.run("--explain", day).out
+    assert "1,000,000 × $5" in output
+    assert "1,010,000 tokens without a known price, in no cost" in output
 
 
-def test_a_year_is_told_as_text_markdown_and_json(shell: Figuring) -> None:
+def test_a_year_is_printed_as_text_markdown_and_json(shell: StatsShell) -> None:
     year = shell.json("--by", "day")["data"][0]["key"][:4]
     assert shell.run("--year", year).out.startswith(f"{year} in review\n")
     page = shell.run("--year", year, "--format", "md").out
     assert page.startswith(f"# {year} in review\n")
     assert "| Bash | 1 |" in page
     assert shell.json("--year", year)["total"]["sessions"] == 2
-    assert "Nothing was said in this year." in shell.run("--year", "1999").out
+    assert "Nothing was message in this year." in shell.run("--year", "1999").out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (["--by", "day", "--year", "2026"], "do not go together"),
-        (["--csv", "--json"], "--csv goes with --by"),
-        (["--format", "md"], "--format md goes with --year"),
-        (["--year", "2026", "--since", "7d"], "leave --since and --until out"),
+        (["--by", "day", "--year", "2026"], "cannot be combined"),
+        (["--csv", "--json"], "--csv can only be combined with --by"),
+        (["--format", "md"], "--format md requires --year"),
+        (["--year", "2026", "--since", "7d"], "cannot be combined with --since or --until"),
         (["--by", "mood"], "mood"),
     ],
 )
-def test_options_that_do_not_go_together_are_wrong_usage(
-    arguments: list[str], said: str, shell: Figuring
+def test_options_that_cannot_be_combined_are_a_usage_error(
+    arguments: list[str], message: str, shell: StatsShell
 ) -> None:
-    ran = shell.run(*arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert said in ran.err
+    result = shell.run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
 
 
-def test_somebody_without_a_history_is_told_where_was_looked(tmp_path: Path) -> None:
-    shell = Figuring(tmp_path)
-    assert shell.run().out.startswith("No history was found.")
+def test_without_history_the_searched_folders_are_printed(tmp_path: Path) -> None:
+    shell = StatsShell(tmp_path)
+    assert shell.run().out.startswith("No history found.")
     assert shell.run("--no-sync").out.startswith("The archive is empty.")
     assert shell.json()["total"]["sessions"] == 0
 
 
-def test_a_price_table_that_cannot_be_understood_is_wrong_usage(shell: Figuring) -> None:
+def test_an_unreadable_price_table_is_a_usage_error(shell: StatsShell) -> None:
     shell.run()
     (shell.home / "config.toml").write_text('prices = "mine.toml"\n', encoding="utf-8")
-    ran = shell.run()
-    assert ran.code == 2
-    assert "mine.toml cannot be read" in ran.err
+    result = shell.run()
+    assert result.code == 2
+    assert "mine.toml cannot be read" in result.err

@@ -1,4 +1,4 @@
-"""``watch`` and ``tail`` as a person and as a program sees them, until Ctrl-C."""
+"""``watch`` and ``tail`` as text and as JSON, until Ctrl-C."""
 
 import json
 import os
@@ -14,16 +14,16 @@ from typing import IO, Any
 import pytest
 
 from backscroll.testing.claude_code import Transcript, tool_calls
-from tests.cli.running import COMMAND, Shell
+from tests.cli.run_command import COMMAND, Shell
 
-_LONG = 20.0  # seconds; nothing here should take so long
+TIMEOUT_SECONDS = 20.0
 ONE = "10000000-0000-4000-8000-000000000000"
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Ctrl-C cannot be sent to one process there")
 
 
 class Running:
-    """A command that goes on, and its lines as they are printed."""
+    """Running command and the lines it prints."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
@@ -37,15 +37,15 @@ class Running:
             reader.start()
 
     def line(self) -> str:
-        return self.out.get(timeout=_LONG)
+        return self.out.get(timeout=TIMEOUT_SECONDS)
 
-    def said(self) -> str:
-        """The next message for people."""
-        return self.err.get(timeout=_LONG)
+    def message(self) -> str:
+        """Return the next line of standard error."""
+        return self.err.get(timeout=TIMEOUT_SECONDS)
 
     def end(self, how: signal.Signals = signal.SIGINT) -> int:
         self.process.send_signal(how)
-        code = self.process.wait(_LONG)
+        code = self.process.wait(TIMEOUT_SECONDS)
         for reader in self._readers:
             reader.join()
         return code
@@ -57,8 +57,8 @@ def _pump(stream: IO[str], lines: "Queue[str]") -> None:
             lines.put(line.rstrip("\n"))
 
 
-class Holding(Shell):
-    """The command, and a session that somebody is holding."""
+class WatchShell(Shell):
+    """Runs the command on a session that is being written."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -66,7 +66,7 @@ class Holding(Shell):
         self.path = self.session.write(self.root)
 
     def append(self) -> None:
-        """Write what was said since the last time."""
+        """Append the new records to the file."""
         size = self.path.stat().st_size
         with self.path.open("ab") as file:
             file.write(self.session.lines()[size:])
@@ -89,13 +89,13 @@ class Holding(Shell):
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Holding:
-    return Holding(tmp_path)
+def shell(tmp_path: Path) -> WatchShell:
+    return WatchShell(tmp_path)
 
 
-def test_every_change_is_a_line_until_ctrl_c(shell: Holding) -> None:
+def test_watch_prints_one_line_per_change_until_ctrl_c(shell: WatchShell) -> None:
     with shell.start("watch") as watch:
-        assert watch.said() == "Watching. Ctrl-C ends it."
+        assert watch.message() == "Watching for changes. Press Ctrl-C to stop."
         shell.session.user("And now?").assistant("Now it is on time.")
         shell.append()
         time, title, what = watch.line().split("  ")
@@ -104,9 +104,9 @@ def test_every_change_is_a_line_until_ctrl_c(shell: Holding) -> None:
         assert (watch.out.qsize(), watch.err.qsize()) == (0, 0)
 
 
-def test_a_change_for_programs_is_an_object_on_a_line(shell: Holding) -> None:
+def test_watch_json_prints_one_object_per_line(shell: WatchShell) -> None:
     with shell.start("watch", "--json") as watch:
-        watch.said()
+        watch.message()
         shell.session.user("And now?")
         shell.append()
         change: dict[str, Any] = json.loads(watch.line())
@@ -115,18 +115,18 @@ def test_a_change_for_programs_is_an_object_on_a_line(shell: Holding) -> None:
     assert change["session"]["message_count"] == 3
 
 
-def test_a_title_is_inert(shell: Holding) -> None:
+def test_watch_removes_control_characters_from_titles(shell: WatchShell) -> None:
     with shell.start("watch") as watch:
-        watch.said()
+        watch.message()
         other = Transcript("20000000-0000-4000-8000-000000000000", seed=2)
         other.user("\x1b]0;owned\x07\x1b[31mred\u202e title").write(shell.path.parents[2])
         assert "  red title  new session, +1 message" in watch.line()
 
 
 @pytest.mark.parametrize("command", [["watch"], ["tail", ONE]])
-def test_what_programs_are_told_is_inert_in_a_terminal_too(shell: Holding, command: list[str]) -> None:
+def test_json_lines_escape_control_characters(shell: WatchShell, command: list[str]) -> None:
     with shell.start(*command, "--json") as running:
-        first = running.said() if command == ["watch"] else running.line()
+        first = running.message() if command == ["watch"] else running.line()
         shell.session.user("\u202eevil\x1b[31m").ai_title("\u202eevil")
         shell.append()
         while "evil" not in (line := running.line()):
@@ -134,27 +134,27 @@ def test_what_programs_are_told_is_inert_in_a_terminal_too(shell: Holding, comma
         assert "\\u202eevil" in line
 
 
-def test_a_watch_that_is_killed_leaves_a_whole_archive(shell: Holding) -> None:
+def test_a_killed_watch_leaves_an_intact_archive(shell: WatchShell) -> None:
     for number in range(4):
         with shell.start("watch") as watch:
-            watch.said()
+            watch.message()
             for _ in range(3):
                 shell.session.user(f"word {number}").assistant("yes")
                 shell.append()
             if number % 2:
                 watch.line()
-    assert shell.run("archive", "verify").out == "The archive is whole.\n"
+    assert shell.run("archive", "verify").out == "The archive is intact.\n"
     shown = json.loads(shell.run("show", ONE, "--json").out)
     assert len(shown["messages"]) == 2 + 4 * 3 * 2
     found = json.loads(shell.run("search", "word", "--by", "message", "--json", "--limit", "100").out)
     assert found["pagination"]["total"] == 12
 
 
-def test_others_read_while_somebody_watches(shell: Holding) -> None:
+def test_other_commands_read_while_watch_runs(shell: WatchShell) -> None:
     shell.run("sync")
     with shell.start("watch") as watch, shell.start("watch") as second:
-        watch.said()
-        second.said()
+        watch.message()
+        second.message()
         shell.session.user("zeppelin")
         shell.append()
         listed = shell.run("list", "--json")
@@ -167,7 +167,7 @@ def test_others_read_while_somebody_watches(shell: Holding) -> None:
         assert (watch.end(), second.end()) == (0, 0)
 
 
-def test_a_session_is_followed_from_its_last_messages_on(shell: Holding) -> None:
+def test_tail_starts_with_the_last_messages_and_follows_new_ones(shell: WatchShell) -> None:
     with shell.start("tail", "--lines", "1") as tail:
         assert tail.line().endswith("── assistant")
         assert tail.line() == "Hm."
@@ -185,7 +185,7 @@ def test_a_session_is_followed_from_its_last_messages_on(shell: Holding) -> None
         assert (tail.out.qsize(), tail.err.qsize()) == (0, 0)
 
 
-def test_a_followed_session_for_programs_is_an_object_per_message(shell: Holding) -> None:
+def test_tail_json_prints_one_object_per_message(shell: WatchShell) -> None:
     with shell.start("tail", "1000", "--json") as tail:
         first = [json.loads(tail.line()) for _ in range(2)]
         shell.session.assistant(tools=[tool_calls.bash("ls")])
@@ -199,27 +199,27 @@ def test_a_followed_session_for_programs_is_an_object_per_message(shell: Holding
     assert (answered["position"], answered["status"]) == (2, "completed")
 
 
-def test_a_session_that_has_not_begun_is_waited_for(shell: Holding) -> None:
+def test_tail_waits_for_a_session_that_does_not_exist_yet(shell: WatchShell) -> None:
     content = shell.path.read_bytes()
     shell.path.unlink()
     shell.run("sync")
     with shell.start("tail") as any_one:
-        assert any_one.said() == "Waiting for a session to begin. Ctrl-C ends it."
+        assert any_one.message() == "Waiting for a session to start. Press Ctrl-C to stop."
         other = Transcript("20000000-0000-4000-8000-000000000000", seed=2).user("Somebody else")
         other.write(shell.path.parents[2])
         assert any_one.line().endswith("── user")
         assert any_one.line() == "Somebody else"
         assert any_one.end() == 0
     with shell.start("tail", ONE) as this_one:
-        assert this_one.said() == f"Waiting for {ONE} to begin. Ctrl-C ends it."
+        assert this_one.message() == f"Waiting for {ONE} to start. Press Ctrl-C to stop."
         shell.path.write_bytes(content)
-        told = [this_one.line() for _ in range(4)]
-        assert (told[0][8:], told[1]) == (" ── user", "Why is it late?")
-        assert (told[2][8:], told[3]) == (" ── assistant", "Hm.")
+        lines = [this_one.line() for _ in range(4)]
+        assert (lines[0][8:], lines[1]) == (" ── user", "Why is it late?")
+        assert (lines[2][8:], lines[3]) == (" ── assistant", "Hm.")
         assert this_one.end() == 0
 
 
-def test_an_unknown_session_cannot_be_followed(shell: Holding) -> None:
-    ran = shell.run("tail", "zzz")
-    assert (ran.code, ran.out) == (1, "")
-    assert "zzz" in ran.err
+def test_tail_reports_an_unknown_session(shell: WatchShell) -> None:
+    result = shell.run("tail", "zzz")
+    assert (result.code, result.out) == (1, "")
+    assert "zzz" in result.err

@@ -186,4 +186,4 @@ def test_a_port_without_http_is_a_wrong_call(environ: dict[str, str]) -> None:
         check=False,
         timeout=30,
     )
-    assert (done.returncode, "--port goes with --http" in done.stderr) == (2, True)
+    assert (done.returncode, "--port requires --http" in done.stderr) == (2, True)

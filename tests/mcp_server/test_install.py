@@ -16,7 +16,7 @@ from backscroll.config import Machine
 from backscroll.errors import DestinationError, UsageError
 from backscroll.mcp.install import CLIENTS, installation
 from backscroll.mcp.jsonc import NotJsonError, decoded, with_member, without_member
-from tests.cli.running import backscroll
+from tests.cli.run_command import backscroll
 from tests.mcp_server.serving import over_stdio
 
 ENTRY = {"command": "/bin/backscroll", "args": ["mcp"]}
@@ -157,7 +157,7 @@ def test_the_command_shows_the_change_keeps_a_copy_and_can_be_undone(tmp_path: P
     done = backscroll("--home", tmp_path / "home", "mcp", "install", "cursor", "--yes", HOME=str(tmp_path))
     assert done.code == 0, done.err
     assert '+        "backscroll": {' in done.out
-    assert "Start Cursor anew" in done.out
+    assert "Restart Cursor" in done.out
     entry = decoded(file.read_text())["mcpServers"]["backscroll"]
     assert Path(entry["command"]).is_file()
     assert entry["args"] == ["--home", str(tmp_path / "home"), "mcp"]
@@ -165,11 +165,14 @@ def test_the_command_shows_the_change_keeps_a_copy_and_can_be_undone(tmp_path: P
     (kept,) = file.parent.glob("mcp.json.before-backscroll-*")
     assert kept.read_text() == COMMENTED
     again = backscroll("--home", tmp_path / "home", "mcp", "install", "cursor", "--yes", HOME=str(tmp_path))
-    assert "has it already; nothing was changed" in again.out
+    assert "already contains the server" in again.out
     out = backscroll("mcp", "uninstall", "cursor", "--yes", HOME=str(tmp_path))
     assert out.code == 0
     assert file.read_text() == COMMENTED
-    assert "does not have it" in backscroll("mcp", "uninstall", "cursor", "--yes", HOME=str(tmp_path)).out
+    assert (
+        "does not contain the server"
+        in backscroll("mcp", "uninstall", "cursor", "--yes", HOME=str(tmp_path)).out
+    )
 
 
 def test_unless_it_is_agreed_to_nothing_changes(tmp_path: Path) -> None:
@@ -178,9 +181,12 @@ def test_unless_it_is_agreed_to_nothing_changes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whoever_is_not_there_to_agree_is_told_that_nothing_changed(tmp_path: Path) -> None:
+def test_without_a_terminal_install_requires_yes(tmp_path: Path) -> None:
     done = backscroll("mcp", "install", "claude-code", HOME=str(tmp_path))
-    assert (done.code, done.err.strip()) == (1, "Nothing was changed.")
+    assert (done.code, done.err.strip()) == (
+        1,
+        "Not a terminal: pass --yes to confirm. Nothing was changed.",
+    )
 
 
 def test_lines_that_end_as_windows_has_them_all_end_so_afterwards() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from backscroll.testing.claude_code import Transcript
-from tests.cli.running import COMMAND, Ran, backscroll
+from tests.cli.run_command import COMMAND, Result, backscroll
 from tests.robustness.histories import history_of, options, told
 from tests.robustness.killing import Running
 
@@ -100,5 +100,5 @@ def test_a_sync_beside_a_watch_loses_nothing(tmp_path: Path) -> None:
     assert _run(root, home, "archive", "verify").code == 0
 
 
-def _run(root: Path, home: Path, *arguments: str) -> Ran:
+def _run(root: Path, home: Path, *arguments: str) -> Result:
     return backscroll("--home", home, "--root", f"claude-code={root}", *arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import COMMAND
+from tests.cli.run_command import COMMAND
 from tests.robustness.histories import history_of, options, write
 from tests.robustness.killing import DRIVER
 
@@ -99,7 +99,7 @@ def test_a_full_disk_is_said_and_the_next_sync_completes_what_is_missing(
         assert "Traceback" not in err
         assert "panicked" not in err
     assert completed[0] == 3, "one of the files is cut off"
-    assert verified[:2] == (0, "The archive is whole.\n")
+    assert verified[:2] == (0, "The archive is intact.\n")
     assert {one["id"] for one in json.loads(told[1])["data"]} == listed
     assert json.loads(found[1])["pagination"]["total"] >= 12
 

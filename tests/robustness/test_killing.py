@@ -63,7 +63,7 @@ def test_ctrl_c_ends_it_with_a_sentence_and_a_whole_archive(
     running.signal(signal.SIGINT)
     code, out, err = running.end()
     assert (code, out) == (130, "")
-    assert err.strip() == "Stopped. What was done so far is whole."
+    assert err.strip() == "Interrupted. Completed work is saved."
     assert list(temporary.iterdir()) == []
     with history_of(folder, home) as history:
         history.sync()

@@ -104,7 +104,8 @@ def run() -> None:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
         click.echo(as_sentence(error.format_message()), err=True)
-        if isinstance(error, click.UsageError) and error.ctx is not None:
+        has_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # the message is the help
+        if isinstance(error, click.UsageError) and error.ctx is not None and not has_help:
             _, *names = error.ctx.command_path.split(" ", 1)
             click.echo(f"Run '{' '.join([program(), *names, '--help'])}' for usage.", err=True)
         sys.exit(error.exit_code)

@@ -17,7 +17,7 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        _exit("Interrupted. Everything read so far has been saved.", 130)
+        _exit("Interrupted. Completed work is saved.", 130)
     except UsageError as error:
         _exit(str(error), 2)
     except BackscrollError as error:

@@ -102,10 +102,11 @@ def verify(setup: Setup, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
-    """Write the original files of a session, even if the tool has deleted them.
+    """Write the original files of a session.
 
-    Files are restored byte for byte. A session from a database is written as a new database that contains its
-    rows; use the folder with --root to read it. Existing files are never overwritten.
+    Works even if the tool has deleted them. Files are restored byte for byte. A session from a database is
+    written as a new database that contains its rows; use the folder with --root to read it. Existing files
+    are never overwritten.
 
     \b
     Examples:
@@ -133,10 +134,10 @@ def extract(setup: Setup, ref: str, output: Path, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
-    """Permanently erase a session from the archive and the search index.
+    """Permanently erase a session from the archive.
 
-    Also erases its subagents and original files. Later syncs do not read it again. The tool's own files are
-    not changed.
+    Erases its messages, subagents, original files and search index entries. Later syncs do not read it again.
+    The tool's own files are not changed.
 
     \b
     Examples:
@@ -180,9 +181,9 @@ def forget(setup: Setup, ref: str, yes: bool, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def rebuild(setup: Setup, as_json: bool) -> None:
-    """Parse all stored originals again and rebuild the sessions and the search index.
+    """Rebuild sessions and search index.
 
-    Can be interrupted and run again at any time.
+    Parses all stored original files and rows again. Can be interrupted and run again at any time.
     """
     with setup.history() as history, ProgressBar("Rebuilding") as bar:
         try:
@@ -218,9 +219,10 @@ def compact(setup: Setup, as_json: bool) -> None:
 @_json_option
 @click.pass_obj
 def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
-    """Upgrade another program's database to the current conversation schema.
+    """Upgrade another program's database.
 
-    First writes a verified backup next to the database. If the upgrade fails, the database is not changed.
+    Changes it from the old to the current schema of conversations. First writes a verified backup next to the
+    database. If the upgrade fails, the database is not changed.
 
     \b
     Examples:

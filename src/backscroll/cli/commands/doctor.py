@@ -43,14 +43,16 @@ class _ArchiveState(msgspec.Struct):
     is_flag=True,
     help="Print the keys and types of all records, without values. Safe for bug reports.",
 )
-@click.option("--problems", "max_problems", default=20, show_default=True, help="Maximum problems to print.")
+@click.option(
+    "--problems", "max_problems", default=20, show_default=True, help="Maximum number of problems to print."
+)
 @click.pass_obj
 def command(setup: Setup, as_json: bool, shape: bool, max_problems: int) -> None:
     """Check that the whole history can be read.
 
     Reads every record of every source and counts it as parsed, ignored (known to contain no message) or a
-    problem. Also checks that the archive opens, and lists sessions that a tool deleted or overwrote in the
-    last 7 days. Exit code 3: there are problems, or the archive is damaged.
+    problem. Also checks that the archive can be opened, and prints how many sessions the tools deleted or
+    overwrote in the last 7 days. Exit code 3: there are problems, or the archive is damaged.
 
     \b
     Examples:

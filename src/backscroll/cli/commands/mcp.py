@@ -137,8 +137,10 @@ def _apply(change: Change, yes: bool, question: str) -> None:
 def _confirm(question: str) -> bool:
     try:
         return click.confirm(question)
-    except click.Abort as abort:  # end of input
+    except click.Abort as abort:  # Ctrl-C, or end of input
         click.echo()
+        if sys.stdin.isatty():
+            return False
         raise click.ClickException("Not a terminal: pass --yes to confirm. Nothing was changed.") from abort
 
 

@@ -16,8 +16,8 @@ __all__ = ["command"]
 def command(setup: Setup, as_json: bool) -> None:
     """Read new and changed history into the archive.
 
-    Sessions that a tool deletes or overwrites stay in the archive. The output lists such sessions of the last
-    7 days. Exit code 3: some records could not be read.
+    Sessions that a tool deletes or overwrites stay in the archive. Prints how many were deleted or
+    overwritten in the last 7 days. Exit code 3: some records could not be read.
 
     \b
     Examples:

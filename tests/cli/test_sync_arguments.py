@@ -1,4 +1,4 @@
-"""A plain sync is understood without what reads every command line, and says the same."""
+"""``sync`` without click: the parsed arguments and the output are the same."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from backscroll.cli.app import app
 from backscroll.cli.setup import parse_sync_arguments
 from backscroll.testing.claude_code import Transcript
-from tests.cli.running import Shell, backscroll
+from tests.cli.run_command import Shell, backscroll
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from tests.cli.running import Shell, backscroll
         ("--root x=--y sync", None, ("x=--y",), False),
     ],
 )
-def test_plain_words_are_understood(
+def test_sync_arguments_are_parsed(
     words: str, home: str | None, roots: tuple[str, ...], as_json: bool
 ) -> None:
     found = parse_sync_arguments(words.split())
@@ -50,35 +50,37 @@ def test_plain_words_are_understood(
         "--verbose sync",
     ],
 )
-def test_whatever_else_is_asked_for_is_left_to_what_reads_every_command_line(words: str) -> None:
+def test_other_command_lines_are_left_to_click(words: str) -> None:
     assert parse_sync_arguments(words.split()) is None
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_it_says_the_same_either_way(more: list[str], tmp_path: Path) -> None:
+def test_sync_prints_the_same_with_and_without_click(more: list[str], tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     path = Transcript(seed=1).user("a").assistant("b").write(shell.root)
     Transcript(seed=2).user("c").write(shell.root)
     shell.run("sync")
     path.unlink()
     shell.run("sync")
-    ran = shell.run("sync", *more)
+    result = shell.run("sync", *more)
     through = CliRunner().invoke(app, [*shell.options, "sync", *more])
-    assert (ran.code, ran.err) == (through.exit_code, through.stderr)
-    # When a week began is told to the millisecond.
-    told = [[line for line in out.splitlines() if '"since"' not in line] for out in (ran.out, through.stdout)]
-    assert told[0] == told[1]
-    assert "vanished" in ran.out
+    assert (result.code, result.err) == (through.exit_code, through.stderr)
+    # The start of the week has milliseconds.
+    lines = [
+        [line for line in out.splitlines() if '"since"' not in line] for out in (result.out, through.stdout)
+    ]
+    assert lines[0] == lines[1]
+    assert "vanished" in result.out
 
 
-def test_a_wrong_root_is_told_as_everywhere() -> None:
+def test_an_invalid_root_is_reported_as_in_other_commands() -> None:
     plain, other = backscroll("--root", "nonsense", "sync"), backscroll("--root", "nonsense", "list")
     assert (plain.code, plain.err) == (other.code, other.err)
     assert plain.code == 2
     assert "SOURCE=DIR" in plain.err
 
 
-def test_a_home_that_cannot_be_is_told_as_everywhere(tmp_path: Path) -> None:
+def test_an_invalid_home_is_reported_as_in_other_commands(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     plain, other = (backscroll("--home", tmp_path / "file" / "home", word) for word in ("sync", "list"))
     assert (plain.code, plain.err) == (other.code, other.err)

@@ -1,4 +1,4 @@
-"""Whatever is typed, and wherever the output goes: a sentence, the right exit code, never a traceback."""
+"""Invalid arguments and unusual output streams: a message, the right exit code, no traceback."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.testing.claude_code import Transcript, tool_calls
-from tests.cli.running import COMMAND, Shell
+from tests.cli.run_command import COMMAND, Shell
 from tests.cli.terminal import in_terminal
 
 ID = "7e551011-0000-4000-8000-0000000000cc"
@@ -22,7 +22,7 @@ def empty(tmp_path: Path) -> Shell:
 
 @pytest.fixture
 def shell(empty: Shell) -> Shell:
-    """A session that looks at a file and says enough to fill a pipe."""
+    """Session with a tool call and enough text to fill a pipe."""
     session = Transcript(ID, seed=5, cwd=str(empty.folder))
     session.user("look").run(tool_calls.bash("ls", "a.py"), text="seen " * 40_000)
     session.write(empty.root)
@@ -44,29 +44,29 @@ def shell(empty: Shell) -> Shell:
         ["export", "--all", "--redact=nonsense", "-o", "there"],
     ],
 )
-def test_nonsense_is_wrong_usage_and_said_in_a_sentence(shell: Shell, arguments: list[str]) -> None:
-    ran = shell.run(*arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err
-    assert "Traceback" not in ran.err
+def test_invalid_arguments_are_a_usage_error_without_a_traceback(shell: Shell, arguments: list[str]) -> None:
+    result = shell.run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize("before", [["show"], ["list", "--tag"], ["list", "--branch"], ["note", ID]])
-def test_bytes_that_are_no_text_are_said(shell: Shell, before: list[str]) -> None:
-    ran = shell.run(*before, "a\udcffb")
-    assert (ran.code, ran.out) == (2, "")
-    assert "'a\\udcffb' is not UTF-8" in ran.err
+def test_arguments_that_are_not_utf8_are_reported(shell: Shell, before: list[str]) -> None:
+    result = shell.run(*before, "a\udcffb")
+    assert (result.code, result.out) == (2, "")
+    assert "'a\\udcffb' is not valid UTF-8" in result.err
 
 
-def test_a_file_is_no_folder_for_several_sessions(shell: Shell) -> None:
+def test_several_sessions_cannot_be_exported_to_a_file(shell: Shell) -> None:
     file = shell.folder / "taken.md"
     file.write_text("mine", encoding="utf-8")
-    ran = shell.run("export", "--all", "-o", file)
-    assert (ran.code, file.read_text(encoding="utf-8")) == (2, "mine")
-    assert "is a file" in ran.err
+    result = shell.run("export", "--all", "-o", file)
+    assert (result.code, file.read_text(encoding="utf-8")) == (2, "mine")
+    assert "is a file" in result.err
 
 
-def test_a_message_is_named_as_it_is_shown(shell: Shell) -> None:
+def test_a_message_number_is_accepted_with_and_without_hash(shell: Shell) -> None:
     shown = shell.run("show", ID, "--only", "tool").out
     number = next(word for word in shown.split() if word.startswith("#"))
     assert (
@@ -75,26 +75,26 @@ def test_a_message_is_named_as_it_is_shown(shell: Shell) -> None:
     assert "is about no file" in shell.run("open", ID, number).err
 
 
-def test_a_terminal_that_can_only_print_is_not_drawn_on(shell: Shell) -> None:
+def test_a_dumb_terminal_gets_no_control_sequences(shell: Shell) -> None:
     assert "TERM=dumb" in in_terminal(*shell.options, "tui", TERM="dumb")
     assert "\x1b" not in in_terminal(*shell.options, "search", "look", TERM="dumb")
     assert "\x1b" in in_terminal(*shell.options, "search", "look")
 
 
 @pytest.mark.parametrize("command", ["list", "stats", "search"])
-def test_whoever_has_no_history_is_told_where_was_looked(empty: Shell, command: str) -> None:
+def test_without_history_commands_print_the_searched_folders(empty: Shell, command: str) -> None:
     words = ["anything"] if command == "search" else []
     assert str(empty.root) in empty.run(command, *words).out
     assert "backscroll sync" in empty.run(command, *words, "--no-sync").out
 
 
-def test_no_session_is_said_and_not_counted(shell: Shell) -> None:
-    assert shell.run("secrets", "--workspace", "elsewhere").out == "No session fits.\n"
-    assert shell.run("secrets").out == "No secret was found in 1 session.\n"
+def test_secrets_reports_no_sessions_and_no_secrets(shell: Shell) -> None:
+    assert shell.run("secrets", "--workspace", "elsewhere").out == "No sessions match.\n"
+    assert shell.run("secrets").out == "No secrets found in 1 session.\n"
 
 
 @pytest.mark.parametrize("command", ["show", "export"])
-def test_a_reader_who_has_seen_enough_is_no_failure(shell: Shell, command: str) -> None:
+def test_a_closed_pipe_is_not_an_error(shell: Shell, command: str) -> None:
     shell.run("sync")
     with subprocess.Popen(
         [COMMAND, *shell.options, command, ID, *(["--full"] if command == "show" else [])],
@@ -109,7 +109,7 @@ def test_a_reader_who_has_seen_enough_is_no_failure(shell: Shell, command: str) 
 
 
 @pytest.mark.parametrize("command", ["list", "show", "stats", "export"])
-def test_output_that_nobody_wants_goes_nowhere(shell: Shell, command: str) -> None:
+def test_a_closed_standard_output_is_not_an_error(shell: Shell, command: str) -> None:
     ref = f" {ID}" if command in ("show", "export") else ""
     line = f'"$0" "$@" {command}{ref} >&-'
     done = subprocess.run(

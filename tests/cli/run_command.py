@@ -1,4 +1,4 @@
-"""Run the real command."""
+"""Run the installed command."""
 
 import json
 import os
@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMMAND", "Ran", "Shell", "backscroll"]
+__all__ = ["COMMAND", "Result", "Shell", "backscroll"]
 
 COMMAND = Path(sys.executable).with_name("backscroll")
 
 
-class Ran:
-    """What a command printed and how it ended."""
+class Result:
+    """Output and exit code of a command."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
         self.code = done.returncode
@@ -21,8 +21,8 @@ class Ran:
         self.err = done.stderr
 
 
-def backscroll(*arguments: str | Path, **environ: str) -> Ran:
-    """Run the command with these arguments, in an environment of its own."""
+def backscroll(*arguments: str | Path, **environ: str) -> Result:
+    """Run the command with these arguments and environment variables."""
     done = subprocess.run(
         [COMMAND, *map(str, arguments)],
         capture_output=True,
@@ -31,11 +31,11 @@ def backscroll(*arguments: str | Path, **environ: str) -> Ran:
         check=False,
         timeout=60,
     )
-    return Ran(done)
+    return Result(done)
 
 
 class Shell:
-    """The command on one history of Claude Code, with an archive of its own."""
+    """Runs the command on a Claude Code history with a separate archive."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,11 +43,11 @@ class Shell:
         self.root = folder / "claude"
         self.options = ("--home", str(self.home), "--root", f"claude-code={self.root}")
 
-    def run(self, *arguments: str | Path, **environ: str) -> Ran:
+    def run(self, *arguments: str | Path, **environ: str) -> Result:
         return backscroll(*self.options, *arguments, **environ)
 
     def json(self, *arguments: str | Path, **environ: str) -> Any:
-        """The document that a command prints."""
-        ran = self.run(*arguments, "--json", **environ)
-        assert ran.code == 0, ran.err
-        return json.loads(ran.out)
+        """Return the JSON document that a command prints."""
+        result = self.run(*arguments, "--json", **environ)
+        assert result.code == 0, result.err
+        return json.loads(result.out)

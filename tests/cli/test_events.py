@@ -1,4 +1,4 @@
-"""What became of sessions in the tools' own stores, as ``sync``, ``doctor`` and ``archive status`` say it."""
+"""Deleted, overwritten and restored sessions in ``sync``, ``doctor`` and ``archive status``."""
 
 import json
 import sqlite3
@@ -14,12 +14,12 @@ from backscroll.render.events import events_line
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Prompt, Transcript
 from backscroll.testing.claude_code.side_files import write_prompts, write_settings
-from tests.cli.running import Shell, backscroll
+from tests.cli.run_command import Shell, backscroll
 
 TUESDAY = datetime(2026, 11, 10, 9, tzinfo=UTC)
 
 
-class Ledgers(Shell):
+class EventShell(Shell):
     """Three sessions of Claude Code, synced once."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,30 +36,30 @@ class Ledgers(Shell):
         self.run("sync")
 
     def ledger(self) -> dict[str, Any]:
-        """What sync says, which is what doctor says, without the moment they were asked at."""
-        said = [json.loads(self.run(command, "--json").out)["ledger"] for command in ("sync", "doctor")]
-        for one in said:
-            assert one.pop("since")
-        assert said[0] == said[1]
-        return said[0]
+        """Return the events that sync and doctor both report, without their time."""
+        documents = [json.loads(self.run(command, "--json").out)["ledger"] for command in ("sync", "doctor")]
+        for document in documents:
+            assert document.pop("since")
+        assert documents[0] == documents[1]
+        return documents[0]
 
     def counts(self) -> tuple[int, int, int]:
-        said = self.ledger()
-        return said["vanished"], said["overwritten"], said["came_back"]
+        counts = self.ledger()
+        return counts["vanished"], counts["overwritten"], counts["came_back"]
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Ledgers:
-    return Ledgers(tmp_path)
+def shell(tmp_path: Path) -> EventShell:
+    return EventShell(tmp_path)
 
 
-def test_when_nothing_happened_nothing_is_said(shell: Ledgers) -> None:
+def test_without_events_none_are_reported(shell: EventShell) -> None:
     assert shell.counts() == (0, 0, 0)
-    assert shell.run("sync").out == "3 units: nothing new.\n"
+    assert shell.run("sync").out == "Up to date.\n"
     assert "vanished" not in shell.run("archive", "status").out
 
 
-def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Ledgers) -> None:
+def test_a_deleted_session_is_reported_by_sync_doctor_and_status(shell: EventShell) -> None:
     shell.files[0].unlink()
     shell.files[1].unlink()
     shell.run("list")
@@ -67,14 +67,14 @@ def test_a_deleted_session_is_said_to_have_vanished_by_whoever_noticed(shell: Le
     for command in (["sync"], ["doctor"]):
         assert "2 sessions deleted by the tool today, kept in the archive." in shell.run(*command).out
     assert "2 sessions deleted by the tool, kept in the archive" in shell.run("archive", "status").out
-    told = shell.ledger()["sessions"]
-    assert {(one["what"], one["session_id"]) for one in told} == {
+    events = shell.ledger()["sessions"]
+    assert {(event["what"], event["session_id"]) for event in events} == {
         ("vanished", shell.files[0].stem),
         ("vanished", shell.files[1].stem),
     }
 
 
-def test_sessions_are_counted_and_not_files(shell: Ledgers) -> None:
+def test_sessions_are_counted_rather_than_files(shell: EventShell) -> None:
     session = Transcript(seed=9).user("go")
     session.delegate("look", "done")
     path = session.write(shell.root)
@@ -88,7 +88,9 @@ def test_sessions_are_counted_and_not_files(shell: Ledgers) -> None:
 
 
 @pytest.mark.parametrize("how", ["cut", "rewritten"])
-def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shell: Ledgers, how: str) -> None:
+def test_a_file_that_lost_messages_is_reported_as_overwritten_and_both_states_are_kept(
+    shell: EventShell, how: str
+) -> None:
     lines = shell.files[0].read_bytes().splitlines(keepends=True)
     shell.files[0].write_bytes(b"".join(lines[:1] if how == "cut" else lines[1:]))
     assert "1 session overwritten with an older version today, both versions kept." in shell.run("sync").out
@@ -97,7 +99,7 @@ def test_a_file_that_lost_messages_was_overwritten_and_both_states_are_kept(shel
     assert {message["content"] for message in shown["messages"]} == {"one 0", "two", "three"}
 
 
-def test_a_file_that_grew_or_was_written_again_as_it_was_is_no_news(shell: Ledgers) -> None:
+def test_an_appended_or_identically_rewritten_file_is_no_event(shell: EventShell) -> None:
     data = shell.files[0].read_bytes()
     shell.files[0].unlink()
     shell.files[0].write_bytes(data)
@@ -106,7 +108,7 @@ def test_a_file_that_grew_or_was_written_again_as_it_was_is_no_news(shell: Ledge
     assert shell.counts() == (0, 0, 0)
 
 
-def test_what_vanished_and_is_there_again_came_back(shell: Ledgers) -> None:
+def test_a_deleted_session_that_reappears_is_reported(shell: EventShell) -> None:
     data = shell.files[0].read_bytes()
     shell.files[0].unlink()
     shell.run("sync")
@@ -115,7 +117,7 @@ def test_what_vanished_and_is_there_again_came_back(shell: Ledgers) -> None:
     assert shell.counts() == (0, 0, 1)
 
 
-def test_a_log_of_prompts_that_was_cut_says_nothing_of_sessions_it_still_names(shell: Ledgers) -> None:
+def test_a_truncated_prompt_log_is_no_event_for_sessions_it_still_contains(shell: EventShell) -> None:
     prompts = [Prompt(f"word {n}", session_id=f"{n}0000000-0000-4000-8000-000000000000") for n in range(4)]
     path = write_prompts(shell.root, prompts)
     shell.run("sync")
@@ -123,7 +125,7 @@ def test_a_log_of_prompts_that_was_cut_says_nothing_of_sessions_it_still_names(s
     assert shell.counts()[1] == 1
 
 
-def test_what_happened_longer_than_a_week_ago_is_only_in_the_totals(shell: Ledgers) -> None:
+def test_events_older_than_a_week_are_only_in_the_totals(shell: EventShell) -> None:
     shell.files[0].unlink()
     shell.run("sync")
     with closing(sqlite3.connect(shell.home / "archive.db")) as db, db:
@@ -132,7 +134,7 @@ def test_what_happened_longer_than_a_week_ago_is_only_in_the_totals(shell: Ledge
     assert json.loads(shell.run("archive", "status", "--json").out)["ledger"]["vanished"] == 1
 
 
-def test_a_session_emptied_by_the_editor_is_said_too(tmp_path: Path) -> None:
+def test_a_session_emptied_by_the_editor_is_reported(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "cursor")
     first = home.composer([cursor.user("hello"), cursor.assistant("hi")])
     home.write()
@@ -141,31 +143,31 @@ def test_a_session_emptied_by_the_editor_is_said_too(tmp_path: Path) -> None:
     database = tmp_path / "cursor/User/globalStorage/state.vscdb"
     with closing(sqlite3.connect(database)) as db, db:
         db.execute("delete from cursorDiskKV where key like 'bubbleId:%' and value like '%hi%'")
-    said = json.loads(backscroll(*options, "sync", "--json").out)["ledger"]
-    assert said["overwritten"] == 1, (first, said)
+    events = json.loads(backscroll(*options, "sync", "--json").out)["ledger"]
+    assert events["overwritten"] == 1, (first, events)
 
 
-def test_without_an_archive_the_doctor_makes_none(tmp_path: Path) -> None:
-    ran = backscroll("--home", tmp_path / "home", "doctor", "--json", HOME=str(tmp_path))
-    document = json.loads(ran.out)
+def test_doctor_does_not_create_an_archive(tmp_path: Path) -> None:
+    result = backscroll("--home", tmp_path / "home", "doctor", "--json", HOME=str(tmp_path))
+    document = json.loads(result.out)
     assert (document["ledger"], document["archive_trouble"]) == (None, None)
     assert not (tmp_path / "home").exists()
 
 
-def fate(what: Any, at: datetime) -> SessionEvent:
+def event(what: Any, at: datetime) -> SessionEvent:
     return SessionEvent("claude-code:a", "a", what, at)
 
 
-def test_the_sentence_names_the_day_it_began() -> None:
-    fates = (*(fate("vanished", TUESDAY) for _ in range(12)), fate("overwritten", TUESDAY))
+def test_the_sentence_names_the_day_of_the_first_event() -> None:
+    events = (*(event("vanished", TUESDAY) for _ in range(12)), event("overwritten", TUESDAY))
     friday = TUESDAY + timedelta(days=3)
-    said = events_line(EventLog(TUESDAY, fates), friday, zone=UTC)
-    assert said == (
+    line = events_line(EventLog(TUESDAY, events), friday, zone=UTC)
+    assert line == (
         "12 sessions deleted by the tool since Tuesday, kept in the archive; "
         "1 overwritten with an older version, both versions kept"
     )
-    assert events_line(EventLog(None, (fate("came_back", TUESDAY),)), friday) == "1 session came back"
-    one = EventLog(TUESDAY, (fate("vanished", TUESDAY),))
-    assert events_line(one, TUESDAY + timedelta(days=1), zone=UTC) == (
+    assert events_line(EventLog(None, (event("came_back", TUESDAY),)), friday) == "1 session came back"
+    log = EventLog(TUESDAY, (event("vanished", TUESDAY),))
+    assert events_line(log, TUESDAY + timedelta(days=1), zone=UTC) == (
         "1 session deleted by the tool since yesterday, kept in the archive"
     )

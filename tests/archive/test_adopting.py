@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from backscroll.archive import Archive
-from backscroll.archive.maintenance.legacy_import import Adopted, adopt
-from backscroll.archive.maintenance.legacy_upgrade import upgrade
+from backscroll.archive.maintenance.legacy_import import LegacyImport, import_legacy
+from backscroll.archive.maintenance.legacy_upgrade import upgrade_legacy
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import Filter, SessionSummary, workspace_hash
@@ -30,13 +30,13 @@ class Both:
         self.root.mkdir()
         self.excluded: tuple[str, ...] = ()
 
-    def adopt(self, *rows: dict[str, Any]) -> Adopted:
+    def import_legacy(self, *rows: dict[str, Any]) -> LegacyImport:
         if not self.file.exists():
-            upgrade(write_old(self.file, rows))
+            upgrade_legacy(write_old(self.file, rows))
         archive = Archive(self.archive, exclusions=Exclusions(patterns=self.excluded))
         exclusions = archive.units.exclusions
         archive.close()
-        return adopt(self.archive, self.file, exclusions)
+        return import_legacy(self.archive, self.file, exclusions)
 
     def sessions(self) -> dict[str, SessionSummary]:
         archive = Archive(self.archive)
@@ -61,7 +61,9 @@ def both(tmp_path: Path) -> Both:
 
 
 def test_conversations_are_listed_as_sessions_without_messages(both: Both) -> None:
-    assert both.adopt(conversation(1), claude(2)) == Adopted(sessions=2, known=0, kept_out=0, windows=1)
+    assert both.import_legacy(conversation(1), claude(2)) == LegacyImport(
+        sessions=2, known=0, kept_out=0, windows=1
+    )
     found = both.sessions()
     assert list(found) == ["claude-2", "composer-1"]
     one = found["composer-1"]
@@ -86,13 +88,13 @@ def test_a_session_of_the_archive_is_not_overwritten(both: Both) -> None:
     Transcript(SESSION).user("why is the clock wrong").assistant("it is summer").write(both.root)
     both.sync()
     before = contents(both.archive)
-    adopted = both.adopt(claude(1, external_session_id=SESSION, total_tokens=9))
-    assert adopted == Adopted(sessions=0, known=1, kept_out=0, windows=0)
+    adopted = both.import_legacy(claude(1, external_session_id=SESSION, total_tokens=9))
+    assert adopted == LegacyImport(sessions=0, known=1, kept_out=0, windows=0)
     assert contents(both.archive) == before
 
 
 def test_a_tools_own_file_takes_the_place_of_what_was_adopted(both: Both) -> None:
-    both.adopt(claude(1, external_session_id=SESSION))
+    both.import_legacy(claude(1, external_session_id=SESSION))
     Transcript(SESSION).user("why is the clock wrong").assistant("it is summer").write(both.root)
     both.sync()
     one = both.sessions()[SESSION]
@@ -100,16 +102,18 @@ def test_a_tools_own_file_takes_the_place_of_what_was_adopted(both: Both) -> Non
 
 
 def test_adopting_twice_changes_nothing(both: Both) -> None:
-    both.adopt(conversation(1), claude(2))
+    both.import_legacy(conversation(1), claude(2))
     before = contents(both.archive)
-    assert both.adopt() == Adopted(sessions=0, known=2, kept_out=0, windows=0)
+    assert both.import_legacy() == LegacyImport(sessions=0, known=2, kept_out=0, windows=0)
     assert contents(both.archive) == before
 
 
 def test_a_window_that_the_archive_has_grows(both: Both) -> None:
-    both.adopt(conversation(5))
+    both.import_legacy(conversation(5))
     both.file.unlink()
-    assert both.adopt(conversation(1), conversation(9)) == Adopted(sessions=2, known=0, kept_out=0, windows=0)
+    assert both.import_legacy(conversation(1), conversation(9)) == LegacyImport(
+        sessions=2, known=0, kept_out=0, windows=0
+    )
     assert query(
         both.archive, "select external_session_id, workspace_hash, started_at, ended_at from cursor_sessions"
     ) == [
@@ -119,7 +123,7 @@ def test_a_window_that_the_archive_has_grows(both: Both) -> None:
 
 
 def test_times_of_every_spelling_become_the_archives(both: Both) -> None:
-    both.adopt(
+    both.import_legacy(
         claude(1, started_at=1772445600000, ended_at="2026-03-02 11:00:00"),
         claude(2, started_at="some day", ended_at=None),
     )
@@ -134,7 +138,7 @@ def test_times_of_every_spelling_become_the_archives(both: Both) -> None:
 
 
 def test_what_does_not_fit_is_in_the_metadata(both: Both) -> None:
-    both.adopt(
+    both.import_legacy(
         claude(1, context="{cut", tool_sequence="{}", total_tokens=0, workspace_hash="theirs"),
         claude(2, workspace_hash="theirs"),
     )
@@ -152,7 +156,7 @@ def test_what_does_not_fit_is_in_the_metadata(both: Both) -> None:
 
 
 def test_a_database_that_cannot_be_taken_leaves_the_archive_as_it_was(both: Both) -> None:
-    both.adopt(claude(1))
+    both.import_legacy(claude(1))
     before = contents(both.archive)
     db = sqlite3.connect(both.file)
     db.executescript(
@@ -163,16 +167,16 @@ def test_a_database_that_cannot_be_taken_leaves_the_archive_as_it_was(both: Both
     )
     db.close()
     with pytest.raises(DatabaseUnreadableError, match="The archive is as it was"):
-        both.adopt()
+        both.import_legacy()
     assert contents(both.archive) == before
 
 
 def test_what_was_forgotten_does_not_come_back(both: Both) -> None:
-    both.adopt(conversation(1), claude(2))
+    both.import_legacy(conversation(1), claude(2))
     archive = Archive(both.archive)
     archive.maintenance.forget(both.sessions()["composer-1"])
     archive.close()
-    assert both.adopt() == Adopted(sessions=0, known=1, kept_out=1, windows=0)
+    assert both.import_legacy() == LegacyImport(sessions=0, known=1, kept_out=1, windows=0)
     assert list(both.sessions()) == ["claude-2"]
     assert query(both.archive, "select * from cursor_sessions") == []
 
@@ -180,7 +184,7 @@ def test_what_was_forgotten_does_not_come_back(both: Both) -> None:
 def test_an_excluded_workspace_stays_out(both: Both) -> None:
     both.excluded = ("/home/zoe/ferry",)
     shop = json.dumps({"workspace_path": "/home/zoe/shop"})
-    adopted = both.adopt(conversation(1), claude(2, context=shop))
-    assert adopted == Adopted(sessions=1, known=0, kept_out=1, windows=0)
+    adopted = both.import_legacy(conversation(1), claude(2, context=shop))
+    assert adopted == LegacyImport(sessions=1, known=0, kept_out=1, windows=0)
     assert list(both.sessions()) == ["claude-2"]
     assert query(both.archive, "select * from cursor_sessions") == []

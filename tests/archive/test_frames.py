@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll.archive.errors import unpacking_errors
+from backscroll.archive.errors import decode_errors
 from backscroll.archive.storage.codec import (
     compress,
+    decode_chunk,
     decompress,
-    has_lost_its_table,
-    packed,
-    packed_again,
-    unpack,
+    encode_messages,
+    lacks_seek_table,
+    recompress_chunk,
 )
-from backscroll.archive.storage.delta import message_in, messages_in
-from backscroll.archive.storage.seekable import frames_in
+from backscroll.archive.storage.delta import read_message, read_messages
+from backscroll.archive.storage.seekable import read_seek_table
 from backscroll.model import Message, Origin
 from backscroll.testing.claude_code import Transcript
 from tests.archive.keeping import Kept
@@ -39,46 +39,46 @@ SIZES = st.lists(
 )
 MESSAGES = SIZES.map(lambda sizes: [_message(number, size) for number, size in enumerate(sizes)])
 TALK = [_message(number, size) for number, size in enumerate([700, 20, 15_000, 9_000, 40_000, 3, 12_000] * 5)]
-BODY = packed(TALK)[1]
+BODY = encode_messages(TALK)[1]
 
 
 @given(messages=MESSAGES)
 def test_each_message_is_read_alone_as_it_is_among_the_others(messages: list[Message]) -> None:
-    plain, body = packed(messages)
+    plain, body = encode_messages(messages)
     assert plain == msgspec.msgpack.encode(messages)
     assert decompress(body) == plain
-    assert unpack(body) == messages_in(DB, body) == messages
-    assert [message_in(DB, body, place) for place in range(len(messages))] == messages
-    assert not has_lost_its_table(body)
+    assert decode_chunk(body) == read_messages(DB, body) == messages
+    assert [read_message(DB, body, place) for place in range(len(messages))] == messages
+    assert not lacks_seek_table(body)
 
 
 @given(messages=MESSAGES)
 def test_what_is_packed_again_is_packed_alike(messages: list[Message]) -> None:
-    plain, body = packed(messages)
-    assert packed_again(plain) == body
+    plain, body = encode_messages(messages)
+    assert recompress_chunk(plain) == body
 
 
 def test_a_frame_is_small_unless_a_message_is_large() -> None:
-    frames = frames_in(BODY)
+    frames = read_seek_table(BODY)
     assert frames is not None
-    assert frames.places[-1] == len(TALK)
-    sizes = [len(decompress(frames.frame(BODY, number))) for number in range(len(frames.places) - 1)]
+    assert frames.first_positions[-1] == len(TALK)
+    sizes = [len(decompress(frames.frame(BODY, number))) for number in range(len(frames.first_positions) - 1)]
     large = max(len(message.content.encode()) for message in TALK)
     assert max(sizes) < large + 6_000
     assert sum(size <= 33_000 for size in sizes) >= len(sizes) - 5
 
 
 def test_few_messages_need_no_table() -> None:
-    _, body = packed(TALK[:2])
-    assert frames_in(body) is None
-    assert message_in(DB, body, 1) == TALK[1]
+    _, body = encode_messages(TALK[:2])
+    assert read_seek_table(body) is None
+    assert read_message(DB, body, 1) == TALK[1]
 
 
 def test_a_piece_that_was_packed_before_there_were_frames_is_read() -> None:
     body = compress(msgspec.msgpack.encode(TALK))
-    assert frames_in(body) is None
-    assert not has_lost_its_table(body)
-    assert [message_in(DB, body, place) for place in range(len(TALK))] == TALK
+    assert read_seek_table(body) is None
+    assert not lacks_seek_table(body)
+    assert [read_message(DB, body, place) for place in range(len(TALK))] == TALK
 
 
 @settings(max_examples=400)
@@ -105,21 +105,21 @@ def test_a_body_cut_short_gives_no_other_message(place: int, end: int) -> None:
 def _assert_no_worse(body: bytes, place: int) -> None:
     """A message read alone is the one that was packed, or none, unless the whole says the same."""
     try:
-        found = message_in(DB, body, place)
-    except unpacking_errors():
-        with pytest.raises(unpacking_errors()):
-            _ = messages_in(DB, body)[place]
+        found = read_message(DB, body, place)
+    except decode_errors():
+        with pytest.raises(decode_errors()):
+            _ = read_messages(DB, body)[place]
         return
-    assert found == TALK[place] or found == messages_in(DB, body)[place]
+    assert found == TALK[place] or found == read_messages(DB, body)[place]
 
 
 @pytest.mark.parametrize("at", range(1, 13))
 def test_a_body_without_a_right_table_is_read_whole_and_said_to_be_damaged(at: int) -> None:
     body = bytearray(BODY)
     body[-at] ^= 1
-    assert frames_in(bytes(body)) is None
-    assert [message_in(DB, bytes(body), place) for place in range(len(TALK))] == TALK
-    assert has_lost_its_table(bytes(body))
+    assert read_seek_table(bytes(body)) is None
+    assert [read_message(DB, bytes(body), place) for place in range(len(TALK))] == TALK
+    assert lacks_seek_table(bytes(body))
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def kept(tmp_path: Path) -> Kept:
 def _change_bodies(kept: Kept, change: str) -> int:
     """Change those bodies that have a table."""
     with sqlite3.connect(kept.archive.path) as db:
-        db.create_function("has_table", 1, lambda body: frames_in(body) is not None)
+        db.create_function("has_table", 1, lambda body: read_seek_table(body) is not None)
         db.create_function("without_frames", 1, lambda body: compress(decompress(body)))
         db.create_function("flip", 2, lambda body, at: body[:-at] + bytes([body[-at] ^ 1]) + body[1 - at :])
         return db.execute(f"update message_chunk set body = {change} where has_table(body)").rowcount  # noqa: S608

@@ -66,7 +66,7 @@ def _leaning(kept: Kept) -> tuple[int, int]:
 def _plainly(kept: Kept, home: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     """Another archive of the same history, in which nothing leans on anything."""
     with monkeypatch.context() as patched:
-        patched.setattr(derive, "lean", lambda db: False)
+        patched.setattr(derive, "delta_compress_repeats", lambda db: False)
         plain = Kept(kept.source, kept.root, home)
         plain.sync()
     assert _leaning(plain) == (0, 0)

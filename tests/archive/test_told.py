@@ -103,7 +103,7 @@ def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
 ) -> None:
     file = session.write(kept.root)
     piece = file.stat().st_size // 5
-    monkeypatch.setattr(raw_files, "SEGMENT", piece)
+    monkeypatch.setattr(raw_files, "SEGMENT_BYTES", piece)
     kept.sync()
     assert _leaning(kept) == [True] * 6
     alone = sum(len(compress(file.read_bytes()[at * piece :][:piece])) for at in range(6))

@@ -16,8 +16,8 @@ import pytest
 from backscroll.archive import Archive
 from backscroll.archive.maintenance import backup, legacy_schema
 from backscroll.archive.maintenance import legacy_upgrade as module
-from backscroll.archive.maintenance.legacy_schema import Plan
-from backscroll.archive.maintenance.legacy_upgrade import Upgraded, upgrade
+from backscroll.archive.maintenance.legacy_schema import UpgradePlan
+from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
 from backscroll.errors import (
     DatabaseLockedError,
     DatabaseNotFoundError,
@@ -47,7 +47,7 @@ def backups(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.backup-*"))
 
 
-def problem(report: Upgraded, kind: str) -> tuple[str, ...]:
+def problem(report: UpgradeResult, kind: str) -> tuple[str, ...]:
     (found,) = (one for one in report.problems if one.kind == kind)
     assert not found.stops
     return found.rows
@@ -59,7 +59,7 @@ def problem(report: Upgraded, kind: str) -> tuple[str, ...]:
 def test_every_value_is_kept_and_ids_find_their_new_places(path: Path) -> None:
     write_old(path, [conversation(1), conversation(2), claude(3)])
     before = query(path, f"select id, {VALUES} from conversations order by id")  # noqa: S608
-    report = upgrade(path)
+    report = upgrade_legacy(path)
     assert query(path, f"select id, {VALUES} from conversations order by id") == before  # noqa: S608
     assert (report.is_changed, report.rows, report.windows, report.problems) == (
         True,
@@ -83,7 +83,7 @@ def test_a_window_begins_with_its_first_conversation_and_ends_with_its_last(path
             conversation(1, started_at="2026-03-01T10:00:00Z", ended_at="2026-03-01T11:00:00Z"),
         ],
     )
-    upgrade(path)
+    upgrade_legacy(path)
     assert query(
         path,
         "select external_session_id, workspace_hash, workspace_name, workspace_path, started_at, ended_at,"
@@ -95,7 +95,7 @@ def test_a_window_begins_with_its_first_conversation_and_ends_with_its_last(path
 
 def test_a_window_with_an_open_conversation_is_open(path: Path) -> None:
     write_old(path, [conversation(1), conversation(2, ended_at=None)])
-    upgrade(path)
+    upgrade_legacy(path)
     assert query(path, "select ended_at from cursor_sessions") == [(None,)]
 
 
@@ -131,7 +131,7 @@ def form(db: sqlite3.Connection, table: str) -> Form:
 
 def test_the_tables_are_those_of_the_archive(path: Path, tmp_path: Path) -> None:
     write_old(path, [conversation()])
-    upgrade(path)
+    upgrade_legacy(path)
     Archive(tmp_path / "archive.db").close()
     ours, theirs = sqlite3.connect(tmp_path / "archive.db"), sqlite3.connect(path)
     assert form(theirs, "cursor_sessions") == form(ours, "cursor_sessions")
@@ -177,7 +177,7 @@ def test_what_only_this_database_has_is_kept(path: Path) -> None:
         "create trigger cold after insert on conversations when new.external_session_id = ''"
         " begin delete from note; end;",
     )
-    report = upgrade(path)
+    report = upgrade_legacy(path)
     assert query(path, 'select mood, "odd name" from conversations order by id') == [
         ("calm", 7),
         ("tense", None),
@@ -200,7 +200,7 @@ def test_what_only_this_database_has_is_kept(path: Path) -> None:
 def test_the_backup_is_the_database_as_it_was(path: Path, journal: str) -> None:
     write_old(path, many(40), journal=journal)
     before = contents(path)
-    report = upgrade(path)
+    report = upgrade_legacy(path)
     assert report.backup is not None
     assert backups(path) == [Path(report.backup)]
     assert contents(Path(report.backup)) == before
@@ -209,23 +209,23 @@ def test_the_backup_is_the_database_as_it_was(path: Path, journal: str) -> None:
 
 def test_a_second_upgrade_changes_nothing(path: Path) -> None:
     write_old(path, many(10))
-    upgrade(path)
+    upgrade_legacy(path)
     before, made = path.read_bytes(), backups(path)
-    again = upgrade(path)
+    again = upgrade_legacy(path)
     assert (again.is_changed, again.backup) == (False, None)
     assert (path.read_bytes(), backups(path)) == (before, made)
 
 
 def test_two_backups_of_one_second_both_stay(path: Path) -> None:
     write_old(path, [conversation()])
-    assert backup.copy_beside(path) != backup.copy_beside(path)
+    assert backup.create_backup(path) != backup.create_backup(path)
     assert len(backups(path)) == 2
 
 
 def test_fifty_thousand_conversations_take_seconds(path: Path) -> None:
     write_old(path, many(50_000))
     began = time.perf_counter()
-    report = upgrade(path)
+    report = upgrade_legacy(path)
     assert time.perf_counter() - began < 20
     assert sum(report.rows.values()) == 50_000
     assert query(path, "select count(*) from conversations") == [(50_000,)]
@@ -243,7 +243,7 @@ def test_of_two_with_one_external_id_the_earlier_keeps_it(path: Path) -> None:
             claude(3, external_session_id="same"),
         ],
     )
-    assert problem(upgrade(path), "duplicate") == ("id-2",)
+    assert problem(upgrade_legacy(path), "duplicate") == ("id-2",)
     assert query(path, "select id, external_id from conversations order by id") == [
         ("id-1", "same"),
         ("id-2", "same#id-2"),
@@ -253,7 +253,7 @@ def test_of_two_with_one_external_id_the_earlier_keeps_it(path: Path) -> None:
 
 def test_one_session_id_in_two_workspaces_gives_two_windows(path: Path) -> None:
     write_old(path, [conversation(1), conversation(2, workspace_hash="hash-b", workspace_name="shop")])
-    report = upgrade(path)
+    report = upgrade_legacy(path)
     assert (report.windows, problem(report, "several workspaces")) == (2, ("id-1", "id-2"))
     assert query(
         path,
@@ -264,7 +264,7 @@ def test_one_session_id_in_two_workspaces_gives_two_windows(path: Path) -> None:
 
 def test_a_conversation_of_no_workspace_is_in_the_first_window_of_its_session(path: Path) -> None:
     write_old(path, [conversation(1, workspace_hash=None), conversation(2)])
-    report = upgrade(path)
+    report = upgrade_legacy(path)
     assert (report.windows, problem(report, "orphan")) == (1, ("id-1",))
     assert query(path, "select workspace_hash from conversations order by id") == [(None,), ("hash-a",)]
     assert query(path, "select workspace_hash from cursor_sessions") == [("hash-a",)]
@@ -272,7 +272,7 @@ def test_a_conversation_of_no_workspace_is_in_the_first_window_of_its_session(pa
 
 def test_a_conversation_of_no_session_is_in_the_window_of_its_workspace(path: Path) -> None:
     write_old(path, [conversation(1, session_id="")])
-    assert problem(upgrade(path), "orphan") == ("id-1",)
+    assert problem(upgrade_legacy(path), "orphan") == ("id-1",)
     assert query(path, "select external_session_id from cursor_sessions") == [("workspace:hash-a",)]
 
 
@@ -281,14 +281,14 @@ def test_rows_that_name_others_which_are_not_there_are_told_and_kept(path: Path)
         "create table note (conversation text references conversations(id)); insert into note values ('x');"
     )
     write_old(path, [conversation()], script=note)
-    assert problem(upgrade(path), "orphan") == ("note row 1",)
+    assert problem(upgrade_legacy(path), "orphan") == ("note row 1",)
     assert query(path, "select * from note") == [("x",)]
 
 
 @pytest.mark.parametrize("column", ["context", "metadata", "tool_sequence", "acceptance_decisions"])
 def test_what_is_no_json_is_told_and_kept(path: Path, column: str) -> None:
     write_old(path, [conversation(1, **{column: "{cut"}), conversation(2), conversation(3, **{column: None})])
-    assert problem(upgrade(path), "malformed JSON") == ("id-1",)
+    assert problem(upgrade_legacy(path), "malformed JSON") == ("id-1",)
     assert query(path, f"select {column} from conversations where id = 'id-1'") == [("{cut",)]  # noqa: S608
 
 
@@ -304,7 +304,7 @@ def test_what_is_null_is_taken_from_where_it_is_known(
     path: Path, changed: dict[str, Any], column: str, value: str
 ) -> None:
     write_old(path, [conversation(1, **changed)], is_strict=False)
-    assert len(problem(upgrade(path), "null")) == 1
+    assert len(problem(upgrade_legacy(path), "null")) == 1
     assert query(path, f"select {column}, id is null from conversations") == [(value, 0)]  # noqa: S608
 
 
@@ -323,7 +323,7 @@ def test_a_row_that_no_rule_can_save_stops_the_upgrade(
     write_old(path, [conversation(1, **changed), conversation(2)], is_strict=False)
     before = path.read_bytes()
     with pytest.raises(DatabaseUnreadableError, match=said) as caught:
-        upgrade(path)
+        upgrade_legacy(path)
     assert path.read_bytes() == before
     assert str(backups(path)[0]) in str(caught.value)
 
@@ -334,14 +334,14 @@ def test_a_row_that_no_rule_can_save_stops_the_upgrade(
 def refused(path: Path, error: type[Exception], said: str) -> None:
     before = path.read_bytes()
     with pytest.raises(error, match=said):
-        upgrade(path)
+        upgrade_legacy(path)
     assert path.read_bytes() == before
     assert backups(path) == []
 
 
 def test_a_file_that_is_not_there_is_said(path: Path) -> None:
     with pytest.raises(DatabaseNotFoundError, match="there is no database"):
-        upgrade(path)
+        upgrade_legacy(path)
     assert not path.exists()
 
 
@@ -382,7 +382,7 @@ def test_a_database_that_another_program_writes_is_left_alone(path: Path) -> Non
     other.execute("begin exclusive")
     refused(path, DatabaseLockedError, "in use by another program")
     other.close()
-    assert upgrade(path).is_changed
+    assert upgrade_legacy(path).is_changed
 
 
 def test_a_read_only_database_is_left_alone(path: Path) -> None:
@@ -419,39 +419,39 @@ def test_a_disk_that_fills_up_leaves_the_database_as_it_was(
 
     monkeypatch.setattr(module, "open_existing", small)
     with pytest.raises(DestinationError, match=r"full\. It holds what it held before; a copy of it is "):
-        upgrade(path)
+        upgrade_legacy(path)
     assert path.read_bytes() == before
     assert contents(backups(path)[0]) == contents(path)
 
 
-def _lose_a_row(db: sqlite3.Connection, _: Plan) -> None:
+def _lose_a_row(db: sqlite3.Connection, _: UpgradePlan) -> None:
     db.execute("delete from conversations_upgraded where id = 'id-1'")
 
 
-def _lose_a_window(db: sqlite3.Connection, _: Plan) -> None:
+def _lose_a_window(db: sqlite3.Connection, _: UpgradePlan) -> None:
     db.execute("delete from cursor_sessions")
 
 
-def _spoil_a_key(db: sqlite3.Connection, _: Plan) -> None:
+def _spoil_a_key(db: sqlite3.Connection, _: UpgradePlan) -> None:
     db.execute("update conversations_upgraded set id = 'elsewhere' where id = 'id-1'")
 
 
 @pytest.mark.parametrize("spoil", [_lose_a_row, _lose_a_window, _spoil_a_key])
 def test_a_result_that_is_not_right_is_taken_back(
-    path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[sqlite3.Connection, Plan], None]
+    path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[sqlite3.Connection, UpgradePlan], None]
 ) -> None:
     note = "create table note (of text references conversations(id)); insert into note values ('id-1');"
     write_old(path, [conversation(1), conversation(2)], script=note)
     before = contents(path)
     replace = module._replace
 
-    def spoiled(db: sqlite3.Connection, plan: Plan) -> None:
+    def spoiled(db: sqlite3.Connection, plan: UpgradePlan) -> None:
         spoil(db, plan)
         replace(db, plan)
 
     monkeypatch.setattr(module, "_replace", spoiled)
     with pytest.raises(DatabaseUnreadableError, match=r"would (not )?have.*It holds what it held before"):
-        upgrade(path)
+        upgrade_legacy(path)
     assert contents(path) == before
 
 
@@ -460,14 +460,14 @@ def test_a_row_that_would_be_missing_is_noticed(path: Path, monkeypatch: pytest.
     before = contents(path)
     plan = legacy_schema.plan
 
-    def short(db: sqlite3.Connection) -> Plan:
+    def short(db: sqlite3.Connection) -> UpgradePlan:
         planned = plan(db)
         planned.places.pop()
         return planned
 
     monkeypatch.setattr(legacy_schema, "plan", short)
     with pytest.raises(DatabaseUnreadableError, match="1 rows would not have come out as they went in"):
-        upgrade(path)
+        upgrade_legacy(path)
     assert contents(path) == before
 
 
@@ -481,11 +481,11 @@ def hang(*_):
     time.sleep(60)
 
 setattr(module, sys.argv[2], hang)
-module.upgrade(Path(sys.argv[1]))
+module.upgrade_legacy(Path(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize("step", ["copy_beside", "_replace", "_verify"])
+@pytest.mark.parametrize("step", ["create_backup", "_replace", "_verify"])
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_kill_in_the_middle_leaves_the_database_as_it_was(path: Path, step: str, journal: str) -> None:
     write_old(path, many(8000), journal=journal)
@@ -498,9 +498,9 @@ def test_a_kill_in_the_middle_leaves_the_database_as_it_was(path: Path, step: st
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"
         process.send_signal(signal.SIGKILL)
-    if step != "copy_beside":  # the database is half written by then
+    if step != "create_backup":  # the database is half written by then
         written = {"wal": Path(f"{path}-wal"), "delete": path}[journal]
         assert written.stat().st_size > size + 1_000_000
     assert contents(path) == before
-    assert upgrade(path).is_changed
+    assert upgrade_legacy(path).is_changed
     assert query(path, "select count(*) from conversations") == [(8000,)]

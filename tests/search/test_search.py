@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backscroll.archive.storage.codec import packed
+from backscroll.archive.storage.codec import encode_messages
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.index import Pattern, exact, regex
@@ -150,7 +150,7 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
     start = data.draw(st.integers(0, len(text)))
     some = text[start : start + data.draw(st.integers(1, 12))]
     if some:
-        assert all(one in packed([message])[0] for one in required_bytes(exact(some)))
+        assert all(one in encode_messages([message])[0] for one in required_bytes(exact(some)))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from backscroll.archive.query.read_cache import ReadCache
     from backscroll.archive.query.sessions import SessionQueries
     from backscroll.archive.session_key import SessionKey
-    from backscroll.archive.storage.original_files import Originals
+    from backscroll.archive.storage.originals import Originals
     from backscroll.archive.write.unit_store import UnitStore
 
 __all__ = ["Archive"]
@@ -88,7 +88,7 @@ class Archive:
 
     @cached_property
     def originals(self) -> Originals:
-        from backscroll.archive.storage.original_files import Originals
+        from backscroll.archive.storage.originals import Originals
 
         return Originals(self._db)
 

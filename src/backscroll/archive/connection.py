@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from backscroll.archive.errors import is_busy, trouble
+from backscroll.archive.errors import is_busy, to_archive_error
 from backscroll.errors import ArchiveError
 
 __all__ = [
@@ -64,7 +64,7 @@ def connect(path: Path, *, is_shard: bool = False) -> sqlite3.Connection:
         if is_shard:
             _drop_indexes(db)
     except (sqlite3.DatabaseError, OSError) as error:
-        raise trouble(error, path) from error
+        raise to_archive_error(error, path) from error
     return db
 
 

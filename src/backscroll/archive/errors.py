@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backscroll.errors import ArchiveError
 
-__all__ = ["is_busy", "is_trouble", "trouble", "unpacking_errors"]
+__all__ = ["decode_errors", "is_archive_failure", "is_busy", "to_archive_error"]
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full. The archive {path} is whole and holds what it held; make room,"
@@ -30,7 +30,7 @@ _OURS = (
 _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 
-def unpacking_errors() -> tuple[type[Exception], ...]:
+def decode_errors() -> tuple[type[Exception], ...]:
     """What unpacking raises when bytes are not what was packed."""
     import struct  # these are loaded only when something went wrong
 
@@ -44,7 +44,7 @@ def unpacking_errors() -> tuple[type[Exception], ...]:
     return zstd.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, struct.error
 
 
-def trouble(error: BaseException, path: Path) -> ArchiveError:
+def to_archive_error(error: BaseException, path: Path) -> ArchiveError:
     """The error to raise when the archive's file gives this one."""
     if isinstance(error, FileExistsError | NotADirectoryError):
         return ArchiveError(
@@ -58,14 +58,14 @@ def trouble(error: BaseException, path: Path) -> ArchiveError:
     return ArchiveError(advice.format(path=path, error=error), path, is_readable=code in _READABLE)
 
 
-def is_trouble(error: BaseException) -> bool:
+def is_archive_failure(error: BaseException) -> bool:
     """Whether an error is the file's; the others are our own mistakes, and nothing a person could mend."""
     return (isinstance(error, sqlite3.Error) or _is_damage(error)) and _code(error) not in _OURS
 
 
 def _is_damage(error: BaseException) -> bool:
     """Whether what the archive itself has packed cannot be unpacked."""
-    if not isinstance(error, unpacking_errors()):
+    if not isinstance(error, decode_errors()):
         return False
     import traceback
 
@@ -84,6 +84,6 @@ def _code(error: BaseException) -> int:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is not None:
         return code & 0xFF
-    if isinstance(error, unpacking_errors()) or str(error).startswith("Could not decode to UTF-8"):
+    if isinstance(error, decode_errors()) or str(error).startswith("Could not decode to UTF-8"):
         return sqlite3.SQLITE_CORRUPT
     return sqlite3.SQLITE_ERROR

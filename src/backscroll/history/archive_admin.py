@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from backscroll.archive.maintenance.compact import Compacted
-from backscroll.archive.maintenance.forget import Forgotten
-from backscroll.archive.maintenance.legacy_import import Adopted, adopt
-from backscroll.archive.maintenance.legacy_upgrade import Upgraded, upgrade
+from backscroll.archive.maintenance.compact import CompactResult
+from backscroll.archive.maintenance.forget import ForgetResult
+from backscroll.archive.maintenance.legacy_import import LegacyImport, import_legacy
+from backscroll.archive.maintenance.legacy_upgrade import UpgradeResult, upgrade_legacy
 from backscroll.archive.maintenance.status import Status
 from backscroll.errors import DataNotFoundError, UsageError
 from backscroll.history.session_refs import find_session
@@ -14,7 +14,7 @@ from backscroll.history.stores import Stores
 from backscroll.ingest.extract import Extracted, extract
 from backscroll.ingest.maintenance import Rebuilt, forget, rebuild
 
-__all__ = ["ArchiveAdmin", "Upgraded"]
+__all__ = ["ArchiveAdmin", "UpgradeResult"]
 
 
 class ArchiveAdmin:
@@ -31,7 +31,7 @@ class ArchiveAdmin:
         """Return one sentence for every inconsistency in the archive."""
         return self._stores.archive.maintenance.verify()
 
-    def compact(self) -> Compacted:
+    def compact(self) -> CompactResult:
         """Reduce the archive file to its minimum size."""
         return self._stores.archive.maintenance.compact()
 
@@ -39,7 +39,7 @@ class ArchiveAdmin:
         """Recreate sessions and index from the archived originals."""
         return rebuild(self._stores.archive, self._stores.index.index, progress)
 
-    def forget(self, ref: str) -> Forgotten:
+    def forget(self, ref: str) -> ForgetResult:
         """Erase a session and its subagents from archive and index, and exclude them from later syncs.
 
         The tool's own files are not changed. Messages that another session repeats stay in that session.
@@ -67,17 +67,17 @@ class ArchiveAdmin:
             )
         return extracted
 
-    def upgrade_database(self, path: Path) -> Upgraded:
+    def upgrade_database(self, path: Path) -> UpgradeResult:
         """Upgrade another program's database from the old unified schema, after a backup.
 
         Raises `DatabaseNotFoundError`, `DatabaseUnreadableError`, `DatabaseLockedError` or
         `DestinationError`; the database is unchanged then.
         """
-        return upgrade(path)
+        return upgrade_legacy(path)
 
-    def import_database(self, path: Path) -> Adopted:
+    def import_database(self, path: Path) -> LegacyImport:
         """Import the conversations of an upgraded database that the archive does not have.
 
         Raises `DatabaseUnreadableError`; the archive is unchanged then.
         """
-        return adopt(self._stores.archive_path, path, self._stores.archive.units.exclusions)
+        return import_legacy(self._stores.archive_path, path, self._stores.archive.units.exclusions)

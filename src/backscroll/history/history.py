@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from backscroll import model, sources
-from backscroll.archive.errors import is_trouble, trouble
+from backscroll.archive.errors import is_archive_failure, to_archive_error
 from backscroll.config import Machine, NamedRoot, Settings, this_machine
 from backscroll.errors import BackscrollError, SessionNotFoundError, UsageError
 from backscroll.history.session_refs import find_session
@@ -74,8 +74,8 @@ class History:
         self.close()
         if error is None or isinstance(error, BackscrollError | OSError | KeyboardInterrupt):
             return
-        if is_trouble(error):
-            raise trouble(error, self.archive_path) from error
+        if is_archive_failure(error):
+            raise to_archive_error(error, self.archive_path) from error
 
     def close(self) -> None:
         """Close the archive if it is open."""

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from backscroll.archive.errors import is_busy, is_trouble, trouble
+from backscroll.archive.errors import is_archive_failure, is_busy, to_archive_error
 from backscroll.history.stores import Stores
 from backscroll.ingest import sync as ingest
 
@@ -29,8 +29,8 @@ def sync(stores: Stores, progress: Callable[[int, int], None] | None, *, wait: b
     except sqlite3.Error as error:
         if not wait and is_busy(error):
             return None
-        if is_trouble(error):
-            raise trouble(error, stores.archive_path) from error
+        if is_archive_failure(error):
+            raise to_archive_error(error, stores.archive_path) from error
         raise
     if archive.index_queue.is_pending or not stores.index_path.exists():
         stores.index.update()

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.maintenance.forget import Forgotten
+from backscroll.archive.maintenance.forget import ForgetResult
 from backscroll.archive.write.reparse import Original
 from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.extract import placed, retold_rows
@@ -32,7 +32,7 @@ class Rebuilt(Struct):
     sessions: int = 0
 
 
-def forget(archive: Archive, index: Index, summary: SessionSummary) -> Forgotten:
+def forget(archive: Archive, index: Index, summary: SessionSummary) -> ForgetResult:
     """Erase a session from the archive and the index for good; the tool's own files are not touched."""
     return replace(archive.maintenance.forget(summary), is_erased=erase(archive, index))
 

@@ -19,12 +19,12 @@ from backscroll.archive.derive.rollups import (
     FragmentRollup,
     RollupWriter,
 )
-from backscroll.archive.storage.strings import FIXED
+from backscroll.archive.storage.strings import FIXED_STRING_IDS
 
 __all__ = ["Decision", "FragmentCounts", "count_fragment"]
 
-_SYSTEM, _USER, _TOOL, _QUEUED = (FIXED[text] for text in ("system", "user", "tool", "queued"))
-_COMPLETED, _FAILED, _ACCEPTED = (FIXED[text] for text in ("completed", "failed", "accepted"))
+_SYSTEM, _USER, _TOOL, _QUEUED = (FIXED_STRING_IDS[text] for text in ("system", "user", "tool", "queued"))
+_COMPLETED, _FAILED, _ACCEPTED = (FIXED_STRING_IDS[text] for text in ("completed", "failed", "accepted"))
 
 # Reasons why a message is not counted, or not everywhere. A row contains their sum.
 _COPIED = 1  # another session contained it first

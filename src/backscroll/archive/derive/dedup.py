@@ -4,7 +4,7 @@ import sqlite3
 from typing import NamedTuple
 
 from backscroll.archive.derive.fragments import other_session_ids
-from backscroll.archive.storage.strings import FIXED, Words
+from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
 
 __all__ = ["mark_duplicate_messages"]
 
@@ -24,8 +24,8 @@ _IS_ORPHAN = (
 # A tool call that was copied before its result arrived. The original session has no result.
 _HAS_ONLY_RESULT = (
     "m.copied_from_string_id is not null and m.call_hash is not null"  # noqa: S608
-    f" and m.status_string_id <> {FIXED['pending']}"
-    f" and (select max(o.status_string_id <> {FIXED['pending']}) from message o"
+    f" and m.status_string_id <> {FIXED_STRING_IDS['pending']}"
+    f" and (select max(o.status_string_id <> {FIXED_STRING_IDS['pending']}) from message o"
     " join fragment_session s on s.fragment_id = o.fragment_id where o.call_hash = m.call_hash"
     " and s.session_external_id = (select text from string where id = m.copied_from_string_id)) = 0"
 )
@@ -75,7 +75,7 @@ def mark_duplicate_messages(db: sqlite3.Connection) -> None:
         )
         holders.setdefault(record_hash, []).append(holder)
     other_ids = other_session_ids(db, {one.fragment_id for group in holders.values() for one in group})
-    strings = Words(db)
+    strings = StringTable(db)
     changes: list[tuple[bool, int | None, int, int]] = []
     for record_hash, group in holders.items():
         ranked = sorted(one._replace(names_other=_names_other(one, group, other_ids)) for one in group)

@@ -16,9 +16,9 @@ from backscroll.archive.derive.cursor_windows import update_windows
 from backscroll.archive.derive.dedup import mark_duplicate_messages
 from backscroll.archive.derive.session_rows import write_sessions
 from backscroll.archive.derive.token_usage import assign_response_owner
-from backscroll.archive.maintenance.compact import give_back
+from backscroll.archive.maintenance.compact import incremental_vacuum
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.delta_bases import lean
+from backscroll.archive.storage.delta_bases import delta_compress_repeats
 
 __all__ = ["derive_sessions"]
 
@@ -32,8 +32,8 @@ def derive_sessions(db: sqlite3.Connection, changed: Iterable[int], now: datetim
         assign_response_owner(db)
         write_sessions(db, sessions, now)
         update_windows(db)
-        has_free_pages = lean(db)
+        has_free_pages = delta_compress_repeats(db)
         mark_derived(db)
     if has_free_pages:
-        give_back(db)
+        incremental_vacuum(db)
     return sessions

@@ -26,7 +26,7 @@ from backscroll.archive.derive.rollups import RollupWriter
 from backscroll.archive.derive.session_totals import SessionTotals
 from backscroll.archive.derive.subagent_rows import write_inlined_subagents, write_subagents
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.texts import Texts
+from backscroll.archive.storage.strings import StringLookup
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.dates import iso
 from backscroll.model.session import OWN_TITLES
@@ -43,7 +43,7 @@ def conversation_id(platform: str, external_id: str) -> str:
 
 def write_sessions(db: sqlite3.Connection, sessions: Collection[SessionKey], now: datetime) -> None:
     """Write the rows of sessions and of their subagents from their fragments."""
-    strings, rollups = Texts(db), RollupWriter(db)
+    strings, rollups = StringLookup(db), RollupWriter(db)
     mark_windows_changed(db, sessions)
     for session in sessions:
         before = index_fields(db, session)
@@ -67,7 +67,7 @@ def delete_empty_session(db: sqlite3.Connection, session: SessionKey) -> None:
 
 
 def _write_session(
-    db: sqlite3.Connection, strings: Texts, rollups: RollupWriter, session: SessionKey, now: datetime
+    db: sqlite3.Connection, strings: StringLookup, rollups: RollupWriter, session: SessionKey, now: datetime
 ) -> None:
     key = [session.id, session.platform]
     fragments = session_fragments(db, session)

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from backscroll.archive.derive.counters import FragmentCounts
-from backscroll.archive.storage.texts import Texts
+from backscroll.archive.storage.strings import StringLookup
 from backscroll.model.dates import iso
 
 __all__ = ["SessionTotals", "from_milliseconds"]
@@ -21,7 +21,7 @@ class SessionTotals:
 
     def __init__(
         self,
-        strings: Texts,
+        strings: StringLookup,
         own: Sequence[FragmentCounts],
         subagents: Iterable[Sequence[FragmentCounts]] = (),
         *,
@@ -46,7 +46,7 @@ class SessionTotals:
 
     def messages_of(self, agent_id: str | None) -> int:
         """Return the number of messages of an inlined subagent, or of the session itself."""
-        string_id = self._strings.number(agent_id) if agent_id is not None else None
+        string_id = self._strings.find_id(agent_id) if agent_id is not None else None
         return sum(counts.messages[string_id] for counts in self._own)
 
     @property

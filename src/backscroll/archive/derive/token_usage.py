@@ -3,8 +3,8 @@
 import sqlite3
 from typing import Any
 
-from backscroll.archive.storage.codec import milliseconds, number_of, record_number
-from backscroll.archive.storage.strings import Words
+from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
+from backscroll.archive.storage.strings import StringTable
 from backscroll.model import Message, Opening, TokenUsage
 
 __all__ = ["UsageRecorder", "assign_response_owner", "usage_by_response"]
@@ -31,19 +31,25 @@ class UsageRecorder:
             self._responses[response_id] = (known[0].merged(usage), known[1] or message)
 
     def write(
-        self, db: sqlite3.Connection, strings: Words, fragment_id: int, opening: Opening, *, is_appended: bool
+        self,
+        db: sqlite3.Connection,
+        strings: StringTable,
+        fragment_id: int,
+        opening: Opening,
+        *,
+        is_appended: bool,
     ) -> None:
         """Write the rows of a fragment, merged with those of an earlier read."""
         rows = []
         for response_id, (usage, message) in self._responses.items():
-            response_hash = number_of(response_id)
+            response_hash = hash64(response_id)
             if is_appended and _merge_with_stored(db, strings, fragment_id, response_hash, usage):
                 continue
             is_subagent, record_hash, at, model = opening.agent_id is not None, 0, None, 0
             if message is not None:
                 is_subagent = is_subagent or message.is_sidechain
-                record_hash = record_number(message.id, opening.id)
-                at, model = milliseconds(message.timestamp), strings[message.model]
+                record_hash = hash_record(message.id, opening.id)
+                at, model = to_milliseconds(message.timestamp), strings[message.model]
             key = fragment_id, response_hash, record_hash
             rows.append((*key, at, int(is_subagent), model, *_columns(strings, usage)))
         if rows:
@@ -55,7 +61,7 @@ class UsageRecorder:
             )
 
 
-def _columns(strings: Words, usage: TokenUsage) -> tuple[Any, ...]:
+def _columns(strings: StringTable, usage: TokenUsage) -> tuple[Any, ...]:
     """Return the values of a row, with -1 for values that are usually unknown: binding None is slower."""
     cache_1h, cost = usage.cache_creation_1h_input_tokens, usage.cost_usd
     return (
@@ -76,7 +82,7 @@ def _from_row(row: tuple[Any, ...]) -> TokenUsage:
 
 
 def _merge_with_stored(
-    db: sqlite3.Connection, strings: Words, fragment_id: int, response_hash: int, usage: TokenUsage
+    db: sqlite3.Connection, strings: StringTable, fragment_id: int, response_hash: int, usage: TokenUsage
 ) -> bool:
     """Merge usage into the stored row of a response; False if there is none."""
     row = db.execute(

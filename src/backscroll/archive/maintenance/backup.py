@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backscroll.errors import DatabaseUnreadableError, DestinationError
 
-__all__ = ["copy_beside", "open_existing"]
+__all__ = ["create_backup", "open_existing"]
 
 _TIMES_ITS_SIZE = 3  # the copy, the new tables beside the old ones, and the journal
 
@@ -19,7 +19,7 @@ def open_existing(path: Path, *, mode: str = "rw", timeout: float = 5.0) -> sqli
     return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)
 
 
-def copy_beside(path: Path) -> Path:
+def create_backup(path: Path) -> Path:
     """Copy a database to ``<name>.backup-<UTC time>``. It returns only when the copy is known to be good.
 
     The caller keeps others from writing meanwhile. Raises `DestinationError` when there is no room.

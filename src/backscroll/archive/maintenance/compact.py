@@ -7,17 +7,17 @@ from pathlib import Path
 from msgspec import Struct
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.storage.blob_store import put_together
+from backscroll.archive.storage.blob_store import merge_small_chunks
 from backscroll.archive.storage.codec import compress
-from backscroll.archive.storage.delta import Plain
-from backscroll.archive.storage.delta_raw import lean_on_told
-from backscroll.archive.storage.raw_files import SEGMENT
+from backscroll.archive.storage.delta import BodyReader
+from backscroll.archive.storage.delta_raw import delta_compress_file
+from backscroll.archive.storage.raw_files import SEGMENT_BYTES
 from backscroll.errors import ArchiveError
 
-__all__ = ["Compacted", "compact", "give_back", "vacuum"]
+__all__ = ["CompactResult", "compact", "incremental_vacuum", "vacuum"]
 
 
-class Compacted(Struct):
+class CompactResult(Struct):
     """What was gained."""
 
     before: int  # bytes
@@ -29,23 +29,23 @@ class Compacted(Struct):
         return self.before - self.after
 
 
-def compact(db: sqlite3.Connection, path: Path) -> Compacted:
+def compact(db: sqlite3.Connection, path: Path) -> CompactResult:
     """Put originals together that were kept piece by piece as they grew, and give back free space."""
     before = _size(path)
     rows = db.execute(
         "select unit_id, version from raw_segment group by unit_id, version"
         " having count(*) > 1 + sum(size) / ?",
-        [SEGMENT],
+        [SEGMENT_BYTES],
     ).fetchall()
     try:
         merged = sum(_merge(db, path, unit, state) for unit, state in rows)
         _lean(db)
         with transaction(db):
-            merged += put_together(db)
+            merged += merge_small_chunks(db)
         vacuum(db)
     except sqlite3.OperationalError as error:  # a full disk, or somebody who writes and does not end
         raise ArchiveError(f"the archive {path} is whole, but not smaller: {error}", path) from error
-    return Compacted(before, _size(path), merged)
+    return CompactResult(before, _size(path), merged)
 
 
 def _lean(db: sqlite3.Connection) -> None:
@@ -56,7 +56,7 @@ def _lean(db: sqlite3.Connection) -> None:
     ).fetchall()
     for (unit,) in plain:
         with transaction(db):
-            lean_on_told(db, unit)
+            delta_compress_file(db, unit)
 
 
 def _size(path: Path) -> int:
@@ -72,7 +72,7 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
             " and version = ? order by offset",
             [unit, state],
         ).fetchall()
-        plain = Plain(db)
+        plain = BodyReader(db)
         pending = bytearray()
         start = written = 0
         for number, offset, size, base in numbers:
@@ -86,14 +86,14 @@ def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
                 continue
             query = "select sha256, delta_base_fragment_id, body from raw_segment where rowid = ?"
             digest, account, body = db.execute(query, [number]).fetchone()
-            data = plain.original(None, account, body)
+            data = plain.decode_segment(None, account, body)
             if sha256(data).digest() != digest:
                 raise ArchiveError("a kept original is damaged; backscroll archive verify names it", path)
             db.execute("delete from raw_segment where rowid = ?", [number])
             pending += data
-            while len(pending) >= SEGMENT:
-                start = _insert(db, unit, state, start, bytes(pending[:SEGMENT]))
-                del pending[:SEGMENT]
+            while len(pending) >= SEGMENT_BYTES:
+                start = _insert(db, unit, state, start, bytes(pending[:SEGMENT_BYTES]))
+                del pending[:SEGMENT_BYTES]
                 written += 1
         if pending:
             _insert(db, unit, state, start, bytes(pending))
@@ -109,7 +109,7 @@ def _insert(db: sqlite3.Connection, unit: int, state: int, start: int, data: byt
     return start + len(data)
 
 
-def give_back(db: sqlite3.Connection) -> None:
+def incremental_vacuum(db: sqlite3.Connection) -> None:
     """Make the file smaller by the pages that nothing is in.
 
     Archives of the first versions cannot do that until they have been compacted.

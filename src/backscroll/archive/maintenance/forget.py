@@ -10,15 +10,15 @@ from msgspec import Struct
 from backscroll.archive.annotations import delete_annotations
 from backscroll.archive.derive.cursor_windows import mark_windows_changed, update_windows
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.delta import release_accounts, release_original
-from backscroll.archive.storage.raw_rows import erase_rows
-from backscroll.archive.storage.strings import FIXED, Words
+from backscroll.archive.storage.delta import rebase_fragment_dependents, rebase_unit_dependents
+from backscroll.archive.storage.raw_rows import delete_rows
+from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
 from backscroll.archive.write.exclusions import MIN_DISTINCTIVE_ID_CHARS, SINGLE_SESSION_KINDS
 
-__all__ = ["Forgotten", "forget", "forget_rest", "forgotten", "is_forgotten"]
+__all__ = ["ForgetResult", "forget", "forget_remainder", "forgotten_sessions", "is_forgotten_unit"]
 
 
-class Forgotten(Struct):
+class ForgetResult(Struct):
     """What was erased."""
 
     session_id: str
@@ -31,12 +31,12 @@ class Forgotten(Struct):
     is_erased: bool = False  # the bytes are gone from the archive's file, not only the rows
 
 
-def forgotten(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+def forgotten_sessions(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
     """The sessions that were forgotten, by platform and id."""
     return frozenset(db.execute("select platform, external_id from forgotten_session").fetchall())
 
 
-def is_forgotten(db: sqlite3.Connection, path: str, key: str) -> bool:
+def is_forgotten_unit(db: sqlite3.Connection, path: str, key: str) -> bool:
     """Whether a unit told of nothing but a session that was forgotten."""
     digest = [_digest(path, key)]
     return db.execute("select 1 from forgotten_unit where path_hash = ?", digest).fetchone() is not None
@@ -46,14 +46,14 @@ def _digest(path: str, key: str) -> bytes:
     return blake2b(f"{path}\0{key}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def forget_rest(db: sqlite3.Connection, number: int, kind: str) -> bool:
+def forget_remainder(db: sqlite3.Connection, number: int, kind: str) -> bool:
     """After a unit was read that tells of a forgotten session: keep nothing of the file.
 
     True when it tells of nothing else, and is not to be read again.
     """
-    release_original(db, number)
+    rebase_unit_dependents(db, number)
     db.execute("delete from raw_segment where unit_id = ?", [number])
-    erase_rows(db, number)
+    delete_rows(db, number)
     if (
         kind not in SINGLE_SESSION_KINDS
         or db.execute("select 1 from fragment where unit_id = ?", [number]).fetchone()
@@ -68,13 +68,13 @@ def _forget_unit(db: sqlite3.Connection, number: int) -> None:
     path, key = db.execute("select path, key from unit where id = ?", [number]).fetchone()
     db.execute("insert or ignore into forgotten_unit values (?)", [_digest(path, key)])
     accounts = db.execute("select id from fragment where unit_id = ?", [number]).fetchall()
-    release_accounts(db, [account for (account,) in accounts])
-    release_original(db, number)
-    erase_rows(db, number)
+    rebase_fragment_dependents(db, [account for (account,) in accounts])
+    rebase_unit_dependents(db, number)
+    delete_rows(db, number)
     db.execute("delete from unit where id = ?", [number])
 
 
-def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
+def forget(db: sqlite3.Connection, session: SessionKey) -> ForgetResult:
     """Erase a session and its subagents; the caller has a transaction open, and derives afterwards.
 
     Messages that other sessions hold as well stay theirs.
@@ -86,7 +86,7 @@ def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
         " from fragment where id in (select fragment_id from doomed) and status = 'current'"
     ).fetchone()
     alone, shared = _units(db, session)
-    erased = Forgotten(
+    erased = ForgetResult(
         session.id,
         session.platform,
         agents,
@@ -105,14 +105,16 @@ def forget(db: sqlite3.Connection, session: SessionKey) -> Forgotten:
     delete_annotations(db, session)
     _erase_rows(db, key)
     for number, _ in (*alone, *shared):  # before what it leans on
-        release_original(db, number)
+        rebase_unit_dependents(db, number)
         db.execute("delete from raw_segment where unit_id = ?", [number])
-    release_accounts(db, [number for (number,) in db.execute("select fragment_id from doomed").fetchall()])
+    rebase_fragment_dependents(
+        db, [number for (number,) in db.execute("select fragment_id from doomed").fetchall()]
+    )
     db.execute("delete from fragment where id in (select fragment_id from doomed)")
     for number, _ in alone:
         _forget_unit(db, number)
     for number, _ in shared:
-        erase_rows(db, number)
+        delete_rows(db, number)
         db.execute("update unit set checkpoint_offset = null, checkpoint_state = null where id = ?", [number])
     _erase_words(db)
     return erased
@@ -130,7 +132,7 @@ def _erase_words(db: sqlite3.Connection) -> None:
     )
     db.execute(
         f"delete from string where id > ? and id not in ({used})",  # noqa: S608 - names are ours
-        [len(FIXED)],
+        [len(FIXED_STRING_IDS)],
     )
 
 
@@ -196,7 +198,7 @@ def _unsettle(db: sqlite3.Connection, session: SessionKey, units: list[int]) -> 
             " cross join message m on m.record_hash = h.record_hash where h.unit_id = ?)",
             [number],
         )
-    word = {"word": Words(db)[session.id]}
+    word = {"word": StringTable(db)[session.id]}
     db.execute(
         "update fragment set is_derived = 0, compared_count = 0 where id in (select fragment_id from message"
         " where :word in (copied_from_string_id, forked_from_string_id))",

@@ -23,13 +23,13 @@ from backscroll.model import UNKNOWN_WORKSPACE, Workspace
 from backscroll.model.dates import iso
 from backscroll.readers.timestamps import from_value
 
-__all__ = ["Adopted", "adopt"]
+__all__ = ["LegacyImport", "import_legacy"]
 
 _SOURCES = {"claude_code": "claude-code", "cursor": "cursor"}
 _EXPECTED: dict[str, type] = dict(zip(JSON_COLUMNS, (dict, dict, list, list), strict=True))
 
 
-class Adopted(Struct, frozen=True):
+class LegacyImport(Struct, frozen=True):
     """What was taken from a database into the archive."""
 
     sessions: int
@@ -38,7 +38,7 @@ class Adopted(Struct, frozen=True):
     windows: int  # that the archive did not have
 
 
-def adopt(archive: Path, file: Path, exclusions: Exclusions) -> Adopted:
+def import_legacy(archive: Path, file: Path, exclusions: Exclusions) -> LegacyImport:
     """Take over what the archive does not have, all of it or nothing. The file is only read."""
     written_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     try:
@@ -55,7 +55,7 @@ def adopt(archive: Path, file: Path, exclusions: Exclusions) -> Adopted:
 
 def _adopt(
     db: sqlite3.Connection, other: sqlite3.Connection, name: str, written_at: datetime, exclusions: Exclusions
-) -> Adopted:
+) -> LegacyImport:
     windows = {row["id"]: dict(row) for row in other.execute("select * from cursor_sessions")}
     taken_windows: dict[str, str] = {}
     number = db.execute("select coalesce(max(number), 0) from conversations").fetchone()[0]
@@ -82,7 +82,7 @@ def _adopt(
         taken += done
         known += not done
         number += done
-    return Adopted(taken, known, kept_out, new_windows)
+    return LegacyImport(taken, known, kept_out, new_windows)
 
 
 def _take_window(

@@ -17,7 +17,15 @@ from backscroll.errors import DatabaseUnreadableError, UsageError
 from backscroll.model import UNKNOWN_WORKSPACE
 from backscroll.readers.timestamps import from_value
 
-__all__ = ["JSON_COLUMNS", "Plan", "UpgradeProblem", "Window", "columns_of", "plan", "recognise"]
+__all__ = [
+    "JSON_COLUMNS",
+    "UpgradePlan",
+    "UpgradeProblem",
+    "Window",
+    "detect_schema",
+    "plan",
+    "table_columns",
+]
 
 JSON_COLUMNS = ("context", "metadata", "tool_sequence", "acceptance_decisions")
 _MOST_NAMED = 5
@@ -84,7 +92,7 @@ class Place(NamedTuple):
     started_at: Any
 
 
-class Plan(Struct):
+class UpgradePlan(Struct):
     """What becomes of a whole database."""
 
     places: list[Place]
@@ -109,20 +117,22 @@ class _Row(NamedTuple):
         return str(self.id) if self.id not in (None, "") else f"row {self.number}"
 
 
-def columns_of(db: sqlite3.Connection, table: str) -> dict[str, tuple[str, bool, str | None]]:
+def table_columns(db: sqlite3.Connection, table: str) -> dict[str, tuple[str, bool, str | None]]:
     """A table's columns by name: type, whether null is refused, and default."""
     rows = db.execute('select name, type, "notnull", dflt_value from pragma_table_xinfo(?)', [table])
     return {name: (type_, bool(notnull), default) for name, type_, notnull, default in rows}
 
 
-def recognise(db: sqlite3.Connection, path: Path) -> Literal["old", "upgraded"]:
+def detect_schema(db: sqlite3.Connection, path: Path) -> Literal["old", "upgraded"]:
     """Which schema a database has. One that is neither is refused with a sentence."""
     tables = {name.lower() for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
     if tables >= _OURS:
         raise UsageError(
             f"{path} is an archive of Backscroll, which brings itself up to date when it is used"
         )
-    names = {name.lower() for name in columns_of(db, "conversations")} if "conversations" in tables else set()
+    names = (
+        {name.lower() for name in table_columns(db, "conversations")} if "conversations" in tables else set()
+    )
     has_windows = "cursor_sessions" in tables
     is_new = {"id", "session_id", "external_id", "platform"} <= names and "external_session_id" not in names
     if has_windows and is_new:
@@ -140,7 +150,7 @@ def recognise(db: sqlite3.Connection, path: Path) -> Literal["old", "upgraded"]:
     return "old"
 
 
-def plan(db: sqlite3.Connection) -> Plan:
+def plan(db: sqlite3.Connection) -> UpgradePlan:
     """Decide on every row, earliest first. Nothing is written."""
     rows = sorted(_rows(db), key=lambda row: (_when(row.started_at), row.number))
     problems = list(_problems_of(rows)) + list(_malformed(db, rows))
@@ -180,11 +190,11 @@ def plan(db: sqlite3.Connection) -> Plan:
                 tuple(apart),
             )
         )
-    return Plan(places, windows, problems)
+    return UpgradePlan(places, windows, problems)
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[_Row]:
-    names = {name.lower() for name in columns_of(db, "conversations")}
+    names = {name.lower() for name in table_columns(db, "conversations")}
     context = "iif(typeof(context) = 'text' and json_valid(context), {}, null)"
     wanted = [
         name if name in names else f"null as {name}"
@@ -270,7 +280,7 @@ def _wrong_with(row: _Row) -> Iterator[tuple[str, str, bool]]:
 
 
 def _malformed(db: sqlite3.Connection, rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
-    names = {name.lower() for name in columns_of(db, "conversations")}
+    names = {name.lower() for name in table_columns(db, "conversations")}
     labels = {row.number: row.label for row in rows}
     for column in filter(names.__contains__, JSON_COLUMNS):
         query = (

@@ -12,8 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from backscroll.archive.maintenance import legacy_schema
-from backscroll.archive.maintenance.backup import copy_beside, open_existing
-from backscroll.archive.maintenance.legacy_schema import Plan, UpgradeProblem, columns_of, recognise
+from backscroll.archive.maintenance.backup import create_backup, open_existing
+from backscroll.archive.maintenance.legacy_schema import (
+    UpgradePlan,
+    UpgradeProblem,
+    detect_schema,
+    table_columns,
+)
 from backscroll.errors import (
     BackscrollError,
     DatabaseLockedError,
@@ -22,7 +27,7 @@ from backscroll.errors import (
     DestinationError,
 )
 
-__all__ = ["Upgraded", "upgrade"]
+__all__ = ["UpgradeResult", "upgrade_legacy"]
 
 _BUSY_TIMEOUT_SECONDS = 5.0
 
@@ -90,7 +95,7 @@ _CHECKS = (
 _Orphans = set[tuple[str, int | None, str, int]]
 
 
-class Upgraded(Struct, frozen=True):
+class UpgradeResult(Struct, frozen=True):
     """What an upgrade did."""
 
     path: str
@@ -105,7 +110,7 @@ class _StoppedError(Exception):
     """The database cannot be upgraded as it is, or did not come out right."""
 
 
-def upgrade(path: Path) -> Upgraded:
+def upgrade_legacy(path: Path) -> UpgradeResult:
     """Upgrade a database in place; one that was upgraded before is left alone.
 
     Raises `DatabaseNotFoundError`, `DatabaseUnreadableError` (also when no rule can save a row),
@@ -116,8 +121,8 @@ def upgrade(path: Path) -> Upgraded:
     copies: list[Path] = []
     try:
         with closing(open_existing(path, timeout=_BUSY_TIMEOUT_SECONDS)) as db:
-            if recognise(db, path) == "upgraded":
-                return Upgraded(str(path), is_changed=False)
+            if detect_schema(db, path) == "upgraded":
+                return UpgradeResult(str(path), is_changed=False)
             if not path.stat().st_mode & 0o222:
                 raise DestinationError(f"{path} is read-only. Nothing was changed.", path)
             return _upgrade_locked(db, path, copies)
@@ -125,16 +130,16 @@ def upgrade(path: Path) -> Upgraded:
         raise _explained(error, path, copies) from error
 
 
-def _upgrade_locked(db: sqlite3.Connection, path: Path, copies: list[Path]) -> Upgraded:
+def _upgrade_locked(db: sqlite3.Connection, path: Path, copies: list[Path]) -> UpgradeResult:
     # Neither can be set inside a transaction, and both would meddle with tables that refer to this one.
     db.execute("pragma foreign_keys = off")
     db.execute("pragma legacy_alter_table = on")
     db.execute("begin immediate")
     try:
-        if recognise(db, path) == "upgraded":  # by another process, a moment ago
+        if detect_schema(db, path) == "upgraded":  # by another process, a moment ago
             db.execute("rollback")
-            return Upgraded(str(path), is_changed=False)
-        copies.append(copy_beside(path))
+            return UpgradeResult(str(path), is_changed=False)
+        copies.append(create_backup(path))
         planned = legacy_schema.plan(db)
         if stopping := [problem for problem in planned.problems if problem.stops]:
             raise _StoppedError("; ".join(problem.told for problem in stopping))
@@ -150,7 +155,7 @@ def _upgrade_locked(db: sqlite3.Connection, path: Path, copies: list[Path]) -> U
             db.execute("rollback")
         raise
     windows = len(planned.windows)
-    return Upgraded(str(path), True, str(copies[0]), rows, windows, tuple(planned.problems))
+    return UpgradeResult(str(path), True, str(copies[0]), rows, windows, tuple(planned.problems))
 
 
 def _explained(error: Exception, path: Path, copies: list[Path]) -> BackscrollError:
@@ -189,7 +194,7 @@ def _quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _write(db: sqlite3.Connection, planned: Plan) -> None:
+def _write(db: sqlite3.Connection, planned: UpgradePlan) -> None:
     """Make the new tables beside the old one, and compare every value."""
     for statement in filter(str.strip, _WINDOWS.split(";\n")):
         db.execute(statement)
@@ -214,7 +219,7 @@ def _write(db: sqlite3.Connection, planned: Plan) -> None:
         " (row integer primary key, id text, external_id text, window text, started_at)"
     )
     db.executemany("insert into temp.place values (?, ?, ?, ?, ?)", planned.places)
-    old = columns_of(db, "conversations")
+    old = table_columns(db, "conversations")
     kept = [name for name in old if name.lower() not in {*_DECIDED, "external_session_id", "started_at"}]
     more = [_definition(name, *old[name]) for name in kept if name.lower() not in _COLUMNS]
     own = [f"{name} {type_}" for name, type_ in _COLUMNS.items()]
@@ -252,7 +257,7 @@ def _definition(name: str, type_: str, notnull: bool, default: str | None) -> st
     return " ".join(filter(None, parts))
 
 
-def _replace(db: sqlite3.Connection, planned: Plan) -> None:
+def _replace(db: sqlite3.Connection, planned: UpgradePlan) -> None:
     """Put the new table in the old one's place, with the indexes and triggers that still make sense."""
     own = db.execute(
         "select type, name, sql from sqlite_master where lower(tbl_name) = 'conversations'"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget as forgetting
-from backscroll.archive.maintenance.compact import Compacted, compact, vacuum
-from backscroll.archive.maintenance.forget import Forgotten
+from backscroll.archive.maintenance.compact import CompactResult, compact, vacuum
+from backscroll.archive.maintenance.forget import ForgetResult
 from backscroll.archive.maintenance.status import Status, status, verify
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.session_key import SessionKey
@@ -31,7 +31,7 @@ class Maintenance:
         self._pending_erasure = pending_erasure
         self._derive = derive
 
-    def forget(self, summary: SessionSummary) -> Forgotten:
+    def forget(self, summary: SessionSummary) -> ForgetResult:
         """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
         self._pending_erasure.start()
         self._db.execute("pragma secure_delete = on")
@@ -43,7 +43,7 @@ class Maintenance:
             self._db.execute("pragma secure_delete = off")
         return forgotten
 
-    def compact(self) -> Compacted:
+    def compact(self) -> CompactResult:
         """Make the file as small as it can be."""
         return compact(self._db, self._path)
 

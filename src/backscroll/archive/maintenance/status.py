@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from backscroll.archive.errors import unpacking_errors
-from backscroll.archive.storage.codec import decoded, has_lost_its_table, record_number
-from backscroll.archive.storage.delta import Plain
+from backscroll.archive.errors import decode_errors
+from backscroll.archive.storage.codec import decode_messages, hash_record, lacks_seek_table
+from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.raw_rows import verify_rows
 
 __all__ = ["Status", "status", "verify"]
@@ -63,13 +63,13 @@ def verify(db: sqlite3.Connection) -> list[str]:
         f"the database is damaged: {row[0]}" for row in db.execute("pragma quick_check") if row[0] != "ok"
     ]
     found += [f"a row of {row[0]} points nowhere" for row in db.execute("pragma foreign_key_check")]
-    plain = Plain(db)
+    plain = BodyReader(db)
     for unit, offset, digest, *kept in db.execute(
         "select unit_id, offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
     ):
         try:
-            is_whole = sha256(plain.original(*kept)).digest() == digest
-        except unpacking_errors():
+            is_whole = sha256(plain.decode_segment(*kept)).digest() == digest
+        except decode_errors():
             is_whole = False
         if not is_whole:
             found.append(f"the original of unit {unit} is damaged at byte {offset}")
@@ -79,7 +79,7 @@ def verify(db: sqlite3.Connection) -> list[str]:
     ).fetchall():
         try:
             found += _verify_account(db, account, count, id_)
-        except unpacking_errors():
+        except decode_errors():
             found.append(f"the messages of account {account} are damaged")
     return found
 
@@ -93,17 +93,17 @@ def _verify_account(db: sqlite3.Connection, account: int, count: int, id_: str) 
     query = "select position from message_update where fragment_id = ?"
     amended = {place for (place,) in db.execute(query, [account])}
     place = 0
-    plain = Plain(db)
+    plain = BodyReader(db)
     query = "select position, body from message_chunk where fragment_id = ? order by position"
     chunks = db.execute(query, [account])
     for first, body in chunks:
         if first != place:
             return [f"account {account} lacks the messages from {place} to {first}"]
-        messages = decoded(plain.chunk(body))
-        if has_lost_its_table(body):
+        messages = decode_messages(plain.decode(body))
+        if lacks_seek_table(body):
             return [f"the messages of account {account} are damaged"]
         for message in messages:
-            if place not in amended and records.get(place) != record_number(message.id, id_):
+            if place not in amended and records.get(place) != hash_record(message.id, id_):
                 return [f"message {place} of account {account} is not the one its row speaks of"]
             place += 1
     return [] if place == count else [f"account {account} ends at message {place} of {count}"]

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import msgspec
 
-from backscroll.archive.storage.codec import Piece, listed
-from backscroll.archive.storage.delta import Plain
-from backscroll.archive.storage.seekable import Frames, frames_in
+from backscroll.archive.storage.codec import Chunk, frame_as_list
+from backscroll.archive.storage.delta import BodyReader
+from backscroll.archive.storage.seekable import SeekTable, read_seek_table
 from backscroll.model import Message
 from backscroll.readers.lru_cache import LRUCache
 
@@ -34,8 +34,8 @@ class DecompressedFrame:
         self._first = first  # offset of the first message in the chunk
 
     @cached_property
-    def _chunk(self) -> Piece:
-        return Piece(self._encoded)
+    def _chunk(self) -> Chunk:
+        return Chunk(self._encoded)
 
     def messages(
         self, offsets: Sequence[int], required_bytes: Sequence[bytes] = ()
@@ -46,14 +46,14 @@ class DecompressedFrame:
         first, chunk = self._first, self._chunk
         for offset in offsets:
             index = offset - first
-            if index < len(chunk) and (not required_bytes or chunk.has(index, *required_bytes)):
+            if index < len(chunk) and (not required_bytes or chunk.contains(index, *required_bytes)):
                 yield offset, chunk.message(index)
 
 
 class _CachedChunk:
     """The decompressed frames of one chunk."""
 
-    def __init__(self, frames: Frames | None) -> None:
+    def __init__(self, frames: SeekTable | None) -> None:
         self._frames = frames  # None: the whole chunk is treated as one frame
         self.decompressed: dict[int, DecompressedFrame] = {}  # by index of the frame
         self.size_bytes = 0
@@ -64,7 +64,7 @@ class _CachedChunk:
             return {0: offsets}
         found: defaultdict[int, list[int]] = defaultdict(list)
         for offset in offsets:
-            found[self._frames.number(offset)].append(offset)
+            found[self._frames.frame_index(offset)].append(offset)
         return found
 
     def compressed_frame(self, body: bytes, index: int) -> bytes:
@@ -75,7 +75,9 @@ class _CachedChunk:
         if self._frames is None:
             self.decompressed[index] = DecompressedFrame(encoded, 0)
         else:
-            frame = DecompressedFrame(listed(encoded, self._frames, index), self._frames.places[index])
+            frame = DecompressedFrame(
+                frame_as_list(encoded, self._frames, index), self._frames.first_positions[index]
+            )
             self.decompressed[index] = frame
         self.size_bytes += len(encoded)
 
@@ -89,7 +91,7 @@ class ChunkCache:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._reader = Plain(db, at_hand=MAX_DELTA_BASE_BYTES)
+        self._reader = BodyReader(db, max_cache_bytes=MAX_DELTA_BASE_BYTES)
         self._chunks: LRUCache[FragmentPosition, _CachedChunk] = LRUCache(
             MAX_CACHE_BYTES, lambda chunk: chunk.size_bytes
         )
@@ -148,7 +150,7 @@ class ChunkCache:
 
     def _decompress(self, requests: Sequence[_Request], compressed: Sequence[bytes]) -> None:
         """Decompress the missing frames, which are in the same order as in the requests."""
-        decompressed = iter(self._reader.every(compressed))
+        decompressed = iter(self._reader.decode_all(compressed))
         for start, chunk, by_frame in requests:
             for index in by_frame:
                 if index not in chunk.decompressed:
@@ -158,7 +160,10 @@ class ChunkCache:
 
 def _new_chunk(body: bytes, offsets: Sequence[int]) -> _CachedChunk:
     """Return a chunk without frames. If most frames are requested, the chunk is decompressed as a whole."""
-    frames = frames_in(body)
-    if frames is not None and 2 * len({frames.number(offset) for offset in offsets}) > len(frames.places) - 1:
+    frames = read_seek_table(body)
+    if (
+        frames is not None
+        and 2 * len({frames.frame_index(offset) for offset in offsets}) > len(frames.first_positions) - 1
+    ):
         return _CachedChunk(None)
     return _CachedChunk(frames)

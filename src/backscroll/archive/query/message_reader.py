@@ -14,8 +14,8 @@ from backscroll.archive.derive.fragments import (
 )
 from backscroll.archive.derive.token_usage import usage_by_response
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.codec import decoded, number_of, unpack
-from backscroll.archive.storage.delta import Plain
+from backscroll.archive.storage.codec import decode_chunk, decode_messages, hash64
+from backscroll.archive.storage.delta import BodyReader
 from backscroll.model import Message, SessionSummary, TokenUsage
 from backscroll.model.merge_messages import woven
 
@@ -64,17 +64,17 @@ def fragment_messages(db: sqlite3.Connection, fragment_id: int, start: int = 0) 
             [fragment_id, start],
         )
     }
-    reader = Plain(db)
+    reader = BodyReader(db)
     for chunk_start, body in db.execute(
         "select position, body from message_chunk where fragment_id = ? and position >= ? order by position",
         [fragment_id, first_chunk],
     ):
-        messages = decoded(reader.chunk(body))
+        messages = decode_messages(reader.decode(body))
         for position, updated in db.execute(
             "select position, body from message_update where fragment_id = ? and position between ? and ?",
             [fragment_id, chunk_start, chunk_start + len(messages) - 1],
         ):
-            messages[position - chunk_start] = unpack(updated)[0]
+            messages[position - chunk_start] = decode_chunk(updated)[0]
         skipped = max(0, start - chunk_start)
         for position, message in enumerate(messages[skipped:], start=chunk_start + skipped):
             is_active, copied_from = changed.get(position, (True, None))
@@ -132,7 +132,7 @@ def _merged_usage(messages: Iterable[Message]) -> dict[int, TokenUsage]:
     usage: dict[int, TokenUsage] = {}
     for message in messages:
         if message.usage is not None and message.response_id is not None:
-            response_hash = number_of(message.response_id)
+            response_hash = hash64(message.response_id)
             known = usage.get(response_hash)
             usage[response_hash] = known.merged(message.usage) if known else message.usage
     return usage
@@ -145,6 +145,6 @@ def _with_usage(messages: Iterable[Message], usage: dict[int, TokenUsage]) -> It
         own = message.usage
         if message.response_id is not None:
             is_first = message.response_id != last_response_id
-            own = usage.pop(number_of(message.response_id), None) if is_first else None
+            own = usage.pop(hash64(message.response_id), None) if is_first else None
             last_response_id = message.response_id
         yield message if own is message.usage else replace(message, usage=own)

@@ -14,8 +14,8 @@ from backscroll.archive.query.message_lookup import (
 from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
 from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
 from backscroll.archive.query.read_cache import ReadCache
-from backscroll.archive.storage.codec import record_number
-from backscroll.archive.storage.strings import FIXED
+from backscroll.archive.storage.codec import hash_record
+from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.model import Message, SessionSummary
 
 __all__ = ["MessageQueries"]
@@ -80,7 +80,7 @@ class MessageQueries:
             "select position from message left join string on id = agent_string_id"
             " where fragment_id = ? and role_string_id = ? and is_active"
             " and (text is null or text not in (select value from json_each(?))) order by position",
-            [fragment_id, FIXED["user"], msgspec.json.encode(list(agents)).decode()],
+            [fragment_id, FIXED_STRING_IDS["user"], msgspec.json.encode(list(agents)).decode()],
         )
         return [position for (position,) in rows]
 
@@ -101,7 +101,7 @@ class MessageQueries:
             position
             for (position,) in self._db.execute(
                 "select position from message where fragment_id = ? and record_hash = ? order by position",
-                [fragment_id, record_number(message_id, summary.id)],
+                [fragment_id, hash_record(message_id, summary.id)],
             )
         ]
         if not positions:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from backscroll.archive.storage.blob_store import Pieces, Spot
-from backscroll.archive.storage.delta import Plain
+from backscroll.archive.storage.blob_store import BlobRef, BlobStore
+from backscroll.archive.storage.delta import BodyReader
 from backscroll.model import Message, Origin, SessionSummary, is_universal, record_of
 
 __all__ = ["OriginalRecords", "ResultCallIds", "RowKeys"]
@@ -37,7 +37,7 @@ class OriginalRecords:
         ).fetchall()
         self._units = {path: unit_id for unit_id, path in rows}
         self._unit_ids = msgspec.json.encode([unit_id for unit_id, _ in rows]).decode()
-        self._blobs = Pieces(db)
+        self._blobs = BlobStore(db)
         self._files: dict[tuple[int, int], _FileLines] = {}
         self._result_lines: dict[int, _ResultLines] = {}
         self._result_blobs: dict[str, str] | None = None
@@ -93,7 +93,7 @@ class OriginalRecords:
             [self._unit_ids],
         )
         for key, *location in rows.fetchall():
-            value = self._blobs.get(Spot(*location))
+            value = self._blobs.get(BlobRef(*location))
             for call_id in self._result_call_ids(value):
                 yield call_id, key.rpartition(":")[2]
 
@@ -123,7 +123,7 @@ class OriginalRecords:
             " and key in (select value from json_each(?)) and content_hash is not null order by version desc",
             [self._unit_ids, keys],
         ).fetchone()
-        return self._blobs.get(Spot(*row)) if row is not None else None
+        return self._blobs.get(BlobRef(*row)) if row is not None else None
 
 
 class _FileLines:
@@ -150,7 +150,7 @@ class _FileLines:
         return self._line
 
     def _read(self) -> Iterator[bytes]:
-        reader = Plain(self._db)
+        reader = BodyReader(self._db)
         partial_line: list[bytes] = []  # continues in the next segment
         offsets = self._db.execute(
             "select offset from raw_segment where unit_id = ? and version = ? order by offset",
@@ -162,7 +162,7 @@ class _FileLines:
                 " where unit_id = ? and version = ? and offset = ?",
                 [self._unit_id, self._version, offset],
             ).fetchone()
-            *lines, end = reader.original(*segment).split(b"\n")
+            *lines, end = reader.decode_segment(*segment).split(b"\n")
             for line in lines:
                 yield b"".join([*partial_line, line]) if partial_line else line
                 partial_line = []

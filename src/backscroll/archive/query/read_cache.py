@@ -13,7 +13,7 @@ import msgspec
 
 from backscroll.archive.query.chunk_cache import ChunkCache, FragmentPosition
 from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
-from backscroll.archive.storage.codec import unpack
+from backscroll.archive.storage.codec import decode_chunk
 from backscroll.model import Message, SessionSummary
 from backscroll.readers.lru_cache import LRUCache
 
@@ -127,7 +127,7 @@ class ReadCache:
 
     def _read_updates(self, positions: Sequence[FragmentPosition]) -> dict[FragmentPosition, Message]:
         return {
-            position: unpack(body)[0]
+            position: decode_chunk(body)[0]
             for position in positions
             for (body,) in self._db.execute(
                 "select body from message_update where fragment_id = ? and position = ?", position

@@ -9,7 +9,7 @@ from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
 from backscroll.archive.query.fragment_selection import SelectedSession, select_fragments
 from backscroll.archive.query.usage_records import usage_records
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.strings import FIXED
+from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.archive.timestamps import to_ms
 from backscroll.model import Filter
 from backscroll.model.statistics import PROMPT_SIZES, UsageRecord
@@ -182,7 +182,7 @@ class Statistics:
             " and (s.group_id is null or not exists (select 1 from message o"
             "  join temp.selected d on d.fragment_id = o.fragment_id and d.group_id = s.group_id"
             "  and d.fragment_id < s.fragment_id where o.record_hash = m.record_hash))"
-            f" and m.status_string_id = {FIXED['completed']}"
+            f" and m.status_string_id = {FIXED_STRING_IDS['completed']}"
             f"{self._in_range(f'coalesce(m.at / {BUCKET_MS}, {UNDATED_BUCKET})')}"
             " group by e.path order by edits desc, sum(e.lines_added + e.lines_removed) desc, e.path limit ?",
             [limit],

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from backscroll.archive.derive.rollups import BUCKET_MS, UNDATED_BUCKET
 from backscroll.archive.query.fragment_selection import SelectedSession
 from backscroll.archive.query.message_reader import fragment_messages
-from backscroll.archive.storage.codec import number_of
+from backscroll.archive.storage.codec import hash64
 from backscroll.archive.timestamps import from_ms
 from backscroll.model import Origin, TokenUsage
 from backscroll.model.statistics import Tokens, UsageRecord, UsageVerdict
@@ -134,7 +134,7 @@ def _records_by_response(db: sqlite3.Connection, fragment_id: int) -> dict[int, 
     for message in fragment_messages(db, fragment_id):
         if message.usage is None:
             continue
-        records = found.setdefault(number_of(message.response_id or message.id), [])
+        records = found.setdefault(hash64(message.response_id or message.id), [])
         if all(record.origin != message.origin for record in records):
             records.append(_Record(message.origin, message.response_id, message.usage))
     return found

@@ -12,7 +12,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["Pieces", "Spot", "mend", "put_together"]
+__all__ = ["BlobRef", "BlobStore", "compact_chunk", "merge_small_chunks"]
 
 _PIECE = 2 * 1024 * 1024  # bytes: the same answers and files lie in several rows, and not side by side
 # As quick as the lowest level is, and with the whole of a piece in sight.
@@ -29,7 +29,7 @@ def _compressor() -> zstd.ZstdCompressor:
     return zstd.ZstdCompressor(options=_OPTIONS)
 
 
-class Spot(NamedTuple):
+class BlobRef(NamedTuple):
     """The place of a value."""
 
     piece: int
@@ -37,7 +37,7 @@ class Spot(NamedTuple):
     size: int
 
 
-class Pieces:
+class BlobStore:
     """Takes values in, and gives them back; the caller has a transaction open while it takes any."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -48,7 +48,7 @@ class Pieces:
         self._open: tuple[int, bytes] = (0, b"")  # the piece read last
 
     def add(self, value: bytes) -> tuple[int, int, int]:
-        """Take a value in; it is written with the next `flush` at the latest. What a `Spot` says of it."""
+        """Take a value in; it is written with the next `flush` at the latest. What a `BlobRef` says of it."""
         if self._size and self._size + len(value) > _PIECE:
             self.flush()
         if not self._number:
@@ -73,7 +73,7 @@ class Pieces:
         self._db.execute("insert or replace into blob_chunk values (?, ?, ?)", [number, len(data), body])
         self._open = (0, b"")
 
-    def get(self, spot: Spot) -> bytes:
+    def get(self, spot: BlobRef) -> bytes:
         """A value that was written."""
         if self._open[0] != spot.piece:
             row = self._db.execute("select body from blob_chunk where id = ?", [spot.piece]).fetchone()
@@ -85,16 +85,16 @@ class Pieces:
         return self._open[1][spot.offset : spot.offset + spot.size]
 
 
-def _spots(db: sqlite3.Connection, piece: int) -> list[Spot]:
+def _spots(db: sqlite3.Connection, piece: int) -> list[BlobRef]:
     """What rows still have of a piece, from its beginning to its end."""
     found = db.execute(
         "select distinct blob_chunk_id, offset, size from raw_row where blob_chunk_id = ? order by offset",
         [piece],
     )
-    return [Spot(*row) for row in found]
+    return [BlobRef(*row) for row in found]
 
 
-def mend(db: sqlite3.Connection, piece: int, *, always: bool = False) -> None:
+def compact_chunk(db: sqlite3.Connection, piece: int, *, always: bool = False) -> None:
     """After rows have let go of values: write their piece anew without them, where that pays or must be."""
     left = _spots(db, piece)
     if not left:
@@ -103,11 +103,11 @@ def mend(db: sqlite3.Connection, piece: int, *, always: bool = False) -> None:
     live = sum(spot.size for spot in left)
     (size,) = db.execute("select size from blob_chunk where id = ?", [piece]).fetchone()
     if live < size if always else live * 2 < size:
-        pieces = Pieces(db)
+        pieces = BlobStore(db)
         _move(db, pieces, left, piece)
 
 
-def _move(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], number: int) -> None:
+def _move(db: sqlite3.Connection, pieces: BlobStore, spots: list[BlobRef], number: int) -> None:
     """Write values one after the other into a piece of this number."""
     data = [pieces.get(spot) for spot in spots]
     offset = 0
@@ -120,17 +120,17 @@ def _move(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], number: int
     pieces.write(number, b"".join(data))
 
 
-def put_together(db: sqlite3.Connection) -> int:
+def merge_small_chunks(db: sqlite3.Connection) -> int:
     """Make few pieces of many small ones, and drop what no row has; how many fewer there are."""
     for (piece,) in db.execute(
         "select c.id from blob_chunk c left join (select blob_chunk_id, offset, size from raw_row"
         " where blob_chunk_id is not null group by blob_chunk_id, offset) r on r.blob_chunk_id = c.id"
         " group by c.id having coalesce(sum(r.size), 0) < max(c.size)"
     ).fetchall():
-        mend(db, piece, always=True)
+        compact_chunk(db, piece, always=True)
     small = db.execute("select id from blob_chunk where size < ? order by id", [_PIECE // 2]).fetchall()
-    pieces = Pieces(db)
-    waiting: list[Spot] = []
+    pieces = BlobStore(db)
+    waiting: list[BlobRef] = []
     emptied: list[int] = []
     written = 0
     for (piece,) in small:
@@ -144,7 +144,7 @@ def put_together(db: sqlite3.Connection) -> int:
     return len(small) - written
 
 
-def _gather(db: sqlite3.Connection, pieces: Pieces, spots: list[Spot], emptied: list[int]) -> None:
+def _gather(db: sqlite3.Connection, pieces: BlobStore, spots: list[BlobRef], emptied: list[int]) -> None:
     (number,) = db.execute("select max(id) + 1 from blob_chunk").fetchone()
     _move(db, pieces, spots, number)
     db.executemany("delete from blob_chunk where id = ?", [(piece,) for piece in emptied])

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from backscroll.archive.storage.seekable import MAGIC, Frames, cuts, frames_in, join
+from backscroll.archive.storage.seekable import (
+    ZSTD_MAGIC,
+    SeekTable,
+    append_seek_table,
+    frame_boundaries,
+    read_seek_table,
+)
 from backscroll.model import Message, is_universal, record_of
 
 if sys.version_info >= (3, 14):
@@ -22,19 +28,19 @@ if TYPE_CHECKING:
     from hashlib import blake2b
 
 __all__ = [
-    "Piece",
+    "Chunk",
     "compress",
-    "decoded",
+    "decode_chunk",
+    "decode_messages",
     "decompress",
-    "has_lost_its_table",
-    "listed",
-    "milliseconds",
-    "number_of",
-    "pack",
-    "packed",
-    "packed_again",
-    "record_number",
-    "unpack",
+    "encode_chunk",
+    "encode_messages",
+    "frame_as_list",
+    "hash64",
+    "hash_record",
+    "lacks_seek_table",
+    "recompress_chunk",
+    "to_milliseconds",
 ]
 
 _LEVEL = 3
@@ -62,19 +68,19 @@ def compress(data: bytes) -> bytes:
 
 
 def _is_small(data: bytes) -> bool:
-    return len(data) < _SMALL and not data.startswith(MAGIC)
+    return len(data) < _SMALL and not data.startswith(ZSTD_MAGIC)
 
 
 def decompress(data: bytes) -> bytes:
-    return zstd.decompress(data) if data.startswith(MAGIC) else data
+    return zstd.decompress(data) if data.startswith(ZSTD_MAGIC) else data
 
 
-def pack(messages: Sequence[Message]) -> bytes:
+def encode_chunk(messages: Sequence[Message]) -> bytes:
     """Messages that lie side by side, in one piece."""
-    return packed(messages)[1]
+    return encode_messages(messages)[1]
 
 
-def packed(messages: Sequence[Message]) -> tuple[bytes, bytes]:
+def encode_messages(messages: Sequence[Message]) -> tuple[bytes, bytes]:
     """Messages that lie side by side, in one piece: as a list of them, and that list compressed."""
     buffer = bytearray(_header(len(messages)))
     ends = []
@@ -86,7 +92,7 @@ def packed(messages: Sequence[Message]) -> tuple[bytes, bytes]:
     return plain, _framed(plain, ends)
 
 
-def packed_again(plain: bytes) -> bytes:
+def recompress_chunk(plain: bytes) -> bytes:
     """A piece that is no longer compressed, as it would be if it were packed now."""
     sizes = [len(bytes(part)) for part in _parts_decoder.decode(plain)]
     ends = accumulate(sizes, initial=len(_header(len(sizes))))
@@ -99,11 +105,11 @@ def _framed(plain: bytes, ends: Sequence[int]) -> bytes:
         return plain
     view = memoryview(plain)
     compress = _compressor(_QUICK).compress
-    ranges = list(cuts(ends))
+    ranges = list(frame_boundaries(ends))
     frames = [
         compress(view[ends[begin - 1] if begin else 0 : ends[end - 1]], _FRAME) for begin, end in ranges
     ]
-    return join(frames, [end - begin for begin, end in ranges])
+    return append_seek_table(frames, [end - begin for begin, end in ranges])
 
 
 @lru_cache(maxsize=1 << 8)
@@ -112,33 +118,33 @@ def _header(count: int) -> bytes:
     return _encoder.encode([None] * count)[: -count or None]
 
 
-def unpack(body: bytes) -> list[Message]:
-    return decoded(decompress(body))
+def decode_chunk(body: bytes) -> list[Message]:
+    return decode_messages(decompress(body))
 
 
-def decoded(plain: bytes) -> list[Message]:
+def decode_messages(plain: bytes) -> list[Message]:
     """The messages of a piece that is no longer compressed."""
     return _decoder.decode(plain)
 
 
-def has_lost_its_table(body: bytes) -> bool:
+def lacks_seek_table(body: bytes) -> bool:
     """Whether a body has several frames, and no table says any more where they are."""
-    if not body.startswith(MAGIC) or frames_in(body) is not None:
+    if not body.startswith(ZSTD_MAGIC) or read_seek_table(body) is not None:
         return False
     first = zstd.ZstdDecompressor()
     first.decompress(body)
     return bool(first.unused_data)
 
 
-def listed(plain: bytes, frames: Frames, number: int) -> bytes:
+def frame_as_list(plain: bytes, frames: SeekTable, number: int) -> bytes:
     """The messages of one frame that is no longer compressed, as a list of their own."""
-    begin = _header(frames.places[-1]) if not number else b""
+    begin = _header(frames.first_positions[-1]) if not number else b""
     if not plain.startswith(begin):
         raise msgspec.DecodeError("another number of messages than the table has")
-    return _header(frames.places[number + 1] - frames.places[number]) + plain[len(begin) :]
+    return _header(frames.first_positions[number + 1] - frames.first_positions[number]) + plain[len(begin) :]
 
 
-class Piece:
+class Chunk:
     """Messages packed together, of which only those asked for are decoded."""
 
     def __init__(self, plain: bytes) -> None:
@@ -150,10 +156,10 @@ class Piece:
     def message(self, place: int) -> Message:
         return _message_decoder.decode(self._parts[place])
 
-    def has(self, place: int, *some: bytes) -> bool:
+    def contains(self, place: int, *some: bytes) -> bool:
         """Whether a message has all these bytes, as it is packed."""
-        packed = bytes(self._parts[place])
-        return all(one in packed for one in some)
+        encode_messages = bytes(self._parts[place])
+        return all(one in encode_messages for one in some)
 
 
 @cache
@@ -163,7 +169,7 @@ def _empty_digest() -> "blake2b":
     return blake2b(digest_size=_NUMBER.size)
 
 
-def number_of(id_: str) -> int:
+def hash64(id_: str) -> int:
     """An id as a number, the same in every archive."""
     digest = _empty_digest().copy()  # takes a third less time than a new one, for every record and call
     digest.update(id_.encode("utf-8", "surrogatepass"))
@@ -172,12 +178,12 @@ def number_of(id_: str) -> int:
 
 
 @lru_cache(maxsize=1 << 12)  # a response is counted by the record that a message was from
-def record_number(id_: str, session_id: str = "") -> int:
+def hash_record(id_: str, session_id: str = "") -> int:
     """A message's record as a number: the same in every session that holds it, if it is the same anywhere."""
     record = record_of(id_)
-    return number_of(record if is_universal(record) else f"{session_id} {record}")
+    return hash64(record if is_universal(record) else f"{session_id} {record}")
 
 
-def milliseconds(at: datetime | None) -> int | None:
+def to_milliseconds(at: datetime | None) -> int | None:
     """A time as rows keep it."""
     return int(at.timestamp() * 1000) if at is not None else None

@@ -12,12 +12,12 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError
 
-__all__ = ["Unpacking"]
+__all__ = ["ParallelDecompressor"]
 
 _WORTH_IT = 256 * 1024  # compressed bytes; for fewer a thread takes longer to begin than it saves
 
 
-class Unpacking:
+class ParallelDecompressor:
     """Bodies that are being unpacked, while whoever began it does something else."""
 
     def __init__(self, bodies: Sequence[bytes]) -> None:

@@ -2,8 +2,8 @@
 
 A resumed or forked file leans on the one that it repeats, and a file's bytes on the messages that were read
 from it. A body that leans names its base in front of the compressed bytes, and cannot be read without it. So
-the base's rows must not go or change before `release_accounts` or `release_original` has stored anew what
-leans on them; the foreign keys refuse it.
+the base's rows must not go or change before `rebase_fragment_dependents` or `rebase_unit_dependents`
+has stored anew what leans on them; the foreign keys refuse it.
 """
 
 import sqlite3
@@ -11,9 +11,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from struct import Struct
 
-from backscroll.archive.storage.codec import Piece, compress, decoded, decompress, listed, packed_again
-from backscroll.archive.storage.decompress import Unpacking
-from backscroll.archive.storage.seekable import frames_in
+from backscroll.archive.storage.codec import (
+    Chunk,
+    compress,
+    decode_messages,
+    decompress,
+    frame_as_list,
+    recompress_chunk,
+)
+from backscroll.archive.storage.decompress import ParallelDecompressor
+from backscroll.archive.storage.seekable import read_seek_table
 from backscroll.model import Message
 
 if sys.version_info >= (3, 14):
@@ -22,15 +29,15 @@ else:
     from backports import zstd
 
 __all__ = [
-    "Plain",
-    "leaning_chunk",
-    "leaning_original",
-    "leaning_told",
-    "message_in",
-    "messages_in",
-    "release_accounts",
-    "release_original",
-    "state_in",
+    "BodyReader",
+    "encode_delta_chunk",
+    "encode_delta_segment",
+    "encode_message_delta",
+    "read_checkpoint_state",
+    "read_message",
+    "read_messages",
+    "rebase_fragment_dependents",
+    "rebase_unit_dependents",
 ]
 
 _MARK = b"\x01"  # no compressed body and no list of messages begins so
@@ -63,30 +70,30 @@ _NEAR: dict[int, dict[int, int]] = {
 _AT_HAND = 32 * 1024 * 1024  # bytes
 
 
-class Plain:
+class BodyReader:
     """Bodies as they were before they were compressed; some stay at hand, for what leans on them."""
 
-    def __init__(self, db: sqlite3.Connection, *, at_hand: int = _AT_HAND) -> None:
+    def __init__(self, db: sqlite3.Connection, *, max_cache_bytes: int = _AT_HAND) -> None:
         self._db = db
         self._at_hand: dict[tuple[int, ...], bytes] = {}
         self._size = 0
-        self._most = at_hand  # bytes
+        self._most = max_cache_bytes  # bytes
 
-    def chunk(self, body: bytes) -> bytes:
+    def decode(self, body: bytes) -> bytes:
         """The messages of a chunk, or of an amendment, as they were packed."""
         if not body.startswith(_MARK):
             return decompress(body)
         _, account, first, last = _CHUNK.unpack_from(body)
-        return _unfolded(body[_CHUNK.size :], self.chunks(account, first, last))
+        return _unfolded(body[_CHUNK.size :], self.read_chunks(account, first, last))
 
-    def every(self, bodies: Sequence[bytes]) -> list[bytes]:
+    def decode_all(self, bodies: Sequence[bytes]) -> list[bytes]:
         """The same of many chunks, on two processors where there are."""
-        alone = Unpacking([body for body in bodies if not body.startswith(_MARK)])
-        leaning = [self.chunk(body) for body in bodies if body.startswith(_MARK)]
+        alone = ParallelDecompressor([body for body in bodies if not body.startswith(_MARK)])
+        leaning = [self.decode(body) for body in bodies if body.startswith(_MARK)]
         both = iter(leaning), iter(alone.result())
         return [next(both[not body.startswith(_MARK)]) for body in bodies]
 
-    def chunks(self, account: int, first: int, last: int) -> bytes:
+    def read_chunks(self, account: int, first: int, last: int) -> bytes:
         """Several pieces of an account, one after the other."""
         rows = self._db.execute(
             "select position from message_chunk where fragment_id = ? and position between ? and ?"
@@ -101,20 +108,20 @@ class Plain:
             return known
         query = "select body from message_chunk where fragment_id = ? and position = ?"
         (body,) = self._db.execute(query, [account, place]).fetchone()
-        return self.hold((account, place), self.chunk(body))
+        return self.cache((account, place), self.decode(body))
 
-    def original(self, base: int | None, account: int | None, body: bytes) -> bytes:
+    def decode_segment(self, base: int | None, account: int | None, body: bytes) -> bytes:
         """A piece of a file, byte for byte; what it leans on is another file, or what was told of it."""
         if account is not None:
             mark, first, last = _TOLD.unpack_from(body)
-            told = self.chunks(account, first, last)
+            told = self.read_chunks(account, first, last)
             return _unfolded(body[_TOLD.size :], _in_lines(told) if mark == _LINES else told)
         if base is None:
             return decompress(body)
         _, state, offset, size = _ORIGINAL.unpack_from(body)
-        return _unfolded(body[_ORIGINAL.size :], self.stretch(base, state, offset, size))
+        return _unfolded(body[_ORIGINAL.size :], self.read_file_range(base, state, offset, size))
 
-    def stretch(self, unit: int, state: int, offset: int, size: int) -> bytes:
+    def read_file_range(self, unit: int, state: int, offset: int, size: int) -> bytes:
         """Bytes of a kept file."""
         rows = self._db.execute(
             "select offset from raw_segment where unit_id = ? and version = ? and offset < ?"
@@ -135,9 +142,9 @@ class Plain:
             " where unit_id = ? and version = ? and offset = ?"
         )
         row = self._db.execute(query, [unit, state, start]).fetchone()
-        return self.hold((unit, state, start), self.original(*row))
+        return self.cache((unit, state, start), self.decode_segment(*row))
 
-    def hold(self, key: tuple[int, ...], data: bytes) -> bytes:
+    def cache(self, key: tuple[int, ...], data: bytes) -> bytes:
         """Keep a piece at hand, and let go of those that came first."""
         self._at_hand[key] = data
         self._size += len(data)
@@ -146,32 +153,34 @@ class Plain:
         return data
 
 
-def messages_in(db: sqlite3.Connection, body: bytes) -> list[Message]:
+def read_messages(db: sqlite3.Connection, body: bytes) -> list[Message]:
     """The messages of a chunk, whether or not it leans on another."""
-    return decoded(Plain(db).chunk(body))
+    return decode_messages(BodyReader(db).decode(body))
 
 
-def message_in(db: sqlite3.Connection, body: bytes, place: int) -> Message:
+def read_message(db: sqlite3.Connection, body: bytes, place: int) -> Message:
     """One of the messages of a chunk."""
-    frames = frames_in(body)
+    frames = read_seek_table(body)
     if frames is None:
-        return Piece(Plain(db).chunk(body)).message(place)
-    number = frames.number(place)
+        return Chunk(BodyReader(db).decode(body)).message(place)
+    number = frames.frame_index(place)
     plain = decompress(frames.frame(body, number))
-    return Piece(listed(plain, frames, number)).message(place - frames.places[number])
+    return Chunk(frame_as_list(plain, frames, number)).message(place - frames.first_positions[number])
 
 
-def leaning_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
+def encode_delta_chunk(data: bytes, base: bytes, *, account: int, first: int, last: int) -> bytes:
     """A chunk's body that leans on pieces of another account, which are ``base`` together."""
     return _CHUNK.pack(_MARK, account, first, last) + _folded(data, _raw(base), _FAR)
 
 
-def leaning_original(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
+def encode_delta_segment(data: bytes, base: bytes, *, state: int, offset: int) -> bytes:
     """A piece of a file that leans on ``base``, a stretch of another file."""
     return _ORIGINAL.pack(_MARK, state, offset, len(base)) + _folded(data, _raw(base), _FAR)
 
 
-def leaning_told(data: bytes, told: bytes, *, first: int, last: int, has_lines: bool = False) -> bytes:
+def encode_message_delta(
+    data: bytes, told: bytes, *, first: int, last: int, has_lines: bool = False
+) -> bytes:
     """A piece of a file, or a state, that leans on the messages read from it; ``told`` are pieces of them.
 
     What has lines of JSON leans on the messages as they stand there.
@@ -189,7 +198,7 @@ def _in_lines(told: bytes) -> bytes:
     return told.replace(b"\\", rb"\\").replace(b"\n", rb"\n").replace(b'"', rb"\"").replace(b"\t", rb"\t")
 
 
-def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
+def read_checkpoint_state(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
     """What must be remembered to go on reading a file; None when that cannot be told any more."""
     if not body.startswith((_MARK, _LINES)):
         return decompress(body)
@@ -198,7 +207,7 @@ def state_in(db: sqlite3.Connection, unit: int, body: bytes) -> bytes | None:
     if len(accounts) != 1:
         return None
     try:
-        return Plain(db).original(None, accounts[0][0], body)
+        return BodyReader(db).decode_segment(None, accounts[0][0], body)
     except zstd.ZstdError:
         return None
 
@@ -220,32 +229,32 @@ def _unfolded(body: bytes, base: bytes) -> bytes:
     return zstd.decompress(body, zstd_dict=_raw(base).as_prefix, options=options)
 
 
-def release_accounts(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
+def rebase_fragment_dependents(db: sqlite3.Connection, accounts: Iterable[int]) -> None:
     """Before accounts go: store what leans on them so that it can be read without them."""
     for number in accounts:
         query = "select rowid, body from message_chunk where delta_base_fragment_id = ?"
         rows = db.execute(query, [number]).fetchall()
-        plain = Plain(db)
+        plain = BodyReader(db)
         for row, body in rows:
-            data = packed_again(plain.chunk(body))
+            data = recompress_chunk(plain.decode(body))
             query = "update message_chunk set delta_base_fragment_id = null, body = ? where rowid = ?"
             db.execute(query, [data, row])
         query = "select rowid from raw_segment where delta_base_fragment_id = ?"
         for (row,) in db.execute(query, [number]).fetchall():
             (body,) = db.execute("select body from raw_segment where rowid = ?", [row]).fetchone()
-            data = compress(plain.original(None, number, body))
+            data = compress(plain.decode_segment(None, number, body))
             query = "update raw_segment set delta_base_fragment_id = null, body = ? where rowid = ?"
             db.execute(query, [data, row])
 
 
-def release_original(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> None:
+def rebase_unit_dependents(db: sqlite3.Connection, unit: int, *, offset: int = 0) -> None:
     """Before a kept file goes, or changes from an offset on: store anew what leans on it."""
     rows = db.execute("select rowid from raw_segment where delta_base_unit_id = ?", [unit]).fetchall()
-    plain = Plain(db)
+    plain = BodyReader(db)
     for (row,) in rows:
         (body,) = db.execute("select body from raw_segment where rowid = ?", [row]).fetchone()
         _, _, start, size = _ORIGINAL.unpack_from(body)
         if start + size > offset:
-            data = compress(plain.original(unit, None, body))
+            data = compress(plain.decode_segment(unit, None, body))
             query = "update raw_segment set delta_base_unit_id = null, body = ? where rowid = ?"
             db.execute(query, [data, row])

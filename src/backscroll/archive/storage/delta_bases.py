@@ -5,10 +5,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backscroll.archive.storage.delta import Plain, leaning_chunk, leaning_original
+from backscroll.archive.storage.delta import BodyReader, encode_delta_chunk, encode_delta_segment
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS
 
-__all__ = ["lean"]
+__all__ = ["delta_compress_repeats"]
 
 _DEEPEST = 8  # bases below each other
 _LEAST = 0.3  # of its messages that a file shares with another, or it is not worth it
@@ -26,7 +26,7 @@ class _Told(NamedTuple):
     messages: int
 
 
-def lean(db: sqlite3.Connection) -> bool:
+def delta_compress_repeats(db: sqlite3.Connection) -> bool:
     """Store those of the changed accounts that mostly repeat another so that they lean on it.
 
     True when there were any, so that the archive has room to give back.
@@ -138,7 +138,7 @@ def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
     pairs = _pairs(db, told.account, base.account)
     own = [place for place, _ in pairs]
     starts = _starts(db, base.account)
-    plain = Plain(db)
+    plain = BodyReader(db)
     rows = db.execute(
         "select rowid, position from message_chunk where fragment_id = ? order by position", [told.account]
     ).fetchall()
@@ -150,8 +150,8 @@ def _lean_chunks(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
             continue
         low, high = _covering(starts, min(places), max(places))
         (body,) = db.execute("select body from message_chunk where rowid = ?", [row]).fetchone()
-        other = plain.chunks(base.account, low, high)
-        leaning = leaning_chunk(plain.chunk(body), other, account=base.account, first=low, last=high)
+        other = plain.read_chunks(base.account, low, high)
+        leaning = encode_delta_chunk(plain.decode(body), other, account=base.account, first=low, last=high)
         if len(leaning) < len(body):
             found.append((row, first, leaning))
     # Written anew, side by side: a row that only becomes smaller leaves the rest of its page empty.
@@ -200,14 +200,16 @@ def _lean_originals(db: sqlite3.Connection, told: _Told, base: _Told) -> None:
         " order by version desc limit 1",
         [base.unit],
     ).fetchone()
-    plain = Plain(db)
+    plain = BodyReader(db)
     query = "select rowid, offset from raw_segment where unit_id = ?"
     for row, offset in db.execute(query, [told.unit]).fetchall():
         query = "select delta_base_fragment_id, body from raw_segment where rowid = ?"
         account, body = db.execute(query, [row]).fetchone()
         start = max(0, min(offset, size - _AFTER) - _BEFORE)
-        other = plain.stretch(base.unit, state, start, offset + _AFTER - start)
-        leaning = leaning_original(plain.original(None, account, body), other, state=state, offset=start)
+        other = plain.read_file_range(base.unit, state, start, offset + _AFTER - start)
+        leaning = encode_delta_segment(
+            plain.decode_segment(None, account, body), other, state=state, offset=start
+        )
         if len(leaning) < len(body):
             query = (
                 "update raw_segment set delta_base_unit_id = ?, delta_base_fragment_id = null, body = ?"

@@ -3,31 +3,31 @@
 import sqlite3
 from bisect import bisect_right
 
-from backscroll.archive.storage.codec import Piece, compress
-from backscroll.archive.storage.delta import Plain, leaning_told
+from backscroll.archive.storage.codec import Chunk, compress
+from backscroll.archive.storage.delta import BodyReader, encode_message_delta
 from backscroll.model import Message
 
-__all__ = ["Told", "lean_on_told"]
+__all__ = ["RawDeltaBase", "delta_compress_file"]
 
 _MOST = 2 * 1024 * 1024  # bytes of messages that a piece of a file leans on
 _LINE = "line "
 _JSON_LINES = ".jsonl"
 
 
-class Told:
+class RawDeltaBase:
     """The messages of one reading of a file, in the pieces that they were written in."""
 
     def __init__(self, db: sqlite3.Connection, path: str) -> None:
         self._db = db
         self._has_lines = path.endswith(_JSON_LINES)
-        self._plain = Plain(db, at_hand=2 * _MOST)
+        self._plain = BodyReader(db, max_cache_bytes=2 * _MOST)
         self._accounts: set[int] = set()
         self._positions: list[int] = []
         self._lines: list[int] = []  # where in the file each piece begins
         self._sizes: list[int] = []
         self._base: tuple[tuple[int, int], bytes] | None = None  # what was leant on last, and its places
 
-    def add(self, account: int, position: int, first: Message, data: bytes) -> None:
+    def add_chunk(self, account: int, position: int, first: Message, data: bytes) -> None:
         """Take a piece that was written, with its first message."""
         if not first.origin.place.startswith(_LINE):
             return
@@ -35,9 +35,9 @@ class Told:
         self._positions.append(position)
         self._lines.append(int(first.origin.place.removeprefix(_LINE)))
         self._sizes.append(len(data))
-        self._plain.hold((account, position), data)
+        self._plain.cache((account, position), data)
 
-    def body_of(self, data: bytes, line: int, lines: int | None) -> tuple[int | None, bytes]:
+    def encode_segment(self, data: bytes, line: int, lines: int | None) -> tuple[int | None, bytes]:
         """A piece of the file as it is kept, and the account that it leans on.
 
         It begins in a line and has so many of them; None when it has all that are left.
@@ -49,19 +49,19 @@ class Told:
         end = len(self._lines) if lines is None else bisect_right(self._lines, line + lines)
         first, last = self._places(begin, end)
         told = self._pieces(account, first, last)
-        return account, leaning_told(data, told, first=first, last=last, has_lines=self._has_lines)
+        return account, encode_message_delta(data, told, first=first, last=last, has_lines=self._has_lines)
 
-    def state_of(self, state: bytes) -> bytes:
+    def encode_checkpoint(self, state: bytes) -> bytes:
         """What must be remembered to go on reading the file, as it is kept: mostly ids of its messages."""
         account = self._account()
         if account is None:
             return compress(state)
         first, last = self._places(0, len(self._positions))
-        return leaning_told(state, self._pieces(account, first, last), first=first, last=last)
+        return encode_message_delta(state, self._pieces(account, first, last), first=first, last=last)
 
     def _pieces(self, account: int, first: int, last: int) -> bytes:
         if self._base is None or self._base[0] != (first, last):
-            self._base = (first, last), self._plain.chunks(account, first, last)
+            self._base = (first, last), self._plain.read_chunks(account, first, last)
         return self._base[1]
 
     def _account(self) -> int | None:
@@ -89,26 +89,26 @@ class Told:
         return self._lines[0] if self._lines else 0
 
 
-def _told_of(db: sqlite3.Connection, unit: int) -> Told:
+def _told_of(db: sqlite3.Connection, unit: int) -> RawDeltaBase:
     """What was told of a file in all readings of it, except before it was rewritten."""
     (path,) = db.execute("select path from unit where id = ?", [unit]).fetchone()
-    told = Told(db, path)
+    told = RawDeltaBase(db, path)
     rows = db.execute(
         "select c.fragment_id, c.position, c.body from fragment f"
         " join message_chunk c on c.fragment_id = f.id"
         " where f.unit_id = ? and f.status = 'current' order by c.fragment_id, c.position",
         [unit],
     )
-    plain = Plain(db)
+    plain = BodyReader(db)
     for account, position, body in rows:
-        data = plain.chunk(body)
-        told.add(account, position, Piece(data).message(0), data)
+        data = plain.decode(body)
+        told.add_chunk(account, position, Chunk(data).message(0), data)
     return told
 
 
-def lean_on_told(db: sqlite3.Connection, unit: int) -> None:
+def delta_compress_file(db: sqlite3.Connection, unit: int) -> None:
     """After a file was told anew: have those pieces of it lean on what was told that lean on nothing."""
-    told, plain = _told_of(db, unit), Plain(db)
+    told, plain = _told_of(db, unit), BodyReader(db)
     line = 1
     rows = db.execute(
         "select rowid, delta_base_unit_id, delta_base_fragment_id from raw_segment"
@@ -118,10 +118,10 @@ def lean_on_told(db: sqlite3.Connection, unit: int) -> None:
     )
     for row, base, account in rows.fetchall():
         (body,) = db.execute("select body from raw_segment where rowid = ?", [row]).fetchone()
-        data = plain.original(base, account, body)
+        data = plain.decode_segment(base, account, body)
         lines = data.count(b"\n")
         if base is None and account is None:
-            account, leaning = told.body_of(data, line, lines)
+            account, leaning = told.encode_segment(data, line, lines)
             if len(leaning) < len(body):
                 query = "update raw_segment set delta_base_fragment_id = ?, body = ? where rowid = ?"
                 db.execute(query, [account, leaning, row])

@@ -5,21 +5,21 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-from backscroll.archive.errors import unpacking_errors
-from backscroll.archive.storage.delta import Plain, release_original
-from backscroll.archive.storage.delta_raw import Told
+from backscroll.archive.errors import decode_errors
+from backscroll.archive.storage.delta import BodyReader, rebase_unit_dependents
+from backscroll.archive.storage.delta_raw import RawDeltaBase
 from backscroll.errors import ArchiveError, DestinationError
 
-__all__ = ["SEGMENT", "keep", "written_back"]
+__all__ = ["SEGMENT_BYTES", "store_file", "write_file"]
 
-SEGMENT = 2 * 1024 * 1024  # bytes; with what it leans on, a process holds several times as many
+SEGMENT_BYTES = 2 * 1024 * 1024  # bytes; with what it leans on, a process holds several times as many
 
 
-def keep(
+def store_file(
     db: sqlite3.Connection,
     unit: int,
     path: Path,
-    told: Told,
+    told: RawDeltaBase,
     *,
     is_new: bool,
     is_appended: bool,
@@ -32,7 +32,7 @@ def keep(
     the next time. ``whole`` is a new file up to there, where somebody has it in hand. Returns a new file that
     is no larger than one segment, and nothing of others.
     """
-    if 0 < len(whole) < SEGMENT:
+    if 0 < len(whole) < SEGMENT_BYTES:
         _keep_segment(db, unit, told, whole)
         return whole
     state, segments = (0, []) if is_new else _last_kept(db, unit)
@@ -46,7 +46,7 @@ def keep(
             file.seek(kept - size)
             if sha256(file.read(size)).digest() != digest:
                 kept -= size
-                release_original(db, unit, offset=kept)
+                rebase_unit_dependents(db, unit, offset=kept)
                 query = "delete from raw_segment where unit_id = ? and version = ? and offset = ?"
                 db.execute(query, [unit, state, kept])
         elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
@@ -54,8 +54,10 @@ def keep(
         file.seek(kept)
         line = told.first_line if kept else 1
         whole = b""
-        while data := file.read(max(0, min(SEGMENT, end - kept))):
-            lines = data.count(b"\n") if len(data) == SEGMENT else None  # only a whole one is not the last
+        while data := file.read(max(0, min(SEGMENT_BYTES, end - kept))):
+            lines = (
+                data.count(b"\n") if len(data) == SEGMENT_BYTES else None
+            )  # only a whole one is not the last
             _keep_segment(db, unit, told, data, offset=kept, state=state, line=line, lines=lines)
             if is_new and not kept and lines is None:
                 whole = data
@@ -67,7 +69,7 @@ def keep(
 def _keep_segment(
     db: sqlite3.Connection,
     unit: int,
-    told: Told,
+    told: RawDeltaBase,
     data: bytes,
     *,
     offset: int = 0,
@@ -76,7 +78,7 @@ def _keep_segment(
     lines: int | None = None,
 ) -> None:
     """Keep a piece of a file, which begins in a line and has so many of them or all that are left."""
-    account, body = told.body_of(data, line, lines)
+    account, body = told.encode_segment(data, line, lines)
     db.execute(
         "insert into raw_segment (unit_id, offset, size, sha256, version, delta_base_fragment_id, body)"
         " values (?, ?, ?, ?, ?, ?, ?)",
@@ -99,7 +101,7 @@ def _read_until(db: sqlite3.Connection, unit: int) -> int:
     return int(row[0] or 0)
 
 
-def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
+def write_file(db: sqlite3.Connection, unit: int, target: Path) -> int:
     """Write a file as it was last seen. Returns its size; the bytes are checked on the way."""
     rows = db.execute(
         "select offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
@@ -113,12 +115,12 @@ def written_back(db: sqlite3.Connection, unit: int, target: Path) -> int:
     except FileExistsError as error:
         raise DestinationError(f"{target} exists; name another folder", target) from error
     with file:
-        plain = Plain(db)
+        plain = BodyReader(db)
         for offset, digest, *kept in rows:
             damaged = ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
             try:
-                data = plain.original(*kept)
-            except unpacking_errors() as error:
+                data = plain.decode_segment(*kept)
+            except decode_errors() as error:
                 raise damaged from error
             if sha256(data).digest() != digest or offset != size:
                 raise damaged

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from backscroll.archive.storage.blob_store import Pieces, Spot, mend
-from backscroll.archive.storage.row_versions import contains
+from backscroll.archive.storage.blob_store import BlobRef, BlobStore, compact_chunk
+from backscroll.archive.storage.row_versions import is_superset
 from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.model import RawRow
 
-__all__ = ["are_same", "erase_rows", "keep_rows", "rows_of", "verify_rows"]
+__all__ = ["delete_rows", "has_same_rows", "read_rows", "store_rows", "verify_rows"]
 
 _TOGETHER = 500  # rows written in one go
 _Place = tuple[str, str, str, str]  # path, table, key, part
@@ -41,10 +41,10 @@ class _Version(Struct):
     is_gone: bool
     is_text: bool
     blanked: str | None
-    spot: Spot | None
+    spot: BlobRef | None
 
 
-def keep_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow], *, is_new: bool = False) -> bool:
+def store_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow], *, is_new: bool = False) -> bool:
     """Keep what is new in a unit's rows, and note which are no longer there; of a new one none was kept.
 
     False when somebody holds the database, so that they are to be asked for again. Rows that did not come
@@ -73,12 +73,12 @@ class _Keeper:
         self._db = db
         self._unit = unit
         self._known = known  # the newest of each row; those told are taken out
-        self._pieces = Pieces(db)
+        self._pieces = BlobStore(db)
         self._new: list[tuple[object, ...]] = []
         self._left: set[int] = set()  # pieces that a row has let go of
 
     def keep(self, row: RawRow) -> None:
-        digest = digest_of(row.value) if row.value is not None else None
+        digest = content_hash(row.value) if row.value is not None else None
         known = self._known.pop((row.path, row.table, row.key, row.part), None) if self._known else None
         if known is None:
             self._add(row, 1, digest)
@@ -108,7 +108,7 @@ class _Keeper:
         """Whether nothing is lost when the newer version takes the place of the older one."""
         if known.spot is None:
             return True
-        return row.value is not None and contains(row.value, self._pieces.get(known.spot), row.passing)
+        return row.value is not None and is_superset(row.value, self._pieces.get(known.spot), row.passing)
 
     def _add(self, row: RawRow, version: int, digest: bytes | None) -> None:
         spot: tuple[int | None, int | None, int | None] = (None, None, None)
@@ -150,7 +150,7 @@ class _Keeper:
         self._write()
         self._pieces.flush()
         for piece in self._left:
-            mend(self._db, piece)
+            compact_chunk(self._db, piece)
 
     def mark_gone(self) -> None:
         """Those that did not come are no longer there."""
@@ -164,7 +164,7 @@ class _Keeper:
             )
 
 
-def digest_of(value: bytes) -> bytes:
+def content_hash(value: bytes) -> bytes:
     return sha256(value).digest()[:16]
 
 
@@ -173,14 +173,14 @@ def _versions(db: sqlite3.Connection, unit: int) -> Iterator[tuple[_Place, _Vers
     for path, table, key, part, number, version, digest, is_gone, is_text, blanked, *at in db.execute(
         _SELECT, [unit]
     ):
-        spot = Spot(*at) if digest is not None else None
+        spot = BlobRef(*at) if digest is not None else None
         yield (
             (path, table, key, part),
             _Version(number, version, digest, bool(is_gone), bool(is_text), blanked, spot),
         )
 
 
-def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iterator[RawRow]:
+def read_rows(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iterator[RawRow]:
     """The rows of a unit as they were when it was last read.
 
     The fullest are those that vanished as well, and of emptied ones what they held before. Raises
@@ -190,14 +190,14 @@ def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iter
     for place, version in _versions(db, unit):
         if not fullest or version.digest is not None or place not in chosen:
             chosen[place] = version
-    pieces = Pieces(db)
+    pieces = BlobStore(db)
     for (path, table, key, part), version in sorted(
         chosen.items(), key=lambda each: each[1].spot or (0, 0, 0)
     ):
         if version.is_gone and not fullest:
             continue
         value = pieces.get(version.spot) if version.spot is not None else None
-        if value is not None and digest_of(value) != version.digest:
+        if value is not None and content_hash(value) != version.digest:
             reason = f"the kept row {key} is damaged; backscroll archive verify finds all that is"
             raise ArchiveError(reason, Path(path))
         yield RawRow(
@@ -211,13 +211,13 @@ def rows_of(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iter
         )
 
 
-def are_same(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> bool:
+def has_same_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> bool:
     """Whether these are the rows that were kept of a unit when it was last read."""
     newest = dict(_versions(db, unit))
     known = {place: version.digest for place, version in newest.items() if not version.is_gone}
     try:
         for row in rows:
-            digest = digest_of(row.value) if row.value is not None else None
+            digest = content_hash(row.value) if row.value is not None else None
             if known.pop((row.path, row.table, row.key, row.part), b"") != digest:
                 return False
     except (BackscrollError, sqlite3.OperationalError):  # of the source
@@ -225,23 +225,23 @@ def are_same(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> bool:
     return not known
 
 
-def erase_rows(db: sqlite3.Connection, unit: int) -> None:
+def delete_rows(db: sqlite3.Connection, unit: int) -> None:
     """Leave nothing of a unit's rows but the values that another session has, too."""
     pieces = db.execute("select distinct blob_chunk_id from raw_row where unit_id = ?", [unit]).fetchall()
     db.execute("delete from raw_row where unit_id = ?", [unit])
     for (piece,) in pieces:
         if piece is not None:
-            mend(db, piece, always=True)
+            compact_chunk(db, piece, always=True)
 
 
 def verify_rows(db: sqlite3.Connection) -> list[str]:
     """What does not agree, a sentence each."""
-    pieces = Pieces(db)
+    pieces = BlobStore(db)
     return [
         f"the kept row {key} of unit {unit} is damaged"
         for unit, key, digest, *at in db.execute(
             "select unit_id, key, content_hash, blob_chunk_id, offset, size from raw_row"
             " where content_hash is not null order by blob_chunk_id, offset"
         ).fetchall()
-        if digest_of(pieces.get(Spot(*at))) != digest
+        if content_hash(pieces.get(BlobRef(*at))) != digest
     ]

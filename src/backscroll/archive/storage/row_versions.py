@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["contains"]
+__all__ = ["is_superset"]
 
 _FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 _DOCUMENT = ("{", "[")
 
 
-def contains(new: bytes, old: bytes, passing: tuple[str, ...] = ()) -> bool:
+def is_superset(new: bytes, old: bytes, passing: tuple[str, ...] = ()) -> bool:
     """Whether nothing is lost when the old one goes.
 
     Text may have grown at its end, objects and lists anywhere. A number or a truth value under a name is a

@@ -14,9 +14,9 @@ from struct import unpack_from as unpack_values
 from typing import NamedTuple
 from zlib import crc32
 
-__all__ = ["MAGIC", "Frames", "cuts", "frames_in", "join"]
+__all__ = ["ZSTD_MAGIC", "SeekTable", "append_seek_table", "frame_boundaries", "read_seek_table"]
 
-MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed frame begins with
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # what every compressed frame begins with
 _ENOUGH = 24 * 1024  # bytes of a frame: fewer take more room, and longer when all of them are unpacked
 _MOST = 32 * 1024  # what is larger is not unpacked at one go, unless it is one message
 _FEW = 8 * 1024  # bytes that are better together with a large message than alone
@@ -27,22 +27,22 @@ _END = Struct("<II4s")  # the table's check sum, how many frames, and the mark
 _MARK = b"\xf5frm"  # a body that ends so has a table
 
 
-class Frames(NamedTuple):
+class SeekTable(NamedTuple):
     """Where a body is cut: the first message and the first byte of each frame, and both of what is behind."""
 
-    places: tuple[int, ...]
+    first_positions: tuple[int, ...]
     offsets: tuple[int, ...]
 
-    def number(self, place: int) -> int:
+    def frame_index(self, place: int) -> int:
         """The frame that a message is in; the last one when there are not so many."""
-        return bisect_right(self.places, place, 0, len(self.places) - 1) - 1
+        return bisect_right(self.first_positions, place, 0, len(self.first_positions) - 1) - 1
 
     def frame(self, body: bytes, number: int) -> bytes:
         """One frame of the body."""
         return body[self.offsets[number] : self.offsets[number + 1]]
 
 
-def cuts(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+def frame_boundaries(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
     """From which to before which of the messages that end there a frame goes, for each frame."""
     begin = start = last = 0
     for place, end in enumerate(ends):
@@ -55,7 +55,7 @@ def cuts(ends: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield begin, len(ends)
 
 
-def join(frames: Sequence[bytes], counts: Sequence[int]) -> bytes:
+def append_seek_table(frames: Sequence[bytes], counts: Sequence[int]) -> bytes:
     """A body of compressed frames that have so many messages each."""
     if len(frames) == 1 and not frames[0].endswith(_MARK):
         return frames[0]
@@ -64,9 +64,9 @@ def join(frames: Sequence[bytes], counts: Sequence[int]) -> bytes:
     return b"".join([*frames, begin, table, _END.pack(crc32(table), len(frames), _MARK)])
 
 
-def frames_in(body: bytes) -> Frames | None:
+def read_seek_table(body: bytes) -> SeekTable | None:
     """Where a body is cut; None when it has no table, or a damaged one: then it is read whole."""
-    if not body.endswith(_MARK) or not body.startswith(MAGIC) or len(body) < _END.size:
+    if not body.endswith(_MARK) or not body.startswith(ZSTD_MAGIC) or len(body) < _END.size:
         return None
     end = len(body) - _END.size
     check, number, _ = _END.unpack_from(body, end)
@@ -77,4 +77,4 @@ def frames_in(body: bytes) -> Frames | None:
     offsets = tuple(accumulate(values[number:], initial=0))
     if offsets[-1] != begin - _PASSED_OVER.size:
         return None
-    return Frames(tuple(accumulate(values[:number], initial=0)), offsets)
+    return SeekTable(tuple(accumulate(values[:number], initial=0)), offsets)

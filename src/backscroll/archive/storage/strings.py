@@ -2,10 +2,10 @@
 
 import sqlite3
 
-__all__ = ["FIXED", "Words"]
+__all__ = ["FIXED_STRING_IDS", "StringLookup", "StringTable"]
 
 # The first words of every archive, with the numbers they have in all of them. They never change.
-FIXED = {
+FIXED_STRING_IDS = {
     word: number
     for number, word in enumerate(
         (
@@ -29,7 +29,7 @@ FIXED = {
 }
 
 
-class Words(dict[str | None, int]):
+class StringTable(dict[str | None, int]):
     """The numbers of words, within one transaction, or in a file that nobody else writes.
 
     A word that was never met gets the next number when it is asked for. No word is 0, of which statements
@@ -39,12 +39,12 @@ class Words(dict[str | None, int]):
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__()
         self._db = db
-        self.start_again()
+        self.reset()
 
-    def start_again(self) -> None:
+    def reset(self) -> None:
         """At first, and after something was undone, which takes its words along."""
         self.clear()
-        self.update({None: 0}, **FIXED)
+        self.update({None: 0}, **FIXED_STRING_IDS)
 
     def __missing__(self, word: str) -> int:
         query = "select id from string where text = ?"
@@ -54,3 +54,21 @@ class Words(dict[str | None, int]):
             row = self._db.execute(query, [word]).fetchone()
         number = self[word] = int(row[0])
         return number
+
+
+class StringLookup(dict[int, str]):
+    """The words that numbers stand for, read when they are first asked for, within one transaction."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__()
+        self._db = db
+
+    def __missing__(self, number: int) -> str:
+        (text,) = self._db.execute("select text from string where id = ?", [number]).fetchone()
+        self[number] = str(text)
+        return self[number]
+
+    def find_id(self, text: str) -> int | None:
+        """The number of a word; None when it was never met."""
+        row = self._db.execute("select id from string where text = ?", [text]).fetchone()
+        return int(row[0]) if row is not None else None

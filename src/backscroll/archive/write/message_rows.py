@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Callable, Iterable
 
-from backscroll.archive.storage.codec import milliseconds, number_of, record_number
-from backscroll.archive.storage.strings import Words
+from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
+from backscroll.archive.storage.strings import StringTable
 from backscroll.model import Message, record_of
 
 __all__ = ["insert_messages"]
@@ -20,7 +20,7 @@ _INSERT = (
 
 def insert_messages(
     db: sqlite3.Connection,
-    strings: Words,
+    strings: StringTable,
     fragment_id: int,
     session_id: str,
     messages: Iterable[tuple[int, Message]],
@@ -38,13 +38,13 @@ def insert_messages(
     for position, message in messages:
         record = record_of(message.id)
         if record != last_record:  # the messages of a record follow each other
-            last_record, record_hash = record, record_number(record, session_id)
+            last_record, record_hash = record, hash_record(record, session_id)
         tool, copied_from = message.tool, message.copied_from
         tool_name = call_hash = status = decision = 0
         if tool is not None:
             tool_name, status, decision = strings[tool.name], strings[tool.status], strings[tool.decision]
             if tool.id is not None:
-                call_hash = number_of(tool.id)
+                call_hash = hash64(tool.id)
             if tool.edits:
                 edits += [(fragment_id, position, e.path, e.kind, e.added, e.removed) for e in tool.edits]
         rows.append(
@@ -52,7 +52,7 @@ def insert_messages(
                 fragment_id,
                 position,
                 record_hash,
-                milliseconds(message.timestamp) or 0,
+                to_milliseconds(message.timestamp) or 0,
                 strings[message.role],
                 strings[message.kind],
                 tool_name,

@@ -8,9 +8,9 @@ from pathlib import Path
 from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget
 from backscroll.archive.storage import raw_files
-from backscroll.archive.storage.delta_raw import Told
-from backscroll.archive.storage.raw_rows import keep_rows
-from backscroll.archive.storage.strings import Words
+from backscroll.archive.storage.delta_raw import RawDeltaBase
+from backscroll.archive.storage.raw_rows import store_rows
+from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write import units
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
 from backscroll.archive.write.file_snapshot import FileSnapshot
@@ -29,7 +29,7 @@ class _UnreadableError(Exception):
 def put_unit(
     db: sqlite3.Connection,
     exclusions: Exclusions,
-    strings: Words,
+    strings: StringTable,
     unit: Unit,
     platform: str,
     items: Iterable[Item],
@@ -43,14 +43,14 @@ def put_unit(
     """Store a unit; see `UnitStore.put`."""
     try:
         with transaction(db):
-            if forget.is_forgotten(db, unit.path, unit.key):
+            if forget.is_forgotten_unit(db, unit.path, unit.key):
                 return True
             unit_id, is_new = units.register_unit(db, unit, platform)
             if is_appended:
                 units.discard_truncated_line(db, unit_id)
             elif not is_new:
                 units.mark_superseded(db, unit_id)
-            delta_base = Told(db, unit.path)
+            delta_base = RawDeltaBase(db, unit.path)
             writer = UnitWriter(
                 db,
                 unit_id,
@@ -66,7 +66,7 @@ def put_unit(
             writer.write(items)
             if not writer.was_read:
                 raise _UnreadableError
-            if writer.has_forgotten and forget.forget_rest(db, unit_id, unit.kind):
+            if writer.has_forgotten and forget.forget_remainder(db, unit_id, unit.kind):
                 return True
             counts = writer.record_counts
             is_storable = not writer.has_forgotten and not writer.has_excluded
@@ -76,7 +76,7 @@ def put_unit(
                     event = "overwritten"
             content = b""
             if keeps_file and is_storable:
-                content = raw_files.keep(
+                content = raw_files.store_file(
                     db,
                     unit_id,
                     path,
@@ -91,7 +91,7 @@ def put_unit(
             # Part of a file that grew may have been excluded before. A new unit has no such row.
             if writer.has_excluded or not (is_appended or is_new):
                 units.set_excluded(db, unit_id, exclusions.patterns_hash if writer.has_excluded else None)
-            needs_retry = is_storable and not keep_rows(db, unit_id, rows, is_new=is_new)
+            needs_retry = is_storable and not store_rows(db, unit_id, rows, is_new=is_new)
             units.save_unit(
                 db,
                 unit_id,
@@ -107,7 +107,7 @@ def put_unit(
                 raise _UnreadableError
     except (_UnreadableError, OSError) as error:
         # Locked, unreadable or changing: what was stored before stays, and the next sync tries again.
-        strings.start_again()
+        strings.reset()
         fault = Fault("changed-while-reading", "changed while it was read; the next sync reads it again")
         if isinstance(error, OSError):
             fault = Fault("unreadable-file", f"cannot be read: {error.strerror or error}")

@@ -11,10 +11,10 @@ from msgspec import Struct
 from backscroll.archive.connection import transaction
 from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.codec import unpack
-from backscroll.archive.storage.delta import messages_in, release_accounts
-from backscroll.archive.storage.delta_raw import lean_on_told
-from backscroll.archive.storage.raw_files import SEGMENT
+from backscroll.archive.storage.codec import decode_chunk
+from backscroll.archive.storage.delta import read_messages, rebase_fragment_dependents
+from backscroll.archive.storage.delta_raw import delta_compress_file
+from backscroll.archive.storage.raw_files import SEGMENT_BYTES
 from backscroll.archive.write import units
 from backscroll.archive.write.session_writer import decode_closing, retain_title
 from backscroll.archive.write.unit_writer import UnitWriter
@@ -100,7 +100,7 @@ def is_end_unchanged(db: sqlite3.Connection, unit_id: int, file: Path, end: int)
             opened.seek(offset)
             if sha256(opened.read(size)).digest() != digest:
                 return False
-            if end - offset >= SEGMENT:
+            if end - offset >= SEGMENT_BYTES:
                 break
     return True
 
@@ -126,7 +126,7 @@ def replace_from_original(
                 " where unit_id = ? and status = 'current'",
                 [unit_id],
             ).fetchall()
-            release_accounts(db, [fragment_id for fragment_id, *_ in replaced])
+            rebase_fragment_dependents(db, [fragment_id for fragment_id, *_ in replaced])
             db.execute("delete from fragment where unit_id = ? and status = 'current'", [unit_id])
             for table in ("subagent_evidence", "problem"):
                 db.execute(f"delete from {table} where unit_id = ?", [unit_id])  # noqa: S608 - names are ours
@@ -144,7 +144,7 @@ def replace_from_original(
                 raise _LessContentError
             for _, *key, closing in replaced:
                 _retain_title(db, [unit_id, *key], closing)
-            lean_on_told(db, unit_id)
+            delta_compress_file(db, unit_id)
             units.save_reparsed_unit(db, unit_id, writer.record_counts, file)
             for platform, session_id in sessions:
                 delete_empty_session(db, SessionKey(platform, session_id))
@@ -205,7 +205,7 @@ def _content_sizes(db: sqlite3.Connection, unit_id: int) -> _ContentSizes:
 def _message_sizes(db: sqlite3.Connection, fragment_id: int) -> tuple[int, int]:
     """Return the number of characters and of known facts in the messages of a fragment."""
     updates = {
-        position: unpack(body)[0]
+        position: decode_chunk(body)[0]
         for position, body in db.execute(
             "select position, body from message_update where fragment_id = ?", [fragment_id]
         )
@@ -213,7 +213,7 @@ def _message_sizes(db: sqlite3.Connection, fragment_id: int) -> tuple[int, int]:
     chars = fact_count = 0
     chunks = "select position, body from message_chunk where fragment_id = ?"
     for first, body in db.execute(chunks, [fragment_id]):
-        for position, message in enumerate(messages_in(db, body), start=first):
+        for position, message in enumerate(read_messages(db, body), start=first):
             message = updates.get(position, message)
             chars += len(message.content) + len((message.tool and message.tool.result) or "")
             facts = [message.model, message.timestamp, message.git_branch]

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from backscroll.archive.derive.token_usage import UsageRecorder
 from backscroll.archive.storage.codec import (
     compress,
+    decode_chunk,
     decompress,
-    number_of,
-    pack,
-    packed,
-    record_number,
-    unpack,
+    encode_chunk,
+    encode_messages,
+    hash64,
+    hash_record,
 )
-from backscroll.archive.storage.delta import message_in
+from backscroll.archive.storage.delta import read_message
 from backscroll.archive.write.message_rows import insert_messages
 from backscroll.model import (
     WITHOUT_CALL,
@@ -172,7 +172,7 @@ class SessionWriter:
         rows = self.db.execute(
             "select position from message where fragment_id = ? and record_hash = ?"
             " and kind_string_id is not ? order by 1",
-            [self._fragment_id, record_number(id_, self.opening.id), self._writer.strings[WITHOUT_CALL]],
+            [self._fragment_id, hash_record(id_, self.opening.id), self._writer.strings[WITHOUT_CALL]],
         ).fetchall()
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
         return rows[order][0] if order < len(rows) else None
@@ -184,7 +184,7 @@ class SessionWriter:
             row = self.db.execute(
                 "select position from message where fragment_id = ? and call_hash = ?"
                 " order by position desc limit 1",
-                [self._fragment_id, number_of(call_id)],
+                [self._fragment_id, hash64(call_id)],
             ).fetchone()
             if row is not None:
                 position = self._position_by_call[call_id] = int(row[0])
@@ -198,13 +198,13 @@ class SessionWriter:
             [self._fragment_id, position],
         ).fetchone()
         if update is not None:
-            return unpack(update[0])[0]
+            return decode_chunk(update[0])[0]
         row: tuple[int, bytes] = self.db.execute(
             "select position, body from message_chunk where fragment_id = ? and position <= ?"
             " order by position desc limit 1",
             [self._fragment_id, position],
         ).fetchone()
-        return message_in(self.db, row[1], position - row[0])
+        return read_message(self.db, row[1], position - row[0])
 
     def add_tool_result(self, result: ToolResult) -> None:
         """Complete a tool call. A result that precedes its call is stored until the call replaces it."""
@@ -232,7 +232,9 @@ class SessionWriter:
         if self._writer.observer is not None:
             self._writer.observer.invalidate_fragment()
         key = [self._fragment_id, position]
-        self.db.execute("insert or replace into message_update values (?, ?, ?)", [*key, pack([message])])
+        self.db.execute(
+            "insert or replace into message_update values (?, ?, ?)", [*key, encode_chunk([message])]
+        )
         self.db.execute(
             "update fragment set compared_count = min(compared_count, ?) where id = ?",
             [position, self._fragment_id],
@@ -255,13 +257,13 @@ class SessionWriter:
         self._buffer_chars = sum(self._sizes)
 
     def _write_chunk(self, messages: list[Message]) -> None:
-        plain, body = packed(messages)
+        plain, body = encode_messages(messages)
         self.db.execute(
             "insert into message_chunk (fragment_id, position, body) values (?, ?, ?)",
             [self._fragment_id, self._first, body],
         )
         if self._writer.delta_base is not None:
-            self._writer.delta_base.add(self._fragment_id, self._first, messages[0], plain)
+            self._writer.delta_base.add_chunk(self._fragment_id, self._first, messages[0], plain)
         self._insert_rows(enumerate(messages, start=self._first))
         if self._writer.observer is not None:
             self._writer.observer.add_messages(self._first, messages)

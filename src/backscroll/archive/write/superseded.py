@@ -5,7 +5,7 @@ import sqlite3
 from backscroll.archive.derive.session_rows import delete_empty_session
 from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
-from backscroll.archive.storage.delta import release_accounts
+from backscroll.archive.storage.delta import rebase_fragment_dependents
 from backscroll.archive.write.session_writer import retain_title
 from backscroll.model.merge_messages import texts_of
 
@@ -44,7 +44,7 @@ def retain_removed_messages(db: sqlite3.Connection, unit_id: int, *, is_appended
         if not left and current is not None:
             retain_title(db, closing, current[0])
             session_before, session_now = _session_of(db, fragment_id), _session_of(db, current[0])
-            release_accounts(db, [fragment_id])
+            rebase_fragment_dependents(db, [fragment_id])
             db.execute("delete from fragment where id = ?", [fragment_id])
             if session_before != session_now:
                 delete_empty_session(db, session_before)

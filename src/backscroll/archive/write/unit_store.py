@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget
-from backscroll.archive.storage.strings import Words
+from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write import reparse, units
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
 from backscroll.archive.write.put_unit import put_unit
@@ -29,7 +29,7 @@ class UnitStore:
         self._db = db
         self._exclusions = exclusions
         self._is_shard = is_shard
-        self._strings: Words | None = None  # kept between units of a shard, which has a single writer
+        self._strings: StringTable | None = None  # kept between units of a shard, which has a single writer
 
     def known(
         self, source: str, root: Path, paths: Collection[str] | None = None
@@ -63,7 +63,7 @@ class UnitStore:
     def needs_reading(self, unit: Unit, known: KnownUnit | None) -> bool:
         """Return whether a unit may contain something new that is neither forgotten nor excluded."""
         if known is None:
-            return not forget.is_forgotten(self._db, unit.path, unit.key)
+            return not forget.is_forgotten_unit(self._db, unit.path, unit.key)
         if known.excluded_by is not None:
             if known.excluded_by != self._exclusions.patterns_hash:
                 return True
@@ -105,7 +105,7 @@ class UnitStore:
         again, even if its fingerprint is unchanged.
         """
         if self._strings is None or not self._is_shard:
-            self._strings = Words(self._db)
+            self._strings = StringTable(self._db)
         return put_unit(
             self._db,
             self.exclusions,
@@ -145,4 +145,6 @@ class UnitStore:
         """Excluded workspaces and forgotten sessions."""
         if self._is_shard:  # a shard has no list of its own; its parent process passes one
             return self._exclusions
-        return Exclusions(self._exclusions.forgotten | forget.forgotten(self._db), self._exclusions.patterns)
+        return Exclusions(
+            self._exclusions.forgotten | forget.forgotten_sessions(self._db), self._exclusions.patterns
+        )

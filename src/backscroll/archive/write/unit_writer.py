@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Iterable
 
-from backscroll.archive.storage.codec import number_of, record_number
-from backscroll.archive.storage.delta_raw import Told
-from backscroll.archive.storage.strings import Words
+from backscroll.archive.storage.codec import hash64, hash_record
+from backscroll.archive.storage.delta_raw import RawDeltaBase
+from backscroll.archive.storage.strings import StringTable
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.archive.write.session_writer import MessageObserver, SessionWriter
 from backscroll.model import (
@@ -39,8 +39,8 @@ class UnitWriter:
         is_appended: bool = False,
         exclusions: Exclusions | None = None,
         observer: MessageObserver | None = None,
-        delta_base: Told | None = None,
-        strings: Words | None = None,
+        delta_base: RawDeltaBase | None = None,
+        strings: StringTable | None = None,
     ) -> None:
         self.db = db
         self.unit_id = unit_id
@@ -49,7 +49,7 @@ class UnitWriter:
         self.exclusions = exclusions or Exclusions()
         self.observer = observer
         self.delta_base = delta_base
-        self.strings = Words(db) if strings is None else strings
+        self.strings = StringTable(db) if strings is None else strings
         self.problems: list[Problem] = []
         self.record_counts = RecordCounts()
         self.has_forgotten = False  # the unit contains a forgotten session
@@ -89,7 +89,7 @@ class UnitWriter:
                 case TitleHint() | SubagentLink() | Problem() if self._is_skipping:
                     pass
                 case TitleHint(message_id, title):
-                    self._add_title_hint(record_number(message_id), title)
+                    self._add_title_hint(hash_record(message_id), title)
                 case SubagentLink():
                     self._add_evidence(item)
                 case Problem():
@@ -104,7 +104,7 @@ class UnitWriter:
         self.db.execute("insert into title_hint values (?, ?, ?)", [*key, title])
 
     def _add_evidence(self, link: SubagentLink) -> None:
-        call_hash = number_of(link.tool_call_id)
+        call_hash = hash64(link.tool_call_id)
         self.db.execute(
             "insert into subagent_evidence values (?, ?, ?, ?, ?, ?)",
             [self.unit_id, link.agent_id, link.tool_call_id, call_hash, link.evidence, link.strength],
@@ -138,7 +138,7 @@ class UnitWriter:
             # The workspace is known only now. What was stored before it was excluded stays.
             self.has_excluded = True
             self.db.execute("rollback to session")
-            self.strings.start_again()
+            self.strings.reset()
             self.db.execute(
                 "update fragment set status = 'current' where id = (select max(id) from fragment"
                 " where unit_id = ? and external_id = ? and parent_external_id is ?)",

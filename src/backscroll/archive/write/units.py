@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from backscroll.archive.storage.codec import compress
-from backscroll.archive.storage.delta import state_in
-from backscroll.archive.storage.delta_raw import Told
+from backscroll.archive.storage.delta import read_checkpoint_state
+from backscroll.archive.storage.delta_raw import RawDeltaBase
 from backscroll.model import Checkpoint, Problem, RecordCounts, Unit
 
 __all__ = [
@@ -59,7 +59,7 @@ def load_checkpoint(db: sqlite3.Connection, unit_id: int) -> Checkpoint | None:
     ).fetchone()
     if row is None or row[0] is None:
         return None
-    state = state_in(db, unit_id, row[2])
+    state = read_checkpoint_state(db, unit_id, row[2])
     return Checkpoint(row[0], row[1], state) if state is not None else None
 
 
@@ -137,7 +137,7 @@ def save_unit(
     event: str,
     is_appended: bool = False,
     needs_retry: bool = False,
-    delta_base: Told | None = None,
+    delta_base: RawDeltaBase | None = None,
     content: bytes = b"",
 ) -> None:
     """Record that a unit was read, as the last step of its transaction.
@@ -150,7 +150,7 @@ def save_unit(
         counts = _load_counts(db, unit_id).plus(counts)
     prefix = _identified_prefix_hash(unit.path, checkpoint.offset, content, status) if checkpoint else None
     # A file that grew will grow again: its state gets no delta base, so that appending stays fast.
-    encode = delta_base.state_of if delta_base is not None and not is_appended else compress
+    encode = delta_base.encode_checkpoint if delta_base is not None and not is_appended else compress
     db.execute(
         "update unit set kind = ?, fingerprint = ?, size = ?, modified_at = ?, read_at = ?, is_gone = 0,"
         " needs_retry = ?, checkpoint_offset = ?, checkpoint_line = ?, checkpoint_state = ?,"

@@ -19,7 +19,7 @@ from backscroll.render.json import encode_json
 from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
-    from backscroll.history.archive_admin import Upgraded
+    from backscroll.history.archive_admin import UpgradeResult
 
 __all__ = ["command"]
 
@@ -242,11 +242,11 @@ def upgrade(setup: Setup, path: Path, merge: bool, as_json: bool) -> None:
             click.echo(f"  {merged.kept_out:,} skipped: forgotten earlier, or in an excluded workspace")
 
 
-def _print_upgrade(upgraded: "Upgraded") -> None:
+def _print_upgrade(upgraded: "UpgradeResult") -> None:
     if not upgraded.is_changed:
         click.echo(f"{upgraded.path} is already upgraded.")
         return
-    click.echo(f"Upgraded {upgraded.path}")
+    click.echo(f"UpgradeResult {upgraded.path}")
     for platform, count in upgraded.rows.items():
         click.echo(f"  {pluralize(count, 'conversation')} from {platform}")
     click.echo(f"  {pluralize(upgraded.windows, 'window')} created")

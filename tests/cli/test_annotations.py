@@ -115,7 +115,7 @@ def test_a_note_can_be_edited_and_deleted(shell: AnnotationShell) -> None:
     assert [note["number"] for note in shell.session(ONE)["notes"]] == [2]
     assert [shell.found(word) for word in ("heron", "stork", "egret")] == [[], [], [ONE]]
     result = shell.run("note", ONE, "--delete", "7")
-    assert (result.code, result.err.strip()) == (2, f"claude-code:{ONE} has no note 7; it has 2")
+    assert (result.code, result.err.strip()) == (2, f"claude-code:{ONE} has no note 7. Its notes are 2.")
 
 
 def test_a_new_title_is_shown_and_the_old_title_is_still_searchable(shell: AnnotationShell) -> None:

@@ -72,7 +72,7 @@ def test_a_message_number_is_accepted_with_and_without_hash(shell: Shell) -> Non
     assert (
         shell.run("show", ID, "--message", number).out == shell.run("show", ID, "--message", number[1:]).out
     )
-    assert "is about no file" in shell.run("open", ID, number).err
+    assert "names no file" in shell.run("open", ID, number).err
 
 
 def test_a_dumb_terminal_gets_no_control_sequences(shell: Shell) -> None:

@@ -293,9 +293,9 @@ def test_the_workspace_is_opened_without_a_position(machine: Machine) -> None:
 
 def test_open_reports_what_cannot_be_opened(machine: Machine) -> None:
     file = edited(machine)
-    assert "is about no file" in machine.run("open", ONE, "0").err
+    assert "names no file" in machine.run("open", ONE, "0").err
     assert "has no message 99" in machine.run("open", ONE, "99").err
     assert "name your editor in EDITOR" in machine.run("open", ONE, "2").err
     file.unlink()
     result = machine.run("open", ONE, "2", EDITOR="vim")
-    assert (result.code, result.err.strip()) == (1, f"{file} is not there; it was moved or deleted")
+    assert (result.code, result.err.strip()) == (1, f"{file} does not exist. It was moved or deleted.")

@@ -99,8 +99,8 @@ def test_a_prompt_is_written(asking: Asking, name: str, arguments: dict[str, str
     ("name", "arguments", "said"),
     [
         ("recall", {}, "needs task"),
-        ("recall", {"task": "redis", "workspace": "nowhere"}, "workspace called 'nowhere'"),
-        ("handoff", {"ref": "zzz"}, "no session is called 'zzz'"),
+        ("recall", {"task": "redis", "workspace": "nowhere"}, "the workspace 'nowhere'"),
+        ("handoff", {"ref": "zzz"}, "No session matches 'zzz'"),
         ("year-in-review", {"year": "soon"}, "is no year"),
         ("sing", {}, "there is no prompt 'sing'"),
     ],

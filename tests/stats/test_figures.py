@@ -204,7 +204,7 @@ def test_a_subagent_is_explained_with_its_session(history: History, root: Path) 
     session.write(root)
     history.sync()
     (agent_id,) = history.find(ONE).agent_ids
-    with pytest.raises(UsageError, match=f"counts in its session: claude-code:{ONE}"):
+    with pytest.raises(UsageError, match=f"Explain its session: claude-code:{ONE}"):
         history.statistics.explain_session(agent_id)
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from backscroll.model import Told
+from tests.oracle.fold import UnitContent
 
 __all__ = ["normal"]
 
 
-def normal(told: Told, root: Path) -> dict[str, Any]:
+def normal(told: UnitContent, root: Path) -> dict[str, Any]:
     """Readable and comparable: paths relative to the root, nothing that is unset."""
-    tally = msgspec.to_builtins(told.tally)
+    tally = msgspec.to_builtins(told.counts)
     tally.pop("mark")
     tally.pop("whole")
     document = {
@@ -22,9 +22,9 @@ def normal(told: Told, root: Path) -> dict[str, Any]:
                 "closing": msgspec.to_builtins(reading.closing),
                 "messages": msgspec.to_builtins(reading.messages),
             }
-            for reading in told.readings
+            for reading in told.sessions
         ],
-        "namings": msgspec.to_builtins(told.namings),
+        "namings": msgspec.to_builtins(told.title_hints),
         "links": msgspec.to_builtins(told.links),
         "problems": msgspec.to_builtins(told.problems),
         "tally": tally,

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from backscroll import sources
-from backscroll.model import fold
 from backscroll.sources.protocols import close
 from backscroll.testing import from_description
 from tests.normal import normal
+from tests.oracle.fold import fold
 
 GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPT = Path("projects", "-home-zoe-ferry", "5e551011-0000-4000-8000-0000000000aa.jsonl")

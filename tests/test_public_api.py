@@ -8,18 +8,17 @@ import pytest
 import backscroll
 from backscroll import config, errors, history, model, sources
 from backscroll.errors import BackscrollError
-from backscroll.ingest import join
 from backscroll.sources import protocols
 from backscroll.sources.protocols import Source
 
 MODEL = {
     "STORES", "UNKNOWN_WORKSPACE", "Agent", "Attachment", "Closing", "Completeness", "Decision",
     "Checkpoint", "Edit", "Filter", "Hunk", "Item", "Message", "Note", "Opening", "Origin",
-    "PaginatedResult", "Pagination", "Problem", "Reading", "RecordCounts", "Retention", "Role",
+    "PaginatedResult", "Pagination", "Problem", "RecordCounts", "Retention", "Role",
     "SearchMatch", "SearchResult", "Session", "SessionSummary", "Status", "SubagentLink", "TimeSource",
-    "TitleHint", "TokenUsage", "Told", "ToolCall", "ToolResult", "TrackedFile", "Unit", "UsageReport",
-    "Visibility", "Workspace", "answered", "fold", "is_same_response", "normalised", "with_answer",
-    "without_call", "workspace_hash",
+    "TitleHint", "TokenUsage", "ToolCall", "ToolResult", "TrackedFile", "Unit", "UsageReport",
+    "Visibility", "Workspace", "is_same_response", "normalised",
+    "workspace_hash",
 }  # fmt: skip
 
 # Every error, what it is a kind of, and the attribute that says what it is about.
@@ -110,10 +109,9 @@ def test_a_source_that_does_not_exist_is_a_wrong_call() -> None:
     [
         (model, {"Filter"}),
         (history, {"History"}),
-        (join, {"Key", "Session", "join"}),
         (config, {"Machine", "NamedRoot", "named_roots", "this_machine"}),
     ],
-    ids=["model", "history", "join", "config"],
+    ids=["model", "history", "config"],
 )
 def test_a_module_keeps_its_names(module: object, names: set[str]) -> None:
     assert names <= set(getattr(module, "__all__", ()))

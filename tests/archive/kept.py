@@ -7,10 +7,10 @@ from typing import Any
 
 from backscroll.archive import Archive
 from backscroll.archive.storage.codec import decompress
-from backscroll.model import Reading, fold
 from backscroll.sources import named
 from backscroll.testing import cursor
 from tests.archive.keeping import Kept
+from tests.oracle.fold import ParsedSession, fold
 
 __all__ = ["ONE", "TWO", "change", "home_with", "plain_bytes", "readings", "rows", "told"]
 
@@ -18,11 +18,11 @@ ONE = "5e551011-0000-4000-8000-0000000000aa"
 TWO = "5e551011-0000-4000-8000-0000000000bb"
 
 
-def readings(source: str, root: Path) -> dict[tuple[str, str | None], Reading]:
+def readings(source: str, root: Path) -> dict[tuple[str, str | None], ParsedSession]:
     reader = named(source)
-    found: dict[tuple[str, str | None], Reading] = {}
+    found: dict[tuple[str, str | None], ParsedSession] = {}
     for unit in reader.units(root):
-        for reading in fold(reader.read(unit)).readings:
+        for reading in fold(reader.read(unit)).sessions:
             found.setdefault((reading.opening.id, reading.opening.parent_id), reading)
     reader.close()
     return found

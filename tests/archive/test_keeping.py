@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.ingest.join import join
-from backscroll.model import fold
 from backscroll.sources.protocols import close
 from backscroll.testing import cursor, cursor_cli, database
 from backscroll.testing.claude_code import GENERATIONS, Transcript, resume, tool_calls
 from tests.archive.keeping import Kept
 from tests.histories import HISTORIES, History
+from tests.oracle.fold import fold
+from tests.oracle.join import join
 
 
 @pytest.fixture

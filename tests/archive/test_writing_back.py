@@ -10,11 +10,11 @@ import pytest
 from backscroll.index import Index
 from backscroll.ingest.extract import extract
 from backscroll.ingest.maintenance import rebuild
-from backscroll.model import Reading
 from backscroll.testing import cursor, cursor_cli
 from tests.archive.keeping import Kept
 from tests.archive.kept import ONE, home_with, plain_bytes, readings, told
 from tests.histories import HISTORIES, History
+from tests.oracle.fold import ParsedSession
 
 DATABASES = [one for one in HISTORIES if one.source_name != "claude-code"]
 
@@ -40,7 +40,7 @@ def test_a_session_written_back_reads_as_it_did(history: History, tmp_path: Path
         assert again.closing == reading.closing
 
 
-def _is_told_by_others(id_: str, reading: Reading) -> bool:
+def _is_told_by_others(id_: str, reading: ParsedSession) -> bool:
     """Whether it takes other sessions to tell what a session is: a circle of parents, one name in two places,
     a name on an old list that nothing is left of."""
     return id_.startswith("c14c") or id_.endswith("-shared-tab") or reading.closing.visibility == "ghost"

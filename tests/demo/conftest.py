@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from backscroll import sources
-from backscroll.model import Reading, fold
 from backscroll.sources.protocols import close
 from backscroll.testing import demo
 from backscroll.testing.demo import Demo
+from tests.oracle.fold import ParsedSession, fold
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +23,9 @@ def written(home: Path) -> Demo:
 
 
 @pytest.fixture(scope="session")
-def sessions(written: Demo) -> dict[str, Reading]:
+def sessions(written: Demo) -> dict[str, ParsedSession]:
     """Every session by its id, as the sources tell it; a store counts before a text copy."""
-    found: dict[str, Reading] = {}
+    found: dict[str, ParsedSession] = {}
     for reading in _readings(written):
         if reading.opening.agent_id is None and reading.opening.store not in (
             "prompts",
@@ -39,9 +39,9 @@ def sessions(written: Demo) -> dict[str, Reading]:
     return found
 
 
-def _readings(written: Demo) -> Iterator[Reading]:
+def _readings(written: Demo) -> Iterator[ParsedSession]:
     for name, root in written.roots.items():
         source = sources.named(name)
         for unit in source.units(Path(root)):
-            yield from fold(source.read(unit)).readings
+            yield from fold(source.read(unit)).sessions
         close(source)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Message, Reading
+from backscroll.model import Message
 from backscroll.testing.demo import Demo
+from tests.oracle.fold import ParsedSession
 
 QUESTIONS = json.loads((Path(__file__).parent / "questions.json").read_text(encoding="utf-8"))
 
@@ -24,7 +25,7 @@ def _git(repository: Path, *arguments: str) -> str:
     ).stdout
 
 
-def _said(reading: Reading) -> str:
+def _said(reading: ParsedSession) -> str:
     """Everything a session holds that can be read."""
     parts = []
     for message in reading.messages:
@@ -35,7 +36,7 @@ def _said(reading: Reading) -> str:
 
 
 @pytest.fixture(scope="module")
-def texts(sessions: dict[str, Reading]) -> dict[str, str]:
+def texts(sessions: dict[str, ParsedSession]) -> dict[str, str]:
     return {id: _said(reading) for id, reading in sessions.items()}
 
 
@@ -48,7 +49,7 @@ def test_a_question_is_answered_by_the_named_sessions_and_no_other(
 
 @pytest.mark.parametrize("briefing", QUESTIONS["briefings"], ids=lambda briefing: briefing["goal"])
 def test_a_briefing_asks_only_for_what_the_session_holds(
-    briefing: dict[str, Any], sessions: dict[str, Reading], texts: dict[str, str]
+    briefing: dict[str, Any], sessions: dict[str, ParsedSession], texts: dict[str, str]
 ) -> None:
     text = texts[briefing["session"]]
     assert [fact for fact in briefing["must_name"] if fact not in text] == []
@@ -65,7 +66,7 @@ def test_there_is_enough_to_ask() -> None:
 
 @pytest.mark.parametrize("commit", QUESTIONS["commits"], ids=lambda commit: commit["subject"])
 def test_a_commit_holds_what_its_sessions_wrote(
-    commit: Commit, home: Path, sessions: dict[str, Reading]
+    commit: Commit, home: Path, sessions: dict[str, ParsedSession]
 ) -> None:
     repository = home / "projects" / commit["repository"]
     sha, before, at = _log(repository, commit)
@@ -92,7 +93,7 @@ def test_there_are_commits_of_many_one_and_no_session() -> None:
     assert {len(one["sessions"]) for one in QUESTIONS["commits"]} >= {0, 1, 2}
 
 
-def test_some_sessions_led_to_no_commit(sessions: dict[str, Reading]) -> None:
+def test_some_sessions_led_to_no_commit(sessions: dict[str, ParsedSession]) -> None:
     led = {id for one in QUESTIONS["commits"] for id in one["sessions"]}
     assert len(sessions.keys() - led) >= 5
 
@@ -112,7 +113,9 @@ def test_a_session_that_commits_names_the_commit_git_made(home: Path, texts: dic
     assert named <= made
 
 
-def test_nothing_happens_after_the_tenth_of_november(written: Demo, sessions: dict[str, Reading]) -> None:
+def test_nothing_happens_after_the_tenth_of_november(
+    written: Demo, sessions: dict[str, ParsedSession]
+) -> None:
     times = [
         m.timestamp for reading in sessions.values() for m in reading.messages if m.timestamp is not None
     ]
@@ -120,7 +123,7 @@ def test_nothing_happens_after_the_tenth_of_november(written: Demo, sessions: di
     assert f"{max(times):%Y-%m-%d}" == "2026-11-10"
 
 
-def test_it_shows_what_histories_are_made_of(sessions: dict[str, Reading]) -> None:
+def test_it_shows_what_histories_are_made_of(sessions: dict[str, ParsedSession]) -> None:
     messages = [message for reading in sessions.values() for message in reading.messages]
     kinds = {message.kind for message in messages}
     assert kinds >= {"compaction", "command", "interruption", "queued"}
@@ -139,12 +142,12 @@ def test_it_shows_what_histories_are_made_of(sessions: dict[str, Reading]) -> No
     assert {reading.closing.completeness for reading in sessions.values()} >= {"complete", "lossy"}
 
 
-def _tools(reading: Reading) -> list[Message]:
+def _tools(reading: ParsedSession) -> list[Message]:
     return [m for m in reading.messages if m.tool is not None and m.tool.status == "completed"]
 
 
 def _written(
-    sessions: dict[str, Reading], id: str, folder: str, since: datetime, until: datetime
+    sessions: dict[str, ParsedSession], id: str, folder: str, since: datetime, until: datetime
 ) -> list[str]:
     """The lines a session wrote into a folder between two times, without those it took out again."""
     lines: Counter[str] = Counter()
@@ -158,7 +161,7 @@ def _written(
     return [line for line, count in lines.items() if count > 0 and line.strip()]
 
 
-def _is_copy(message: Message, sessions: dict[str, Reading]) -> bool:
+def _is_copy(message: Message, sessions: dict[str, ParsedSession]) -> bool:
     """Whether an earlier session holds the same message: a resumed session begins with all of them."""
     assert message.timestamp is not None
     twins = (one for reading in sessions.values() for one in reading.messages if one.id == message.id)

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracle.fold import UnitContent, fold
 
-from backscroll.model import Told, Unit, fold
+from backscroll.model import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import DAMAGE, GENERATIONS, Transcript, tool_calls
 
@@ -23,18 +24,18 @@ nested = plain | st.lists(plain, max_size=3) | st.dictionaries(st.text(max_size=
 anything = nested | st.lists(nested, max_size=3) | st.dictionaries(st.text(max_size=10), nested, max_size=3)
 
 
-def tell(path: Path) -> Told:
+def tell(path: Path) -> UnitContent:
     told = fold(ClaudeCode().read(Unit("claude-code", "", str(path))))
-    tally = told.tally
+    tally = told.counts
     assert tally.records == tally.parsed + tally.ignored + tally.problems == sum(tally.kinds.values())
     return told
 
 
-def spoken(told: Told, *, without: int = 0) -> Counter[tuple[str, str, str]]:
+def spoken(told: UnitContent, *, without: int = 0) -> Counter[tuple[str, str, str]]:
     """Everything said, by the line it was read from; what one line said can be left out."""
     return Counter(
         (message.origin.place, message.role, message.content)
-        for reading in told.readings
+        for reading in told.sessions
         for message in reading.messages
         if message.origin.place != f"line {without}" and message.kind != "queued"
     )
@@ -128,9 +129,9 @@ def test_damage_met_in_the_wild_loses_no_more_than_it_must(name: str, tmp_path: 
     before = tell(path)
     lost = DAMAGE[name](path)
     after = tell(path)
-    words = {m.content for reading in before.readings for m in reading.messages if m.content}
-    kept = {m.content.replace("\ufffd", "") for reading in after.readings for m in reading.messages}
+    words = {m.content for reading in before.sessions for m in reading.messages if m.content}
+    kept = {m.content.replace("\ufffd", "") for reading in after.sessions for m in reading.messages}
     missing = [text for text in words if text not in kept]
     if name not in ("empty file", "only state lines", "shrunk in place"):
         assert len(missing) <= max(lost, 1 if "surrogate" in name or "multibyte" in name else 0)
-    assert after.tally.problems <= lost + 1 or name == "odd types and hostile text"
+    assert after.counts.problems <= lost + 1 or name == "odd types and hostile text"

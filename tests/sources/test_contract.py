@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from backscroll.config import Machine
-from backscroll.model import Message, Reading, Told, Unit, fold
+from backscroll.model import Message, Unit
 from backscroll.sources import named, names
 from backscroll.sources.protocols import ChangeMarkers, PathLookup, RawRecords, Watchable, close, raw_rows
 from backscroll.testing import cursor
 from tests.histories import HISTORIES, History
+from tests.oracle.fold import ParsedSession, UnitContent, fold
 
 every_history = pytest.mark.parametrize("history", HISTORIES, ids=repr)
 every_source = pytest.mark.parametrize("name", names())
@@ -23,18 +24,18 @@ def histories_with(capability: type) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("history", found, ids=repr)
 
 
-def read_all(history: History, root: Path) -> list[tuple[Unit, Told]]:
+def read_all(history: History, root: Path) -> list[tuple[Unit, UnitContent]]:
     source = history.source()
     told = [(unit, fold(source.read(unit))) for unit in source.units(root)]
     close(source)
     return told
 
 
-def readings(told: list[tuple[Unit, Told]]) -> list[Reading]:
-    return [reading for _, one in told for reading in one.readings]
+def readings(told: list[tuple[Unit, UnitContent]]) -> list[ParsedSession]:
+    return [reading for _, one in told for reading in one.sessions]
 
 
-def messages(told: list[tuple[Unit, Told]]) -> list[Message]:
+def messages(told: list[tuple[Unit, UnitContent]]) -> list[Message]:
     return [message for reading in readings(told) for message in reading.messages]
 
 
@@ -88,7 +89,7 @@ def test_reading_rows_is_repeatable_omits_secrets_and_changes_nothing(
 @every_history
 def test_every_record_is_counted_once(history: History, tmp_path: Path) -> None:
     for unit, told in read_all(history, history.write(tmp_path / "root")):
-        tally = told.tally
+        tally = told.counts
         assert tally.records == tally.parsed + tally.ignored + tally.problems, unit
         assert tally.records == sum(tally.kinds.values()), unit
 
@@ -226,6 +227,6 @@ def test_a_truncated_file_keeps_its_earlier_messages(history: History, tmp_path:
             path.write_bytes(data[:cut])
             told = fold(history.source().read(unit))
             lines = data[:cut].count(b"\n")
-            assert told.tally.records >= lines if lines <= whole.tally.records else True
-            assert told.tally.problems <= whole.tally.problems + 1
+            assert told.counts.records >= lines if lines <= whole.counts.records else True
+            assert told.counts.problems <= whole.counts.problems + 1
         path.write_bytes(data)

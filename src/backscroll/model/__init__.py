@@ -47,23 +47,20 @@ if TYPE_CHECKING:
         Visibility,
     )
     from backscroll.model.tool_results import (
-        WITHOUT_CALL,
-        Reading,
-        Told,
-        answered,
-        fold,
+        ORPHAN_RESULT,
         is_same_response,
-        with_answer,
-        without_call,
+        merge_repeated_call,
+        message_for_orphan_result,
+        with_result,
     )
     from backscroll.model.unit import Unit
     from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
 
 __all__ = [
+    "ORPHAN_RESULT",
     "PROBLEM_CODES",
     "STORES",
     "UNKNOWN_WORKSPACE",
-    "WITHOUT_CALL",
     "Agent",
     "Attachment",
     "Checkpoint",
@@ -84,7 +81,6 @@ __all__ = [
     "Pagination",
     "Problem",
     "RawRow",
-    "Reading",
     "RecordCounts",
     "Replacement",
     "Retention",
@@ -98,7 +94,6 @@ __all__ = [
     "TimeSource",
     "TitleHint",
     "TokenUsage",
-    "Told",
     "ToolCall",
     "ToolResult",
     "TrackedFile",
@@ -106,20 +101,20 @@ __all__ = [
     "UsageReport",
     "Visibility",
     "Workspace",
-    "answered",
-    "fold",
     "is_same_response",
     "is_universal",
+    "merge_repeated_call",
+    "message_for_orphan_result",
     "normalised",
     "record_of",
-    "with_answer",
-    "without_call",
+    "with_result",
     "workspace_hash",
 ]
 
 # module: the names in it
 _PLACES = {
-    "tool_results": "Reading Told WITHOUT_CALL answered fold is_same_response with_answer without_call",
+    "tool_results": "ORPHAN_RESULT is_same_response merge_repeated_call message_for_orphan_result"
+    " with_result",
     "filters": "Filter",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
     " is_universal record_of",

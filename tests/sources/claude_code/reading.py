@@ -2,36 +2,26 @@
 
 from pathlib import Path
 
-from backscroll.model import (
-    Closing,
-    Item,
-    Message,
-    Opening,
-    Reading,
-    RecordCounts,
-    Told,
-    ToolCall,
-    Unit,
-    fold,
-)
+from backscroll.model import Closing, Item, Message, Opening, RecordCounts, ToolCall, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
+from tests.oracle.fold import ParsedSession, UnitContent, fold
 
 __all__ = ["everything", "in_two", "only", "said", "tell", "tools"]
 
 
-def tell(path: Path, kind: str = "session") -> Told:
+def tell(path: Path, kind: str = "session") -> UnitContent:
     """All that one file tells."""
     return fold(ClaudeCode().read(Unit("claude-code", "", str(path), kind=kind)))
 
 
-def only(transcript: Transcript, root: Path) -> Reading:
+def only(transcript: Transcript, root: Path) -> ParsedSession:
     """The one session a transcript tells."""
-    (reading,) = tell(transcript.write(root)).readings
+    (reading,) = tell(transcript.write(root)).sessions
     return reading
 
 
-def everything(root: Path) -> dict[str, Told]:
+def everything(root: Path) -> dict[str, UnitContent]:
     """All that lies below a root, by file name."""
     source = ClaudeCode()
     return {Path(unit.path).name: fold(source.read(unit)) for unit in source.units(root)}
@@ -45,7 +35,7 @@ def tools(messages: tuple[Message, ...]) -> list[ToolCall]:
     return [m.tool for m in messages if m.tool is not None]
 
 
-def in_two(path: Path, cut: int, kind: str = "session") -> Told:
+def in_two(path: Path, cut: int, kind: str = "session") -> UnitContent:
     """All that a file tells when it was first read while it ended at ``cut``, and then from there on."""
     unit = Unit("claude-code", "", str(path), kind=kind)
     whole = path.read_bytes()

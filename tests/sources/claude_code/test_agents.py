@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from backscroll.model import Agent, Reading
+from backscroll.model import Agent
 from backscroll.testing.claude_code import Transcript, tool_calls
+from tests.oracle.fold import ParsedSession
 from tests.sources.claude_code.reading import everything, only, said, tell
 
 
-def agents(reading: Reading) -> dict[str, Agent]:
+def agents(reading: ParsedSession) -> dict[str, Agent]:
     return {agent.agent_id: agent for agent in reading.closing.agents}
 
 
@@ -42,7 +43,7 @@ def test_a_flat_file_belongs_to_the_session_its_lines_name(tmp_path: Path) -> No
     session.write(tmp_path)
     told = everything(tmp_path)
     (name,) = [name for name in told if name.startswith("agent-")]
-    (reading,) = told[name].readings
+    (reading,) = told[name].sessions
     assert reading.opening.parent_id == session.session_id
     assert reading.opening.agent_id == name.removeprefix("agent-").removesuffix(".jsonl")
     assert all(m.agent_id == reading.opening.agent_id for m in reading.messages)
@@ -55,7 +56,7 @@ def test_a_file_below_the_session_is_linked_by_its_sidecar(tmp_path: Path) -> No
     session.write(tmp_path)
     told = everything(tmp_path)
     (name,) = [name for name in told if name.startswith("agent-")]
-    (reading,) = told[name].readings
+    (reading,) = told[name].sessions
     (link,) = told[name].links
     assert (link.strength, link.tool_call_id) == (1, session.tool_ids[-1])
     assert reading.opening.parent_id == session.session_id
@@ -79,7 +80,7 @@ def test_warm_ups_and_replays_are_hidden(tmp_path: Path) -> None:
     session.subagent(None, agent_id="b1").assistant("an answer first")
     session.write(tmp_path)
     found = {
-        told.readings[0].opening.agent_id: told.readings[0].closing.visibility
+        told.sessions[0].opening.agent_id: told.sessions[0].closing.visibility
         for name, told in everything(tmp_path).items()
         if name.startswith("agent-")
     }

@@ -41,7 +41,7 @@ def test_an_edit_answered_before_it_was_asked_for_is_still_an_edit(has_copy: boo
     if not has_copy:
         session.change(lambda record: record.pop("toolUseResult", None) and None)
     path = session.write(tmp_path)
-    (tool,) = tools(tell(path).readings[0].messages)
+    (tool,) = tools(tell(path).sessions[0].messages)
     (edit,) = tool.edits
     assert (edit.path, edit.added, edit.removed) == ("/a.py", 1, 1)
     assert (tool.status, tool.decision) == ("completed", "modified" if has_copy else "accepted")
@@ -52,7 +52,7 @@ def test_an_edit_answered_before_it_was_asked_for_is_still_an_edit(has_copy: boo
 def test_an_agent_that_answered_before_it_was_asked_is_linked(tmp_path: Path) -> None:
     session = Transcript(version="2.1.97").user("go").delegate("Look", "Seen.", layout="flat")
     told = tell(swapped(session).write(tmp_path))
-    (agent,) = told.readings[0].closing.agents
+    (agent,) = told.sessions[0].closing.agents
     assert (agent.prompt, agent.total_tokens, agent.tool_call_id) == ("Look", 5120, session.tool_ids[-1])
     assert [(link.agent_id, link.tool_call_id) for link in told.links] == [
         (agent.agent_id, agent.tool_call_id)
@@ -64,7 +64,7 @@ def test_an_answer_may_be_read_long_before_its_call(tmp_path: Path) -> None:
         tmp_path
     )
     data = path.read_bytes()
-    (tool,) = tools(in_two(path, data.rindex(b"\n", 0, -1) + 1).readings[0].messages)
+    (tool,) = tools(in_two(path, data.rindex(b"\n", 0, -1) + 1).sessions[0].messages)
     assert (tool.status, len(tool.edits)) == ("completed", 1)
 
 
@@ -74,7 +74,7 @@ def test_what_is_kept_of_answers_without_calls_is_bounded(tmp_path: Path) -> Non
         session.result(f"toolu_{number}", "x" * 200_000)
     path = session.write(tmp_path)
     assert sum(early.size for early in left(path).early.values()) <= 4 * 1024 * 1024
-    assert len(tools(tell(path).readings[0].messages)) == 40
+    assert len(tools(tell(path).sessions[0].messages)) == 40
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_result_nested_without_end_harms_nobody(depth: int, tmp_path: Path) ->
     session = Transcript().user("before")
     deep = b"[" * depth + b"]" * depth
     session.raw(b'{"type":"tool_result","name":"x","sessionId":"s","output":' + deep + b"}").user("after")
-    assert said(tell(session.write(tmp_path)).readings[0].messages, "user") == ["before", "after"]
+    assert said(tell(session.write(tmp_path)).sessions[0].messages, "user") == ["before", "after"]
 
 
 def test_a_web_search_gives_titles_and_addresses(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_an_edit_whose_structured_copy_is_spelled_wrongly_is_told_with_its_answe
     assert whole.count(b'"+two"') == 1
     path.write_bytes(whole.replace(b'"+two"', b'"+' + spelled + b'"'))
     told = tell(path)
-    (tool,) = tools(told.readings[0].messages)
+    (tool,) = tools(told.sessions[0].messages)
     (edit,) = tool.edits
     assert (edit.hunks[0].added, tool.status, told.problems) == ((added,), "completed", ())
 

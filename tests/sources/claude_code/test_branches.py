@@ -5,10 +5,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Unit, fold
+from backscroll.model import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, SIDE, TALK, Tree
 from backscroll.testing.claude_code import Transcript, blocks, repeat, tool_calls
+from tests.oracle.fold import fold
 from tests.sources.claude_code.reading import only, said, tools
 
 
@@ -164,7 +165,7 @@ def test_a_superseded_line_of_a_subagent_is_inactive_with_all_its_messages(tmp_p
     agent.assistant("good", supersedesUuids=[dead])
     session.write(tmp_path)
     unit = Unit("claude-code", "", str(agent.path(tmp_path)), kind="agent")
-    (reading,) = fold(ClaudeCode().read(unit)).readings
+    (reading,) = fold(ClaudeCode().read(unit)).sessions
     assert said(reading.messages, "assistant") == ["good"]
     assert said(reading.messages, "assistant", active=False) == ["bad", "worse", "good"]
 

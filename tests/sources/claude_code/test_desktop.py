@@ -177,7 +177,7 @@ def test_nothing_but_what_is_known_to_be_harmless_is_read_of_a_note(desk: Desk) 
 
 def test_a_session_that_never_began_is_counted_and_not_told(desk: Desk) -> None:
     told = tell(desk.note("The quay", cliSessionId=None), "notes")
-    assert (told.readings, told.tally.records, told.tally.ignored) == ((), 1, 1)
+    assert (told.sessions, told.counts.records, told.counts.ignored) == ((), 1, 1)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", "\x00\x00", '"text"'])
@@ -185,7 +185,7 @@ def test_a_file_that_is_no_note_is_a_problem(desk: Desk, content: str) -> None:
     path = desk.note("The quay")
     path.write_text(content)
     told = tell(path, "notes")
-    assert (len(told.problems), told.tally.records, told.tally.problems) == (1, 1, 1)
+    assert (len(told.problems), told.counts.records, told.counts.problems) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("value", [None, 7, [], {}, True, "", "2026-10-03T07:00:00Z"])
@@ -194,4 +194,4 @@ def test_any_value_may_stand_in_any_field(desk: Desk, value: object) -> None:
     names = json.loads(path.read_text())
     for name in names:
         path.write_text(json.dumps(names | {name: value}))
-        assert tell(path, "notes").tally.records == 1
+        assert tell(path, "notes").counts.records == 1

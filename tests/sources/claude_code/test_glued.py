@@ -23,9 +23,9 @@ def without(name: str, session: Transcript) -> Transcript:
 
 def test_a_title_behind_a_prompt_is_taken(tmp_path: Path) -> None:
     told = tell(glued(Transcript().user("hello").custom_title("Mine")).write(tmp_path))
-    (reading,) = told.readings
+    (reading,) = told.sessions
     assert (said(reading.messages, "user"), reading.closing.title) == (["hello"], "Mine")
-    assert (told.tally.records, told.tally.parsed, told.problems) == (1, 1, ())
+    assert (told.counts.records, told.counts.parsed, told.problems) == (1, 1, ())
 
 
 def test_of_two_glued_titles_each_is_taken(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_prompts_glued_in_the_log_are_all_told(tmp_path: Path) -> None:
     path = write_prompts(tmp_path, [Prompt(words, at, "/p", "s1") for words in ("one", "two", "three")])
     path.write_bytes(path.read_bytes().replace(b"\n", b"") + b"\n")
     told = tell(path, "prompts")
-    (reading,) = told.readings
+    (reading,) = told.sessions
     assert [m.content for m in reading.messages] == ["one", "two", "three"]
     assert len({m.id for m in reading.messages}) == 3
-    assert (told.tally.records, told.problems) == (1, ())
+    assert (told.counts.records, told.problems) == (1, ())
 
 
 def test_a_prompt_keeps_its_id_when_those_before_it_are_pruned(tmp_path: Path) -> None:
@@ -94,4 +94,4 @@ def test_a_prompt_keeps_its_id_when_those_before_it_are_pruned(tmp_path: Path) -
 
 
 def _prompts(root: Path, prompts: list[Prompt]) -> Any:
-    return tell(write_prompts(root, prompts), "prompts").readings[0].messages
+    return tell(write_prompts(root, prompts), "prompts").sessions[0].messages

@@ -5,19 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Agent, Told
+from backscroll.model import Agent
 from backscroll.testing.claude_code import Call, Transcript
+from tests.oracle.fold import UnitContent
 from tests.sources.claude_code.reading import everything, only, said, tell, tools
 
 STUB = "<persisted-output>\nOutput too large (99KB). Full output saved to: /x/t1.txt\n\nPreview:\nab"
 
 
-def told_of(agent: Transcript, root: Path) -> Told:
+def told_of(agent: Transcript, root: Path) -> UnitContent:
     return everything(root)[agent.path(root).name]
 
 
-def own(told: Told) -> Agent:
-    return told.readings[0].closing.agents[0]
+def own(told: UnitContent) -> Agent:
+    return told.sessions[0].closing.agents[0]
 
 
 def test_a_forked_agent_with_a_sidecar_is_listed(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_a_forked_agent_with_a_sidecar_is_listed(tmp_path: Path) -> None:
     fork = session.fork_agent("Look at the tests", "They pass.")
     session.write(tmp_path)
     told = told_of(fork, tmp_path)
-    (reading,) = told.readings
+    (reading,) = told.sessions
     assert (reading.closing.visibility, own(told).is_hidden, own(told).kind) == ("listed", False, "fork")
 
 
@@ -46,7 +47,7 @@ def test_both_signs_of_a_hidden_agent_agree(
     agent.assistant("ready")
     session.write(tmp_path)
     told = told_of(agent, tmp_path)
-    (reading,) = told.readings
+    (reading,) = told.sessions
     assert reading.closing.visibility == visibility
     assert own(told).is_hidden is (visibility == "hidden")
     assert (reading.closing.reasons != ()) is (visibility == "hidden")
@@ -104,7 +105,7 @@ def test_an_agent_is_never_started_by_a_call_of_its_own(tmp_path: Path) -> None:
     agent.assistant(tools=[Call("Agent", {"prompt": "Look"}, id="toolu_below")])
     agent.result("toolu_below", "seen", tool_use_result={"agentId": "a2", "totalTokens": 3})
     session.write(tmp_path)
-    first, second = told_of(agent, tmp_path).readings[0].closing.agents
+    first, second = told_of(agent, tmp_path).sessions[0].closing.agents
     assert (first.agent_id, first.tool_call_id, first.total_tokens) == ("a1", None, None)
     assert (second.agent_id, second.tool_call_id, second.parent_agent_id) == ("a2", "toolu_below", "a1")
 
@@ -116,7 +117,7 @@ def test_an_agent_whose_first_line_has_a_lost_parent_keeps_its_task(tmp_path: Pa
     session.write(tmp_path)
     told = told_of(agent, tmp_path)
     assert own(told).prompt == "do the task"
-    assert [m.kind for m in told.readings[0].messages if m.role == "user"] == ["task"]
+    assert [m.kind for m in told.sessions[0].messages if m.role == "user"] == ["task"]
 
 
 def test_every_kind_of_sign_of_a_link_is_told_once(tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_a_flat_agents_spilled_result_lies_in_its_sessions_folder(tmp_path: Path
     agent = spilling(session.subagent("Look", layout="flat", agent_id="a1"))
     session.write(tmp_path)
     put(session.path(tmp_path).with_suffix("") / "tool-results", "the whole of it")
-    (tool,) = tools(told_of(agent, tmp_path).readings[0].messages)
+    (tool,) = tools(told_of(agent, tmp_path).sessions[0].messages)
     assert tool.result == "the whole of it"
 
 
@@ -157,7 +158,7 @@ def test_a_session_id_that_is_a_path_leads_nowhere(claimed: str, tmp_path: Path)
     agent = spilling(session.subagent("Look", layout="flat", agent_id="a1"))
     agent.change(lambda record: record.update(sessionId=claimed))
     session.write(root)
-    (tool,) = tools(told_of(agent, root).readings[0].messages)
+    (tool,) = tools(told_of(agent, root).sessions[0].messages)
     assert tool.result == STUB
 
 
@@ -170,7 +171,7 @@ def test_a_linked_session_folder_is_not_followed(tmp_path: Path) -> None:
     path = session.write(root)
     (outside / "subagents" / "agent-a1.jsonl").write_bytes(path.read_bytes())
     path.with_suffix("").symlink_to(outside)
-    (tool,) = tools(tell(path).readings[0].messages)
+    (tool,) = tools(tell(path).sessions[0].messages)
     assert tool.result == STUB
     assert list(everything(root)) == [path.name]
 
@@ -192,7 +193,7 @@ def test_a_home_below_a_folder_named_subagents_is_no_subagents_folder(tmp_path: 
     root = tmp_path / "subagents" / "home"
     put(tmp_path / "tool-results", "do not read me")
     put(session.path(root).with_suffix("") / "tool-results", "the whole of it")
-    (tool,) = tools(tell(session.write(root)).readings[0].messages)
+    (tool,) = tools(tell(session.write(root)).sessions[0].messages)
     assert tool.result == "the whole of it"
 
 
@@ -204,5 +205,5 @@ def test_a_sidecar_may_hold_anything(tmp_path: Path) -> None:
         session.write(tmp_path)
         agent.path(tmp_path).with_suffix(".meta.json").write_text(json.dumps(found))
         told = told_of(agent, tmp_path)
-        assert said(told.readings[0].messages, "assistant") == ["Seen."]
+        assert said(told.sessions[0].messages, "assistant") == ["Seen."]
         assert told.links == ()

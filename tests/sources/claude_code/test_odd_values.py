@@ -25,9 +25,9 @@ def test_a_type_may_be_anything(value: Any, tmp_path: Path) -> None:
     session.user([{"type": value, "text": "block"}, {"type": "tool_result", "tool_use_id": value}])
     session.line({"type": value, "sessionId": value, "uuid": value}).user("after")
     told = tell(session.write(tmp_path))
-    users = said(told.readings[0].messages, "user", active=False)
+    users = said(told.sessions[0].messages, "user", active=False)
     assert "before" in users and "after" in users
-    assert told.tally.records == told.tally.parsed + told.tally.ignored + told.tally.problems
+    assert told.counts.records == told.counts.parsed + told.counts.ignored + told.counts.problems
 
 
 def test_every_field_of_a_queued_prompt_may_be_anything(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_every_field_of_a_queued_prompt_may_be_anything(tmp_path: Path) -> None:
             holder[path[-1]] = value
             session.line({**record, "uuid": session.new_uuid()})
     told = tell(session.user("after").write(tmp_path))
-    users = said(told.readings[0].messages, "user", active=False)
+    users = said(told.sessions[0].messages, "user", active=False)
     assert (users[0], users[-1]) == ("before", "after")
 
 
@@ -67,8 +67,8 @@ def test_a_line_too_large_to_decode_is_one_problem(
     plain = huge.replace(b"\\x", b"x")
     for line in (huge, plain):
         told = tell(Transcript().user("before").raw(line).user("after").write(tmp_path))
-        assert said(told.readings[0].messages, "user") == ["before", "after"]
-        assert (told.tally.records, told.tally.problems, told.tally.unknown) == (3, 1, {})
+        assert said(told.sessions[0].messages, "user") == ["before", "after"]
+        assert (told.counts.records, told.counts.problems, told.counts.unknown) == (3, 1, {})
 
 
 def test_content_that_holds_nothing_gives_no_message(tmp_path: Path) -> None:
@@ -126,17 +126,17 @@ def test_a_prompt_typed_after_an_interruption_is_the_users(tmp_path: Path) -> No
 def test_an_attachment_nobody_knows_is_a_problem_and_a_new_output_style_is_not(tmp_path: Path) -> None:
     session = Transcript().user("go").attachment("output_style_foo").attachment("brand_new")
     told = tell(session.write(tmp_path))
-    assert told.tally.unknown == {"attachment brand_new": 1}
-    assert (told.tally.parsed, told.tally.ignored, told.tally.problems) == (1, 1, 1)
+    assert told.counts.unknown == {"attachment brand_new": 1}
+    assert (told.counts.parsed, told.counts.ignored, told.counts.problems) == (1, 1, 1)
 
 
 def test_a_block_nobody_knows_is_said_out_loud_wherever_it_stands(tmp_path: Path) -> None:
     session = Transcript().user([blocks.text("look"), {"type": "hologram", "data": 1}])
     session.assistant("I see", further=[{"type": "hologram", "data": 1}])
     told = tell(session.write(tmp_path))
-    assert told.tally.unknown == {"content block hologram": 2}
-    assert said(told.readings[0].messages, "user") == ["look"]
-    assert [m.kind for m in told.readings[0].messages if m.content == "[hologram]"] == ["unknown block"] * 2
+    assert told.counts.unknown == {"content block hologram": 2}
+    assert said(told.sessions[0].messages, "user") == ["look"]
+    assert [m.kind for m in told.sessions[0].messages if m.content == "[hologram]"] == ["unknown block"] * 2
 
 
 def test_a_message_copied_by_a_fork_says_where_from(tmp_path: Path) -> None:
@@ -194,4 +194,4 @@ def test_a_line_that_must_say_something_and_does_not_is_a_problem(
     session.chain({"type": "assistant", **fields}, {})
     told = tell(session.assistant("done").write(tmp_path))
     assert [problem.reason for problem in told.problems] == ([reason] if reason else [])
-    assert told.tally.problems == len(told.problems)
+    assert told.counts.problems == len(told.problems)

@@ -63,7 +63,7 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
 
 def test_an_empty_stub_is_no_session_and_no_problem(tmp_path: Path) -> None:
     told = tell(write_stub(tmp_path, Transcript(), cwd="/home/zoe/other"))
-    assert (told.readings, told.problems, told.tally.records) == ((), (), 0)
+    assert (told.sessions, told.problems, told.counts.records) == ((), (), 0)
 
 
 def test_a_file_that_vanished_is_a_problem_and_no_crash(tmp_path: Path) -> None:

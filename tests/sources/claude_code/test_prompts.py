@@ -28,7 +28,7 @@ def test_prompts_of_a_session_become_a_lossy_session(tmp_path: Path) -> None:
             ),
         ],
     )
-    first, other = tell(path, "prompts").readings
+    first, other = tell(path, "prompts").sessions
     assert [m.content for m in first.messages] == ["first", "second"]
     assert [m.content for m in other.messages] == ["other"]
     assert (first.opening.id, first.opening.store) == ("5e551011-0000-4000-8000-0000000000aa", "prompts")
@@ -49,8 +49,8 @@ def test_prompts_without_a_session_are_grouped_by_project_and_sitting(tmp_path: 
         ],
     )
     told = tell(path, "prompts")
-    assert [[m.content for m in reading.messages] for reading in told.readings] == [["a", "b"], ["c"], ["d"]]
-    assert len({reading.opening.id for reading in told.readings}) == 3
+    assert [[m.content for m in reading.messages] for reading in told.sessions] == [["a", "b"], ["c"], ["d"]]
+    assert len({reading.opening.id for reading in told.sessions}) == 3
 
 
 def test_a_broken_line_loses_only_itself(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_a_broken_line_loses_only_itself(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b'{"display":"torn\n' + lines[1])
     told = tell(path, "prompts")
-    assert [m.content for m in told.readings[0].messages] == ["a", "b"]
-    assert (told.tally.records, told.tally.parsed, told.tally.problems) == (3, 2, 1)
+    assert [m.content for m in told.sessions[0].messages] == ["a", "b"]
+    assert (told.counts.records, told.counts.parsed, told.counts.problems) == (3, 2, 1)
 
 
 def _mixed() -> list[Prompt]:
@@ -91,10 +91,10 @@ def test_a_log_that_grew_is_read_from_where_it_ended(tmp_path: Path, lines: int)
     second = list(ClaudeCode().read(unit, first[-1].mark))
     messages = [item for item in (*first, *second) if isinstance(item, Message)]
     told = sorted((m.id, m.content) for m in messages)
-    assert told == sorted((m.id, m.content) for one in whole.readings for m in one.messages)
+    assert told == sorted((m.id, m.content) for one in whole.sessions for m in one.messages)
     assert len(told) == len(_mixed())
     openings = {item.id for item in (*first, *second) if isinstance(item, Opening)}
-    assert openings == {one.opening.id for one in whole.readings}
+    assert openings == {one.opening.id for one in whole.sessions}
 
 
 def test_what_was_known_of_a_session_stands_when_it_goes_on() -> None:

@@ -106,5 +106,5 @@ def test_prompts_that_were_read_while_they_waited_are_shown_once_when_they_arriv
     path = session.write(tmp_path)
     waiting = path.stat().st_size
     path = session.user("first\nsecond").assistant("ok").write(tmp_path)
-    (reading,) = in_two(path, waiting).readings
+    (reading,) = in_two(path, waiting).sessions
     assert said(reading.messages, "user") == ["go", "first\nsecond"]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.model import Reading, Told, fold
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import database
 from backscroll.testing.claude_code import Transcript, tool_calls
 from backscroll.testing.claude_code.legacy_db import write_store
+from tests.oracle.fold import ParsedSession, UnitContent, fold
 from tests.sources.claude_code.reading import only, said, tools
 
 
@@ -24,18 +24,18 @@ def talk(seed: int = 0) -> Transcript:
     return session.assistant("Behind the dike.")
 
 
-def told(root: Path) -> dict[str, Told]:
+def told(root: Path) -> dict[str, UnitContent]:
     source = ClaudeCode()
     found = {unit.key: fold(source.read(unit)) for unit in source.units(root)}
     for one in found.values():
-        tally = one.tally
+        tally = one.counts
         assert tally.records == tally.parsed + tally.ignored + tally.problems
         assert tally.records == sum(tally.kinds.values())
     return found
 
 
-def session_in(root: Path, session: Transcript) -> Reading:
-    (reading,) = told(root)[session.session_id].readings
+def session_in(root: Path, session: Transcript) -> ParsedSession:
+    (reading,) = told(root)[session.session_id].sessions
     return reading
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from backscroll.model import Reading, Unit, fold
+from backscroll.model import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
+from tests.oracle.fold import ParsedSession, fold
 from tests.sources.claude_code.reading import in_two, only, said, tell
 
 
-def outline(reading: Reading) -> dict[str, Any]:
+def outline(reading: ParsedSession) -> dict[str, Any]:
     """Everything that must not depend on when a file was looked at."""
     messages = [m for m in reading.messages if m.is_active or m.kind != "queued"]
     return {
@@ -28,9 +29,9 @@ def test_a_half_written_line_gives_its_message_once_when_it_is_whole(tmp_path: P
     session = Transcript().assistant("Noon.").user("thanks")
     path = session.write(tmp_path)
     data = path.read_bytes()
-    (whole,) = tell(path).readings
+    (whole,) = tell(path).sessions
     for cut in range(data.index(b"\n"), len(data)):
-        (reading,) = in_two(path, cut).readings
+        (reading,) = in_two(path, cut).sessions
         assert outline(reading) == outline(whole)
 
 
@@ -38,14 +39,14 @@ def test_a_call_cut_off_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> N
     session = Transcript().user("go").run(tool_calls.bash("ls", "a b")).assistant("Two files.")
     path = session.write(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
-    (whole,) = tell(path).readings
+    (whole,) = tell(path).sessions
     for cut in range(len(lines[0]), len(lines[0] + lines[1]) - 1, 5):
         path.write_bytes(b"".join(lines)[:cut])
         told = tell(path)
-        assert [m.role for m in told.readings[0].messages] == ["user"]
-        assert told.tally.unknown == {}
+        assert [m.role for m in told.sessions[0].messages] == ["user"]
+        assert told.counts.unknown == {}
         path.write_bytes(b"".join(lines))
-        assert outline(in_two(path, cut).readings[0]) == outline(whole)
+        assert outline(in_two(path, cut).sessions[0]) == outline(whole)
 
 
 def test_the_inside_of_a_broken_line_is_no_record(tmp_path: Path) -> None:
@@ -60,10 +61,10 @@ def test_the_inside_of_a_broken_line_is_no_record(tmp_path: Path) -> None:
             torn = [*lines[:broken], lines[broken][:cut] + b"\n", *lines[broken + 1 :]]
             path.write_bytes(b"".join(torn))
             told = tell(path)
-            (reading,) = told.readings
+            (reading,) = told.sessions
             assert said(reading.messages, "user") == ["go", "done"]
-            assert told.tally.unknown == {}
-            assert (told.tally.records, told.tally.problems) == (4, 1)
+            assert told.counts.unknown == {}
+            assert (told.counts.records, told.counts.problems) == (4, 1)
 
 
 def test_a_torn_line_makes_a_session_partial_until_it_is_whole(tmp_path: Path) -> None:
@@ -71,9 +72,9 @@ def test_a_torn_line_makes_a_session_partial_until_it_is_whole(tmp_path: Path) -
     path = session.write(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[:-30])
-    assert tell(path).readings[0].closing.completeness == "partial"
+    assert tell(path).sessions[0].closing.completeness == "partial"
     path.write_bytes(data)
-    assert in_two(path, len(data) - 30).readings[0].closing.completeness == "complete"
+    assert in_two(path, len(data) - 30).sessions[0].closing.completeness == "complete"
 
 
 def test_a_session_with_a_line_that_cannot_be_read_is_partial(tmp_path: Path) -> None:
@@ -87,10 +88,10 @@ def test_a_last_line_without_its_newline_is_told_at_once_and_only_once(tmp_path:
     path = session.write(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[:-1])
-    assert said(tell(path).readings[0].messages, "assistant") == ["b"]
+    assert said(tell(path).sessions[0].messages, "assistant") == ["b"]
     path.write_bytes(data)
     told = in_two(path, len(data) - 1)
-    assert said(told.readings[0].messages, "assistant") == ["b"]
+    assert said(told.sessions[0].messages, "assistant") == ["b"]
     assert told.problems == ()
 
 
@@ -106,10 +107,10 @@ def test_where_a_file_ended_at_the_first_look_changes_nothing(generation: str, t
         moment = path.stat().st_mtime
         whole = [
             outline(reading)
-            for reading in fold(source.read(Unit("", "", unit.path, kind=unit.kind))).readings
+            for reading in fold(source.read(Unit("", "", unit.path, kind=unit.kind))).sessions
         ]
         lines = [at + 1 for at, byte in enumerate(data) if byte == 10]
         for cut in {*lines, *range(0, len(data), 997)}:
             told = in_two(path, cut, unit.kind)
             os.utime(path, (moment, moment))
-            assert [outline(reading) for reading in told.readings] == whole, cut
+            assert [outline(reading) for reading in told.sessions] == whole, cut

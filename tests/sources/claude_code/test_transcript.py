@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Checkpoint, Message, TokenUsage, Unit, fold
+from backscroll.model import Checkpoint, Message, TokenUsage, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat, tool_calls
+from tests.oracle.fold import fold
 from tests.sources.claude_code.reading import only, said, tell
 
 
@@ -17,7 +18,7 @@ def test_everything_said_in_any_generation_comes_back(generation: str, tmp_path:
         told = tell(transcript.path(tmp_path))
         if not transcript.prompts and not transcript.replies:
             continue
-        messages = told.readings[0].messages
+        messages = told.sessions[0].messages
         users = "\n".join(said(messages, "user", active=False))
         answers = "\n".join(said(messages, "assistant", active=False) + said(messages, "error", active=False))
         assert [text for text in transcript.prompts if text not in users] == []
@@ -192,7 +193,7 @@ def test_what_the_tool_queued_for_itself_is_no_prompt(tmp_path: Path) -> None:
     notice = "<task-notification><task-id>a1</task-id><tool-use-id>toolu_9</tool-use-id></task-notification>"
     session = Transcript().user("go").queue("enqueue", notice).queue("dequeue").assistant("ok")
     told = tell(session.write(tmp_path))
-    assert said(told.readings[0].messages, "user") == ["go"]
+    assert said(told.sessions[0].messages, "user") == ["go"]
     assert [(link.agent_id, link.tool_call_id) for link in told.links] == [("a1", "toolu_9")]
 
 
@@ -253,14 +254,14 @@ def test_a_file_of_titles_and_snapshots_is_no_session(tmp_path: Path) -> None:
     leaf = "10000000-0000-4000-8000-000000000000"
     session = Transcript().summary("About another", leaf).custom_title("Mine").mode().opaque()
     told = tell(session.snapshot(leaf, {"a.py": ("0a@v1", 1)}).write(tmp_path))
-    assert told.readings == ()
-    assert [(naming.message_id, naming.title) for naming in told.namings] == [(leaf, "About another")]
-    assert (told.tally.unknown, told.tally.ignored) == ({}, told.tally.records)
+    assert told.sessions == ()
+    assert [(naming.message_id, naming.title) for naming in told.title_hints] == [(leaf, "About another")]
+    assert (told.counts.unknown, told.counts.ignored) == ({}, told.counts.records)
 
 
 def test_every_type_of_state_line_is_known(tmp_path: Path) -> None:
     told = tell(Transcript().user("a").every_state().write(tmp_path))
-    assert (told.tally.unknown, told.problems) == ({}, ())
+    assert (told.counts.unknown, told.problems) == ({}, ())
 
 
 def test_tracked_files_are_listed_with_their_last_version(tmp_path: Path) -> None:
@@ -273,9 +274,9 @@ def test_tracked_files_are_listed_with_their_last_version(tmp_path: Path) -> Non
 
 def test_a_type_nobody_knows_is_said_out_loud(tmp_path: Path) -> None:
     told = tell(Transcript().user("a").state("brand-new", x=1).write(tmp_path))
-    assert told.tally.unknown == {"record type brand-new": 1}
+    assert told.counts.unknown == {"record type brand-new": 1}
     assert [problem.reason for problem in told.problems] == ["unknown record type brand-new"]
-    assert told.tally.problems == 1
+    assert told.counts.problems == 1
 
 
 def test_a_call_that_stands_in_two_lines_is_one_message(tmp_path: Path) -> None:
@@ -302,11 +303,11 @@ def test_reading_in_two_parts_tells_the_same(generation: str, tmp_path: Path) ->
             path.write_bytes(data)
             second = list(ClaudeCode().read(unit, _mark(first)))
             assert _messages(first, second) == _messages(list(ClaudeCode().read(unit)), [])
-            assert fold(second).tally.records + fold(first).tally.records == whole.tally.records
+            assert fold(second).counts.records + fold(first).counts.records == whole.counts.records
 
 
 def _mark(items: list[object]) -> Checkpoint:
-    tally = fold(items).tally  # type: ignore[arg-type]
+    tally = fold(items).counts  # type: ignore[arg-type]
     assert tally.mark is not None
     return tally.mark
 
@@ -322,7 +323,7 @@ def _messages(first: list[object], second: list[object]) -> list[tuple[str, str,
         tail = tail + [item for item in first if type(item).__name__ == "Closing"]
     if not second:
         head = first
-    readings = fold([*head, *tail]).readings  # type: ignore[list-item]
+    readings = fold([*head, *tail]).sessions  # type: ignore[list-item]
     return sorted(
         (m.id, m.content, m.tool.result if m.tool else None) for r in readings for m in _active(r.messages)
     )

@@ -174,7 +174,7 @@ def test_rows_that_two_databases_hold_are_told_once_and_counted_in_both(tmp_path
     assert account.records == rows(home.root)
     assert account.problems == 0
     told = {unit.key: each for unit, each in tell(home.root).items() if unit.key}
-    assert {key: len(each.readings[0].messages) for key, each in told.items()} == {made.id: 2, alone.id: 2}
+    assert {key: len(each.sessions[0].messages) for key, each in told.items()} == {made.id: 2, alone.id: 2}
 
 
 def test_no_secret_lies_deep_in_a_document(tmp_path: Path) -> None:

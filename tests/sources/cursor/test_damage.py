@@ -196,5 +196,5 @@ def test_what_cannot_be_read_is_named_and_keeps_its_place(tmp_path: Path) -> Non
     told = next(each for unit, each in tell(home.root).items() if unit.key == made.id)
     (problem,) = told.problems
     assert problem.origin.place == made.bubble_key(1)
-    assert told.tally.problems == 1
-    assert [message.kind for message in told.readings[0].messages] == [None, "missing", None]
+    assert told.counts.problems == 1
+    assert [message.kind for message in told.sessions[0].messages] == [None, "missing", None]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Message, fold
+from backscroll.model import Message
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
+from tests.oracle.fold import fold
 from tests.sources.cursor.reading import read, said, tell
 
 TALK = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")]
@@ -28,7 +29,7 @@ def test_sessions_read_in_a_row_are_the_same_as_read_alone(
     for unit in reversed(units):
         alone.append(fold(Cursor().read(unit)))
     assert together == alone[::-1]
-    assert sum(len(told.readings[0].messages) for told in together) >= 900
+    assert sum(len(told.sessions[0].messages) for told in together) >= 900
 
 
 def test_what_was_fetched_ahead_is_forgotten_by_the_next_listing(tmp_path: Path) -> None:

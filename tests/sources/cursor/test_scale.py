@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import fold
 from backscroll.sources.cursor import Cursor
 from backscroll.sources.cursor.database import session_rows
 from backscroll.testing import cursor
+from tests.oracle.fold import fold
 from tests.sources.cursor.reading import read, read_one, said
 
 

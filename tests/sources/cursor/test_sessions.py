@@ -136,7 +136,7 @@ def test_a_summary_follows_the_last_message_it_stands_for(home: cursor.Home) -> 
 def test_a_subagent_knows_its_parent_and_the_call_that_started_it(home: cursor.Home) -> None:
     parent = cursor.KINDS["subagent"](home)
     told = tell(home.write())
-    found = {reading.opening.id: reading for each in told.values() for reading in each.readings}
+    found = {reading.opening.id: reading for each in told.values() for reading in each.sessions}
     (child,) = found[parent].closing.child_ids
     opening, closing_ = found[child].opening, found[child].closing
     assert (opening.agent_id, opening.parent_id) == (child, parent)
@@ -152,7 +152,7 @@ def test_an_old_task_is_linked_by_the_call_in_its_own_id(home: cursor.Home) -> N
     parent = cursor.KINDS["task"](home)
     told = tell(home.write())
     (link,) = [link for each in told.values() for link in each.links]
-    found = {reading.opening.id: reading for each in told.values() for reading in each.readings}
+    found = {reading.opening.id: reading for each in told.values() for reading in each.sessions}
     call = next(message.tool for message in found[parent].messages if message.tool)
     assert (link.agent_id, link.tool_call_id) == (f"task-{call.id}", call.id)
     assert found[f"task-{call.id}"].opening.agent_id == f"task-{call.id}"
@@ -252,7 +252,7 @@ def test_a_broken_row_of_the_table_costs_only_what_it_said(home: cursor.Home) ->
     whole = home.composer(TALK, name="Whole")
     cursor.damage.break_header(home.write() / "User/globalStorage/state.vscdb", made.id)
     told = tell(home.root)
-    found = {reading.opening.id: reading for each in told.values() for reading in each.readings}
+    found = {reading.opening.id: reading for each in told.values() for reading in each.sessions}
     assert said(found[made.id]) == said(found[whole.id]) == SAID
     assert found[made.id].closing.title == "In the record too"
     (problem,) = [problem for each in told.values() for problem in each.problems]

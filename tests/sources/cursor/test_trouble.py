@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.model import Problem, fold
+from backscroll.model import Problem
 from backscroll.sources.cursor import Cursor
 from backscroll.testing import cursor
+from tests.oracle.fold import fold
 from tests.sources.cursor.reading import read, said, tell, total
 
 SESSIONS = 6
@@ -70,7 +71,7 @@ def test_a_locked_database_is_a_problem_and_is_tried_again(home: cursor.Home, so
     assert (index.kind, index.fingerprint) == ("index", "")
     (problem,) = told.problems
     assert "is locked" in problem.reason
-    assert told.tally.kinds == {"database": 1}
+    assert told.counts.kinds == {"database": 1}
     again = [unit for unit in source.units(home.root) if unit.path == str(home.database)]
     assert len(again) == SESSIONS + 1
     assert all(unit.fingerprint for unit in again)
@@ -84,7 +85,7 @@ def test_a_source_that_was_closed_asks_again_for_what_was_locked(home: cursor.Ho
         assert fold(source.read(index)).problems
     source.close()
     told = fold(source.read(index))
-    assert (told.problems, told.tally.problems) == ((), 0)
+    assert (told.problems, told.counts.problems) == ((), 0)
 
 
 def test_a_session_locked_between_listing_and_reading_is_a_problem(home: cursor.Home, source: Cursor) -> None:
@@ -93,8 +94,8 @@ def test_a_session_locked_between_listing_and_reading_is_a_problem(home: cursor.
         holder.execute("begin exclusive")
         items = list(source.read(unit))
     assert [type(item) for item in items[:1]] == [Problem]
-    assert fold(items).readings == ()
-    assert len(fold(source.read(unit)).readings) == 1
+    assert fold(items).sessions == ()
+    assert len(fold(source.read(unit)).sessions) == 1
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -154,7 +155,7 @@ def test_a_session_grows_while_it_is_read(tmp_path: Path, source: Cursor) -> Non
                 value = writer.execute("select value from cursorDiskKV where key = ?", [key]).fetchone()[0]
                 writer.execute("insert into cursorDiskKV values (?, ?)", [key, value])
         told += items
-        (reading,) = fold(told).readings
+        (reading,) = fold(told).sessions
         assert said(reading) == [("user", "first"), ("assistant", "second")]
         again = next(unit for unit in source.units(home.root) if unit.key == made.id)
         assert again.fingerprint != unit.fingerprint

@@ -8,9 +8,10 @@ from hashlib import md5, sha256
 from pathlib import Path
 from typing import Any
 
-from backscroll.model import Message, Reading, Told, fold
+from backscroll.model import Message
 from backscroll.sources.cursor_cli import CursorCli
 from backscroll.testing.protobuf import message as record
+from tests.oracle.fold import ParsedSession, UnitContent, fold
 
 START = 1_790_000_000_000
 CWD = "/home/dev/shop"
@@ -75,7 +76,7 @@ class Store:
             ]
         return counted
 
-    def read(self, **how: Any) -> Told:
+    def read(self, **how: Any) -> UnitContent:
         self.write(**how)
         return read_one(self.folder.parent.parent.parent)
 
@@ -98,29 +99,29 @@ def result(id: str, value: Any = "ok", name: str = "Shell", **more: Any) -> dict
     return {"role": "tool", "id": id, "content": [part | more]}
 
 
-def read_all(root: Path) -> list[Told]:
+def read_all(root: Path) -> list[UnitContent]:
     source = CursorCli()
     told = [fold(source.read(unit)) for unit in source.units(root)]
     for each in told:
-        account = each.tally
+        account = each.counts
         assert account.records == account.parsed + account.ignored + account.problems
         assert account.records == sum(account.kinds.values())
     source.close()
     return told
 
 
-def read_one(root: Path) -> Told:
+def read_one(root: Path) -> UnitContent:
     (told,) = read_all(root)
     return told
 
 
-def only(told: Told) -> Reading:
+def only(told: UnitContent) -> ParsedSession:
     """The one session, subagents aside."""
-    (reading,) = [reading for reading in told.readings if reading.opening.agent_id is None]
+    (reading,) = [reading for reading in told.sessions if reading.opening.agent_id is None]
     return reading
 
 
-def said(told: Told) -> list[tuple[str, str]]:
+def said(told: UnitContent) -> list[tuple[str, str]]:
     """Role and text of every message; a tool's name and result in place of its text."""
     return [(message.role, words(message)) for message in only(told).messages]
 

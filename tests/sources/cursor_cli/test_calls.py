@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.model import ToolCall
 
-from .reading import Store, Told, assistant, call, only, result, said, user
+from .reading import Store, UnitContent, assistant, call, only, result, said, user
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def tools(told: Told) -> list[ToolCall]:
+def tools(told: UnitContent) -> list[ToolCall]:
     return [message.tool for message in only(told).messages if message.tool is not None]
 
 
@@ -150,7 +150,7 @@ def test_unknown_parts_and_roles_are_named_without_what_is_in_them(store: Store)
         assistant("ok", {"type": "a type / with words", "x": 1}),
         {"role": {"name": "a whale"}, "content": "hm"},
     ).read()
-    assert sorted(told.tally.unknown) == ["part type (str)", "part type hologram", "role (object)"]
+    assert sorted(told.counts.unknown) == ["part type (str)", "part type hologram", "role (object)"]
 
 
 def nameless(name: str, **args: Any) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Told, fold
 from backscroll.sources.cursor_cli import CursorCli
 from backscroll.testing.protobuf import group
 from backscroll.testing.protobuf import message as record
+from tests.oracle.fold import UnitContent, fold
 
 from .reading import START, Store, assistant, call, only, read_one, result, said, user
 
@@ -49,10 +49,10 @@ def talk(store: Store) -> list[str]:
     return [id.hex() for id in ids]
 
 
-def everything(told: Told) -> str:
+def everything(told: UnitContent) -> str:
     return "\n".join(
         f"{m.content} {m.tool.params if m.tool else ''} {m.tool.result if m.tool else ''}"
-        for reading in told.readings
+        for reading in told.sessions
         for m in reading.messages
     )
 
@@ -144,8 +144,8 @@ def test_rows_without_id_or_content_are_counted(store: Store) -> None:
         db.execute("insert into blobs values ('ee', null)")
         db.execute("insert into meta values (null, null)")
     told = read_one(store.folder.parent.parent.parent)
-    assert told.tally.kinds["blob (empty)"] == 2
-    assert told.tally.kinds["meta"] == 2
+    assert told.counts.kinds["blob (empty)"] == 2
+    assert told.counts.kinds["meta"] == 2
     assert told.problems == ()
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_database_is_a_problem(store: Store) -> None:
     store.folder.mkdir(parents=True)
     store.path.write_bytes(b"no database" * 1000)
     told = read_one(store.folder.parent.parent.parent)
-    assert (told.readings, len(told.problems)) == ((), 1)
+    assert (told.sessions, len(told.problems)) == ((), 1)
 
 
 @given(data=st.data())
@@ -305,8 +305,8 @@ def test_every_row_is_counted_whatever_became_of_the_tables(store: Store, change
     store.write()
     rows = store.run(*change)
     told = read_one(store.folder.parent.parent.parent)
-    assert told.tally.records == rows
-    assert told.readings
+    assert told.counts.records == rows
+    assert told.sessions
 
 
 def test_a_damaged_page_costs_the_messages_on_it_and_no_others(store: Store) -> None:
@@ -327,7 +327,7 @@ def test_a_damaged_page_costs_the_messages_on_it_and_no_others(store: Store) -> 
 def test_a_plan_kept_elsewhere_is_known(store: Store) -> None:
     store.meta["currentPlanUri"] = "file:///home/dev/.cursor/plans/a.plan.md"
     told = store.say(user("go")).read()
-    assert told.tally.unknown == {}
+    assert told.counts.unknown == {}
     assert only(told).closing.metadata["plan_uri"] == "file:///home/dev/.cursor/plans/a.plan.md"
 
 
@@ -348,6 +348,6 @@ def test_a_store_that_is_locked_while_it_is_read_is_read_again_later(store: Stor
         first = next(items)
         db.execute("begin exclusive")
         told = fold(chain([first], items))
-    assert (told.tally.records, len(told.problems)) == (0, 1)
+    assert (told.counts.records, len(told.problems)) == (0, 1)
     assert "locked" in told.problems[0].reason
     assert only(told).closing.completeness == "partial"

@@ -7,7 +7,7 @@ import pytest
 from backscroll.testing.protobuf import entry
 from backscroll.testing.protobuf import message as record
 
-from .reading import START, Store, Told, assistant, call, only, read_one, result, said, user
+from .reading import START, Store, UnitContent, assistant, call, only, read_one, result, said, user
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def talk(store: Store, turns: int) -> list[bytes]:
     return [store.put(one) for n in range(turns) for one in (user(f"q{n}"), assistant(f"a{n}"))]
 
 
-def spoken(told: Told) -> list[str]:
+def spoken(told: UnitContent) -> list[str]:
     return [text for role, text in said(told) if role in ("user", "assistant")]
 
 
@@ -149,7 +149,7 @@ def test_a_file_kept_beside_the_messages_is_none_of_them_though_it_is_json(store
     store.meta["latestRootBlobId"] = ""
     told = store.read()
     assert spoken(told) == ["q0", "a0"]
-    assert (told.tally.problems, told.tally.unknown) == (0, {})
+    assert (told.counts.problems, told.counts.unknown) == (0, {})
 
 
 def test_a_subagent_kept_in_two_ways_is_told_once(store: Store) -> None:
@@ -158,7 +158,7 @@ def test_a_subagent_kept_in_two_ways_is_told_once(store: Store) -> None:
     key = "5ec0ffee-0000-4000-8000-0000000000cc"
     store.root((1, store.put(user("go"))), (16, entry(key, state)), (31, entry(key, store.put(state))))
     told = store.read()
-    (child,) = [reading for reading in told.readings if reading.opening.agent_id is not None]
+    (child,) = [reading for reading in told.sessions if reading.opening.agent_id is not None]
     assert [message.content for message in child.messages] == ["look", "Nothing."]
     assert child.closing.updated_at is not None
     assert child.closing.updated_at.timestamp() * 1000 == START + 5000
@@ -169,7 +169,7 @@ def test_subagents_within_themselves_end(store: Store) -> None:
     many = [entry(f"a-subagent-of-its-own-{n}", id) for n in range(10)]
     store.blobs[id.hex()] = record((1, store.put(user("deeper"))), *((31, one) for one in many))
     store.root((1, store.put(user("go"))), *((31, one) for one in many))
-    assert len(store.read().readings) == 11
+    assert len(store.read().sessions) == 11
 
 
 def test_ids_kept_as_bytes_name_the_same_blobs(store: Store) -> None:
@@ -186,7 +186,7 @@ def test_a_subagents_subagent_belongs_to_the_session_that_it_all_began_with(stor
         "rootParentAgentId": "session",
         "typeName": "explore",
     }
-    (reading,) = store.say(user("look")).read().readings
+    (reading,) = store.say(user("look")).read().sessions
     (agent,) = reading.closing.agents
     assert (reading.opening.parent_id, agent.parent_session_id, agent.parent_agent_id) == (
         "session",
@@ -207,4 +207,4 @@ def test_a_prompt_of_a_picture_alone_is_told_from_its_turn(store: Store) -> None
 def test_a_step_of_a_kind_nobody_knows_is_named(store: Store) -> None:
     step = store.put(record((9, record((1, "later")))))
     store.root((8, turn(store, "go", step)))
-    assert store.read().tally.unknown == {"step field 9": 1}
+    assert store.read().counts.unknown == {"step field 9": 1}

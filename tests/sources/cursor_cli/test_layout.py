@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from backscroll.ingest.join import join
-from backscroll.model import Message, Told, fold
+from backscroll.model import Message
 from backscroll.sources.cursor_cli import CursorCli
 from backscroll.sources.cursor_cli.transcript_layout import Layout, layout_of
 from backscroll.testing import cursor_cli
 from backscroll.testing.cursor import assistant, user
+from tests.oracle.fold import UnitContent, fold
+from tests.oracle.join import join
 
 from .reading import CWD, Store, read_all
 from .reading import user as asked
@@ -21,15 +22,15 @@ ID = "7a3e0000-0000-4000-8000-000000000001"
 OTHER = "7a3e0000-0000-4000-8000-000000000002"
 
 
-def read(root: Path) -> dict[str, Told]:
+def read(root: Path) -> dict[str, UnitContent]:
     """What each unit tells, by its path below the root."""
     source = CursorCli()
     units = list(source.units(root))
     return {str(Path(unit.path).relative_to(root)): fold(source.read(unit)) for unit in units}
 
 
-def messages(told: Told) -> list[Message]:
-    return [message for reading in told.readings for message in reading.messages]
+def messages(told: UnitContent) -> list[Message]:
+    return [message for reading in told.sessions for message in reading.messages]
 
 
 def write(root: Path, *words: str, at: int, **how: Any) -> Path:
@@ -78,8 +79,8 @@ def test_a_copy_and_an_earlier_state_of_a_transcript_are_counted_and_not_told_ag
     early = write(tmp_path, "one", at=1_790_000_000_000, layout="flat", status=None)
     write(tmp_path, "one", "two", at=1_790_000_000_000, project="empty-window", status=None)
     told = read(tmp_path)
-    assert sum(len(one.readings) for one in told.values()) == 1
-    copied = told[str(early.relative_to(tmp_path))].tally
+    assert sum(len(one.sessions) for one in told.values()) == 1
+    copied = told[str(early.relative_to(tmp_path))].counts
     assert (copied.records, copied.ignored) == (len(early.read_text().splitlines()), 2)
 
 
@@ -118,7 +119,7 @@ def test_a_subagents_transcript_tells_its_prompt_and_who_started_it(tmp_path: Pa
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"role": "user", "message": {"content": "count them"}}))
     (told,) = read(tmp_path).values()
-    (reading,) = told.readings
+    (reading,) = told.sessions
     (agent,) = reading.closing.agents
     assert (reading.opening.agent_id, reading.opening.parent_id) == ("deep", ID)
     assert (agent.prompt, agent.parent_session_id, agent.parent_agent_id) == ("count them", ID, OTHER)
@@ -150,7 +151,7 @@ def test_lines_of_other_roles_are_told_and_named(tmp_path: Path) -> None:
     (told,) = read(tmp_path).values()
     found = [(m.role, m.tool.result if m.tool else m.content) for m in messages(told)]
     assert found == [("system", "Be kind."), ("tool", "a.py"), ("tool", "b"), ("system", "Meanwhile.")]
-    assert told.tally.unknown == {"transcript line narrator": 1}
+    assert told.counts.unknown == {"transcript line narrator": 1}
 
 
 def test_a_role_line_pasted_into_a_prompt_is_part_of_it(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_session_never_begun_is_a_draft(tmp_path: Path) -> None:
     assert (reading.opening.id, reading.closing.visibility, reading.messages) == ("id-1", "draft", ())
     assert reading.closing.workspace is not None
     assert "verified" in reading.closing.workspace.evidence
-    assert told.tally.kinds == {"meta.json": 1}
+    assert told.counts.kinds == {"meta.json": 1}
 
 
 def test_a_session_of_another_editor_is_told_apart(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_prompts_without_a_session_are_counted(tmp_path: Path) -> None:
     (tmp_path / "prompt_history.json").write_text('["one", "two"]')
     Store(tmp_path).say(user("go")).write()
     next(tmp_path.glob("chats/*/*")).joinpath("prompt_history.json").write_text('["three"]')
-    counted = [told.tally.kinds.get("prompt without a session") for told in read_all(tmp_path)]
+    counted = [told.counts.kinds.get("prompt without a session") for told in read_all(tmp_path)]
     assert counted == [None, 1, 2]
 
 

@@ -39,8 +39,8 @@ def test_what_was_said_thought_and_done_comes_back_in_order(store: Store) -> Non
         ("tool", "Read: def foo(): ..."),
         ("assistant", "Done."),
     ]
-    assert told.tally.kinds == {"meta": 1, "blob (system prompt)": 1, "blob (message)": 5, "blob (root)": 1}
-    assert (told.tally.parsed, told.tally.ignored, told.tally.problems) == (5, 3, 0)
+    assert told.counts.kinds == {"meta": 1, "blob (system prompt)": 1, "blob (message)": 5, "blob (root)": 1}
+    assert (told.counts.parsed, told.counts.ignored, told.counts.problems) == (5, 3, 0)
 
 
 def test_messages_are_named_by_their_blobs_since_all_answers_say_id_1(store: Store) -> None:
@@ -64,7 +64,7 @@ def test_only_the_latest_root_is_followed(store: Store) -> None:
     store.root((1, kept), (1, store.put(assistant("kept"))))
     told = store.read()
     assert said(told) == [("user", "second try"), ("assistant", "kept")]
-    assert told.tally.kinds["blob (older state)"] == 3
+    assert told.counts.kinds["blob (older state)"] == 3
 
 
 def test_compacted_messages_come_back_before_those_that_were_kept(store: Store) -> None:
@@ -365,7 +365,7 @@ def test_a_session_of_turns_only_is_told_from_its_steps(store: Store, field: int
     store.root((field, store.put(bare if field == 2 else record((1, bare)))))
     told = store.read()
     assert said(told) == [("user", "rename"), ("tool", "Grep: a.py:1"), ("assistant", "Done.")]
-    assert told.tally.parsed == 3
+    assert told.counts.parsed == 3
 
 
 def test_a_command_that_the_person_ran_is_kept_with_its_output(store: Store) -> None:
@@ -386,7 +386,7 @@ def test_subagents_kept_in_the_root_are_sessions_of_their_own(store: Store) -> N
         (31, record((1, "agent-0123456789abcdef-second"), (2, store.put(newer)))),
     )
     told = store.read()
-    parent, *children = told.readings
+    parent, *children = told.sessions
     assert [(child.opening.id, child.opening.parent_id) for child in children] == [
         ("agent-0123456789abcdef-first", store.id),
         ("agent-0123456789abcdef-second", store.id),
@@ -403,7 +403,7 @@ def test_subagents_kept_in_the_root_are_sessions_of_their_own(store: Store) -> N
 def test_a_subagents_own_store_names_its_parent_and_call(store: Store) -> None:
     store.meta["subagentInfo"] = {"parentAgentId": "parent-id", "toolCallId": "c9", "typeName": "explore"}
     told = store.say(user("count"), assistant("Two.")).read()
-    (reading,) = told.readings
+    (reading,) = told.sessions
     assert (reading.opening.agent_id, reading.opening.parent_id) == (store.id, "parent-id")
     assert [(link.agent_id, link.tool_call_id) for link in told.links] == [(store.id, "c9")]
     assert reading.closing.agents[0].prompt == "count"
@@ -469,7 +469,7 @@ def test_a_key_in_the_metadata_is_never_read(store: Store) -> None:
     store.meta["blobEncryptionKey"] = "c2VjcmV0LWtleQ=="
     told = store.say(user("go")).read(sidecar={"schemaVersion": 1, "authToken": "c2VjcmV0LWtleQ=="})
     assert "c2VjcmV0" not in repr(told)
-    assert told.tally.unknown == {}
+    assert told.counts.unknown == {}
 
 
 def test_what_nobody_knows_is_said_by_name(store: Store) -> None:
@@ -482,7 +482,7 @@ def test_what_nobody_knows_is_said_by_name(store: Store) -> None:
         (77, "?"),
     )
     told = store.read(sidecar={"schemaVersion": 2})
-    assert told.tally.unknown == {
+    assert told.counts.unknown == {
         "meta key flavour": 1,
         "meta.json schemaVersion 2": 1,
         "part type hologram": 1,
@@ -495,7 +495,7 @@ def test_what_nobody_knows_is_said_by_name(store: Store) -> None:
 
 def test_a_record_of_which_nothing_is_understood_is_a_problem(store: Store) -> None:
     told = store.say(user("go"), assistant({"type": "hologram", "data": "?"})).read()
-    assert (len(told.problems), told.tally.problems) == (1, 1)
+    assert (len(told.problems), told.counts.problems) == (1, 1)
 
 
 @pytest.mark.parametrize("how", ["hex", "upper", "plain", "rows", "odd"])

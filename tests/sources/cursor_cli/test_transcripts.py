@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.model import Told, fold
 from backscroll.sources.cursor_cli import CursorCli
+from tests.oracle.fold import UnitContent, fold
 
 from .reading import CWD, Store, only, read_all, read_one, said, user
 
@@ -38,7 +38,7 @@ def write(root: Path, *records: Any, place: str = f"{ID}/{ID}.jsonl", slug: str 
     return path
 
 
-def told_of(root: Path, *records: Any) -> Told:
+def told_of(root: Path, *records: Any) -> UnitContent:
     write(root, *records)
     return read_one(root)
 
@@ -63,8 +63,8 @@ def test_a_transcript_is_a_lossy_session(tmp_path: Path) -> None:
         "transcript",
         "lossy",
     )
-    assert told.tally.kinds == {"user": 1, "assistant": 2, "turn_ended": 1}
-    assert (told.tally.parsed, told.tally.ignored) == (3, 1)
+    assert told.counts.kinds == {"user": 1, "assistant": 2, "turn_ended": 1}
+    assert (told.counts.parsed, told.counts.ignored) == (3, 1)
 
 
 def test_answers_have_the_time_of_the_prompt_before_them(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_placeholder_for_thinking_is_taken_off(tmp_path: Path) -> None:
         tmp_path, prompt("go"), line("assistant", "[REDACTED]"), line("assistant", "Done.\n\n[REDACTED]")
     )
     assert said(told) == [("user", "go"), ("assistant", "Done.")]
-    assert told.tally.ignored == 1
+    assert told.counts.ignored == 1
 
 
 def test_turns_that_failed_or_were_stopped_say_so(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_a_stub_is_a_draft(tmp_path: Path) -> None:
 
 def test_lines_that_nobody_knows_are_said(tmp_path: Path) -> None:
     told = told_of(tmp_path, prompt("go"), {"type": "hologram"})
-    assert told.tally.unknown == {"transcript line hologram": 1}
-    assert (told.tally.problems, len(told.problems)) == (1, 1)
+    assert told.counts.unknown == {"transcript line hologram": 1}
+    assert (told.counts.problems, len(told.problems)) == (1, 1)
 
 
 def test_a_line_cut_off_while_it_is_written_is_said(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_line_cut_off_while_it_is_written_is_said(tmp_path: Path) -> None:
 
 def test_a_subagents_transcript_names_its_parent(tmp_path: Path) -> None:
     write(tmp_path, prompt("count"), place=f"{ID}/subagents/child-1.jsonl")
-    (reading,) = read_one(tmp_path).readings
+    (reading,) = read_one(tmp_path).sessions
     assert (reading.opening.id, reading.opening.agent_id, reading.opening.parent_id) == (
         "child-1",
         "child-1",
@@ -258,14 +258,14 @@ def test_reading_since_a_mark_gives_everything_again(tmp_path: Path) -> None:
     write(tmp_path, prompt("go"))
     source = CursorCli()
     (unit,) = source.units(tmp_path)
-    assert fold(source.read(unit)).tally.mark is None
+    assert fold(source.read(unit)).counts.mark is None
 
 
 def test_a_part_of_an_unknown_form_still_says_its_words(tmp_path: Path) -> None:
     part = {"type": "mcp_tool_result", "id": "x1", "content": [{"inner": "what the server said"}]}
     told = told_of(tmp_path, prompt("go"), line("assistant", "Looking.", part))
     assert said(told) == [("user", "go"), ("assistant", "Looking."), ("assistant", "what the server said")]
-    assert told.tally.unknown == {"part type mcp_tool_result": 1}
+    assert told.counts.unknown == {"part type mcp_tool_result": 1}
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_line_without_a_message_is_a_problem(record: dict[str, Any], tmp_path:
     assert [(one.origin.place, one.reason) for one in told.problems] == [
         ("line 2", "says nothing that is understood")
     ]
-    assert (told.tally.parsed, told.tally.problems) == (2, 1)
+    assert (told.counts.parsed, told.counts.problems) == (2, 1)
 
 
 def test_results_in_a_transcript_join_the_calls_before_them(tmp_path: Path) -> None:

@@ -25,16 +25,16 @@ from backscroll.archive.storage.codec import (
 from backscroll.archive.storage.delta import read_message
 from backscroll.archive.write.message_rows import insert_messages
 from backscroll.model import (
-    WITHOUT_CALL,
+    ORPHAN_RESULT,
     Closing,
     ClosingUpdate,
     Message,
     Opening,
     ToolResult,
-    answered,
     is_same_response,
-    with_answer,
-    without_call,
+    merge_repeated_call,
+    message_for_orphan_result,
+    with_result,
 )
 from backscroll.model.session import is_titled
 
@@ -150,17 +150,17 @@ class SessionWriter:
 
     def _find_replaced(self, message: Message, call_id: str | None) -> tuple[int | None, Message] | None:
         """Return the position that a message replaces and the message to store; None if it adds nothing."""
-        position = self._position_of_id(message.id) if message.kind != WITHOUT_CALL else None
+        position = self._position_of_id(message.id) if message.kind != ORPHAN_RESULT else None
         replaced_id, self.replaced_id = self.replaced_id, None
         if replaced_id is not None and position is None:
             position = self._position_of_id(replaced_id)
             self._position_by_id.pop(replaced_id, None)
         if call_id is not None and (known := self._position_of_call(call_id)) is not None:
             before = self._message_at(known)
-            if before.kind == WITHOUT_CALL:
-                position, message = known, with_answer(message, before)
+            if before.kind == ORPHAN_RESULT:
+                position, message = known, merge_repeated_call(message, before)
             elif before.id == message.id:
-                message = with_answer(message, before)
+                message = merge_repeated_call(message, before)
             elif is_same_response(before, message):
                 return None
         return position, message
@@ -172,7 +172,7 @@ class SessionWriter:
         rows = self.db.execute(
             "select position from message where fragment_id = ? and record_hash = ?"
             " and kind_string_id is not ? order by 1",
-            [self._fragment_id, hash_record(id_, self.opening.id), self._writer.strings[WITHOUT_CALL]],
+            [self._fragment_id, hash_record(id_, self.opening.id), self._writer.strings[ORPHAN_RESULT]],
         ).fetchall()
         order = int(id_.partition(".")[2] or 0) if id_.partition(".")[2].isdigit() or "." not in id_ else 0
         return rows[order][0] if order < len(rows) else None
@@ -210,7 +210,7 @@ class SessionWriter:
         """Complete a tool call. A result that precedes its call is stored until the call replaces it."""
         position = self._position_of_call(result.tool_call_id)
         if position is None:
-            self.add_message(without_call(result))
+            self.add_message(message_for_orphan_result(result))
             return
         message = self._message_at(position)
         if message.tool is None:
@@ -220,7 +220,7 @@ class SessionWriter:
         if attachments:
             attachments = tuple(dict.fromkeys(attachments))
         self._replace(
-            position, replace(message, tool=answered(message.tool, result), attachments=attachments)
+            position, replace(message, tool=with_result(message.tool, result), attachments=attachments)
         )
 
     def _replace(self, position: int, message: Message) -> None:

@@ -5,9 +5,9 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
 
-from backscroll.model import Closing, Message, Opening, Problem, ToolCall, ToolResult, fold
+from backscroll.model import Message, Problem, ToolCall, ToolResult
+from backscroll.model.tool_results import calls_by_id
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.database.session_rows import Warehouse
@@ -91,11 +91,8 @@ class Memory:
 
     @cached_property
     def calls(self) -> Mapping[str, ToolCall]:
-        """Tool calls by their ids, with what came of them."""
-        opening = Opening(source="cursor", id=self._session, store="graph")
-        told = fold(chain([opening], self.items(None, None), [Closing()]))
-        messages = told.readings[0].messages if told.readings else ()
-        return {each.tool.id: each.tool for each in messages if each.tool is not None and each.tool.id}
+        """Tool calls by id, with their results."""
+        return calls_by_id(self.items(None, None))
 
     def _fetch(self, ids: Sequence[str]) -> Mapping[str, bytes]:
         found = self._warehouse.values_at([_BLOB + each for each in ids])

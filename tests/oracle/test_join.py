@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from backscroll.ingest.join import Key, Session, join
-from backscroll.model import fold
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import GENERATIONS, Prompt, Transcript, fork, resume, tool_calls
 from backscroll.testing.claude_code.side_files import write_prompts
+from tests.oracle.fold import fold
+from tests.oracle.join import Key, Session, join
 
 
 def everything(root: Path, seed: int | None = None) -> dict[Key, Session]:

@@ -17,15 +17,14 @@ from backscroll.model import (
     Closing,
     Message,
     Opening,
-    Reading,
     SubagentLink,
     TokenUsage,
-    Told,
     is_universal,
     record_of,
 )
 from backscroll.model.merge_messages import woven
 from backscroll.model.session import OWN_TITLES, title_rank
+from tests.oracle.fold import ParsedSession, UnitContent
 
 __all__ = ["Key", "Session", "join"]
 
@@ -48,7 +47,7 @@ class Session(Struct, frozen=True):
     tokens: int | None = None  # of the responses first made here; None when nobody counted
 
 
-def join(told: Iterable[tuple[str, Told]]) -> dict[Key, Session]:
+def join(told: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
     """All sessions that units of a platform tell of together: ``(platform, what one unit told)``."""
     found = list(told)
     sessions = _by_precedence(found)
@@ -59,18 +58,18 @@ def join(told: Iterable[tuple[str, Told]]) -> dict[Key, Session]:
     return _with_tokens(sessions)
 
 
-def _by_precedence(found: Iterable[tuple[str, Told]]) -> dict[Key, Session]:
+def _by_precedence(found: Iterable[tuple[str, UnitContent]]) -> dict[Key, Session]:
     """One session per id: content of the fullest store, what that leaves open from the others."""
-    accounts: dict[Key, list[Reading]] = {}
+    accounts: dict[Key, list[ParsedSession]] = {}
     for platform, told in found:
-        for reading in told.readings:
+        for reading in told.sessions:
             opening = reading.opening
             key = (platform, opening.id, opening.parent_id if opening.agent_id is not None else None)
             accounts.setdefault(key, []).append(reading)
     return {key: _settled(readings) for key, readings in accounts.items()}
 
 
-def _settled(readings: list[Reading]) -> Session:
+def _settled(readings: list[ParsedSession]) -> Session:
     ordered = sorted(readings, key=_rank)
     best = ordered[0]
     messages = best.messages
@@ -83,7 +82,7 @@ def _settled(readings: list[Reading]) -> Session:
     return Session(best.opening, closing, messages, stores)
 
 
-def _rank(reading: Reading) -> tuple[bool, int, int, str]:
+def _rank(reading: ParsedSession) -> tuple[bool, int, int, str]:
     updated = reading.closing.updated_at
     newest = -int(updated.timestamp() * 1000) if updated is not None else 0
     place = reading.messages[0].origin.path if reading.messages else ""
@@ -173,7 +172,7 @@ def _with_answers(sessions: dict[Key, Session]) -> dict[Key, Session]:
 
 
 def _with_titles(
-    sessions: dict[Key, Session], found: Iterable[tuple[str, Told]], owners: dict[str, Key]
+    sessions: dict[Key, Session], found: Iterable[tuple[str, UnitContent]], owners: dict[str, Key]
 ) -> dict[Key, Session]:
     """Titles that name a message go to the session that first held it; the latest message's wins."""
     homes: dict[str, tuple[Key, datetime]] = {}
@@ -184,7 +183,7 @@ def _with_titles(
                 homes[record] = (key, message.timestamp or _LATEST)
     best: dict[Key, tuple[datetime, str]] = {}
     for platform, told in found:
-        for naming in told.namings:
+        for naming in told.title_hints:
             home = homes.get(f"{platform} {naming.message_id}")
             if home is not None:
                 key, at = home

@@ -14,7 +14,7 @@ import msgspec
 from mcp import Client
 from msgspec import Struct
 
-from backscroll.mcp.server import Desk
+from backscroll.mcp.server import McpServer
 from backscroll.render.token_estimate import estimate_tokens
 from benchmarks.demo import demo_history, questions
 from benchmarks.figures import Figure
@@ -57,14 +57,14 @@ def figures(stage: Stage) -> Iterator[Figure]:
 def asked() -> list[Asked]:
     """Every question of the demo, asked through the tools."""
     with demo_history() as opened:
-        desk = Desk(opened)
+        desk = McpServer(opened)
         try:
             return anyio.run(_ask, desk, questions())
         finally:
-            desk.crew.close()
+            desk.workers.close()
 
 
-async def _ask(desk: Desk, questions: list[dict[str, Any]]) -> list[Asked]:
+async def _ask(desk: McpServer, questions: list[dict[str, Any]]) -> list[Asked]:
     async with Client(desk.server) as client:
         return [await _answer(client, one["question"], one["evidence"]) for one in questions]
 

@@ -16,7 +16,7 @@ from backscroll.errors import ArchiveError, BackscrollError, DatabaseLockedError
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
 from backscroll.mcp.errors import failure_of
-from backscroll.mcp.workers import Crew
+from backscroll.mcp.workers import WorkerPool
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.serving import Asking, environment, over_stdio
 
@@ -199,13 +199,13 @@ def test_a_cancelled_call_stops_working_and_tells_how_far_it_was(tmp_path: Path)
         reports.append(done)
 
     async def main() -> None:
-        crew = Crew(lambda: History(home=tmp_path), is_redacted=True)
+        workers = WorkerPool(lambda: History(home=tmp_path), is_redacted=True)
         with anyio.move_on_after(0.7) as scope:
-            await crew.run(work, report)
+            await workers.run(work, report)
         assert scope.cancelled_caught
         await anyio.to_thread.run_sync(ended.wait, 5)
-        assert await crew.run(lambda call: 7) == 7
-        crew.close()
+        assert await workers.run(lambda call: 7) == 7
+        workers.close()
 
     anyio.run(main)
     assert ended.is_set()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.mcp.quoting import NOTICE, framed, indented
+from backscroll.mcp.quoting import NOTICE, indent, quote_history
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.tool_calls import write
 from tests.mcp_server.serving import Asking, environment, over_stdio, wait_for
@@ -52,7 +52,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
 
 @given(st.text(), st.lists(st.text(alphabet="abc")))
 def test_the_mark_stands_once_before_and_once_after_what_is_quoted(quoted: str, own: list[str]) -> None:
-    text = framed(quoted, *own)
+    text = quote_history(quoted, *own)
     if not quoted:
         assert text == "\n".join(own)
         return
@@ -64,7 +64,7 @@ def test_the_mark_stands_once_before_and_once_after_what_is_quoted(quoted: str, 
 
 @given(st.text())
 def test_no_line_of_a_text_begins_where_the_servers_own_do(text: str) -> None:
-    assert all(line.startswith("    ") for line in indented(text).split("\n")[1:])
+    assert all(line.startswith("    ") for line in indent(text).split("\n")[1:])
 
 
 @pytest.mark.parametrize(("tool", "arguments"), QUOTING, ids=[name for name, _ in QUOTING])

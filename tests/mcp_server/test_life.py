@@ -20,8 +20,8 @@ from backscroll.archive import connection
 from backscroll.archive.sync_lock import sync_lock
 from backscroll.history import History
 from backscroll.mcp.call import Call, StoppedError
-from backscroll.mcp.server import Desk
-from backscroll.mcp.workers import Crew
+from backscroll.mcp.server import McpServer
+from backscroll.mcp.workers import WorkerPool
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.serving import COMMAND, HELLO, Asking, environment
 
@@ -139,7 +139,7 @@ def test_an_archive_that_is_held_for_long_is_called_locked(
     with History(home=tmp_path) as history:
         history.list_sessions()
     other = sqlite3.connect(tmp_path / "archive.db", isolation_level=None)
-    desk = Desk(lambda: History(home=tmp_path))
+    desk = McpServer(lambda: History(home=tmp_path))
 
     async def ask() -> None:
         async with Client(desk.server) as client:
@@ -156,7 +156,7 @@ def test_an_archive_that_is_held_for_long_is_called_locked(
         anyio.run(ask)
     finally:
         other.close()
-        desk.crew.close()
+        desk.workers.close()
 
 
 def test_a_file_that_is_no_archive_is_said(environ: dict[str, str], tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_what_the_archive_is_asked_for_a_call_that_nobody_waits_for_ends(tmp_pat
             raise
 
     async def main() -> None:
-        crew = Crew(lambda: History(home=tmp_path), is_redacted=True)
+        crew = WorkerPool(lambda: History(home=tmp_path), is_redacted=True)
         with anyio.move_on_after(0.3) as scope:
             await crew.run(count)
         assert scope.cancelled_caught
@@ -213,7 +213,7 @@ def test_what_an_unexpected_error_says_is_not_passed_on(
         raise ValueError("a secret of the history")
 
     monkeypatch.setattr(History, "list_sessions", fail)
-    desk = Desk(lambda: History(home=tmp_path))
+    desk = McpServer(lambda: History(home=tmp_path))
 
     async def ask() -> Any:
         async with Client(desk.server) as client:
@@ -222,7 +222,7 @@ def test_what_an_unexpected_error_says_is_not_passed_on(
     try:
         result = anyio.run(ask)
     finally:
-        desk.crew.close()
+        desk.workers.close()
     assert result.is_error
     assert result.structured_content["error"]["type"] == "internal"
     assert "secret" not in str(result)

@@ -11,9 +11,9 @@ from typing import Any
 from backscroll import errors
 from backscroll.errors import BackscrollError
 from backscroll.mcp.errors import failure_of
-from backscroll.mcp.prompts import told_prompts
+from backscroll.mcp.prompts import prompt_list
 from backscroll.mcp.resources import TEMPLATES
-from backscroll.mcp.server import told_tools
+from backscroll.mcp.server import tool_list
 from tests.mcp_server.serving import Asking
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "mcp.md"
@@ -68,7 +68,7 @@ def _described(schema: dict[str, Any]) -> str:
 
 def _page() -> str:
     lines = [INTRODUCTION]
-    for tool in told_tools():
+    for tool in tool_list():
         lines += [
             f"### {tool.name}",
             "",
@@ -99,7 +99,7 @@ def _page() -> str:
         "",
     ]
     lines += ["## Prompts", "", "| prompt | arguments | |", "|---|---|---|"]
-    for prompt in told_prompts():
+    for prompt in prompt_list():
         asked = ", ".join(
             f"`{one.name}`{'' if one.required else ' (optional)'}" for one in prompt.arguments or []
         )

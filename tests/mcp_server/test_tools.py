@@ -11,7 +11,7 @@ from mcp import Client
 
 from backscroll.history import History
 from backscroll.mcp.quoting import NOTICE
-from backscroll.mcp.server import told_tools
+from backscroll.mcp.server import tool_list
 from backscroll.mcp.tools.registry import TOOLS
 from tests.mcp_server.serving import Asking, over_stdio
 
@@ -41,7 +41,7 @@ def test_the_schemas_are_those_of_the_golden_file(asking: Asking, update_golden:
 
 
 def test_every_tool_only_reads_and_says_what_it_is_for() -> None:
-    for tool in told_tools():
+    for tool in tool_list():
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint and tool.annotations.idempotent_hint
         assert not tool.annotations.destructive_hint

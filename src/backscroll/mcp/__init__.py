@@ -1,1 +1,11 @@
-"""The history for assistants: a server of the Model Context Protocol, over standard streams or HTTP."""
+"""The MCP server.
+
+tools/             the tools; registry.py lists them
+prompts            prompts that a user can select
+resources          sessions as resources
+server             protocol handlers
+workers, call      worker threads and the context of a call
+background_sync    keeps the archive up to date
+stdio, http        transports
+install, jsonc     add the server to a client's settings
+"""

@@ -1,4 +1,4 @@
-"""The archive kept up to date behind the answers, which never wait for it."""
+"""Background sync of the MCP server. Tool calls never wait for it."""
 
 import sys
 import time
@@ -8,33 +8,35 @@ from threading import Event, Thread
 from backscroll.errors import BackscrollError
 from backscroll.history import History
 
-__all__ = ["Upkeep"]
+__all__ = ["BackgroundSync"]
 
-_BREATH = 0.4  # seconds in which the first answers are given undisturbed
-_LONG = 2.0  # seconds that a first sync takes when there is something to say about it
-_TURN = 1.0  # seconds after which it is asked again whether another process has read everything
-_AGAIN = 30.0  # seconds after which what did not work is tried again
+START_DELAY_SECONDS = 0.4  # lets the first calls run undisturbed
+LONG_SYNC_SECONDS = 2.0  # after this, results mention that the sync is running
+LOCK_POLL_SECONDS = 1.0  # while another process syncs
+RETRY_SECONDS = 30.0  # after an error
 
 
-class Upkeep:
-    """Reads what changed, then watches, in a thread of its own."""
+class BackgroundSync:
+    """Thread that syncs once and then watches for changes."""
 
-    def __init__(self, make: Callable[[], History]) -> None:
-        self._make = make
+    def __init__(self, open_history: Callable[[], History]) -> None:
+        self._open_history = open_history
         self._stop = Event()
         self._thread = Thread(target=self._run, daemon=True)
-        self._began: float | None = None  # when the first sync began, until it has ended
-        self._is_first = False  # whether there was no archive before
+        self._started_at: float | None = None  # until the first sync ends
+        self._is_first = False  # no archive existed before
 
     @property
-    def is_reading(self) -> bool:
-        """Whether there is so much to read that there may soon be more than the archive holds."""
-        began = self._began
-        return began is not None and (self._is_first or time.monotonic() - began > _LONG)
+    def is_incomplete(self) -> bool:
+        """Whether results may be incomplete because the first sync is still running."""
+        started_at = self._started_at
+        return started_at is not None and (
+            self._is_first or time.monotonic() - started_at > LONG_SYNC_SECONDS
+        )
 
     def start(self) -> None:
-        self._is_first = not self._make().archive_path.exists()
-        self._began = time.monotonic()
+        self._is_first = not self._open_history().archive_path.exists()
+        self._started_at = time.monotonic()
         self._thread.start()
 
     def close(self) -> None:
@@ -43,17 +45,17 @@ class Upkeep:
             self._thread.join(timeout=2.0)
 
     def _run(self) -> None:
-        wait = _BREATH
+        wait = START_DELAY_SECONDS
         while not self._stop.wait(wait):
             try:
-                with self._make() as history:
+                with self._open_history() as history:
                     while history.sync(wait=False) is None:
-                        if self._stop.wait(_TURN):
+                        if self._stop.wait(LOCK_POLL_SECONDS):
                             return
-                    self._began = None
+                    self._started_at = None
                     for _ in history.live.watch(self._stop):
                         pass
             except (BackscrollError, OSError) as error:
-                self._began = None
+                self._started_at = None
                 sys.stderr.write(f"backscroll mcp: {error}\n")
-            wait = _AGAIN
+            wait = RETRY_SECONDS

@@ -1,4 +1,4 @@
-"""One call while it is being answered."""
+"""The context of one call: history, redaction, cancellation, progress."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,21 +13,21 @@ from backscroll.model import Filter, Message, SessionSummary
 from backscroll.model.dates import parse_date_range
 from backscroll.model.redaction import SecretLocation
 
-__all__ = ["Call", "CrashedError", "StoppedError", "moments"]
+__all__ = ["Call", "CrashedError", "StoppedError", "parse_time_range"]
 
 T = TypeVar("T")
 
 
 class StoppedError(Exception):
-    """Whoever asked does not want to know any more."""
+    """The client cancelled the call."""
 
 
 class CrashedError(Exception):
-    """Something that nobody expected; what it said may hold anything, and is not passed on."""
+    """An unexpected exception. Its message may contain history and is not passed on."""
 
 
 class Call:
-    """The history to answer from, whether to show secrets, and whether the answer is still wanted."""
+    """History, redaction, cancellation and progress of one call."""
 
     def __init__(
         self, history: History, *, is_redacted: bool, stop: Event, report: Callable[[int, int], None]
@@ -45,54 +45,54 @@ class Call:
         since: str | None = None,
         until: str | None = None,
     ) -> Filter:
-        """What tools that list sessions are asked, as a filter. A workspace that is not there is an error."""
+        """Return a filter. Raise `WorkspaceNotFoundError` for an unknown workspace."""
         self.check_workspace(workspace)
-        begin, end = moments(since, until)
+        begin, end = parse_time_range(since, until)
         return Filter(workspace=workspace, source=source, since=begin, until=end)
 
     def check_workspace(self, workspace: str | None) -> None:
-        """Raises `WorkspaceNotFoundError` when no session was held there: nothing found would mislead."""
+        """Raise `WorkspaceNotFoundError` for an unknown workspace, because an empty result would mislead."""
         if workspace is not None:
             self.history.find_workspace(workspace)
 
     def step(self, done: int, total: int) -> None:
-        """Say how far it is. Raises `StoppedError` when the call was cancelled."""
+        """Report progress. Raise `StoppedError` if the call was cancelled."""
         if self._stop.is_set():
             raise StoppedError
         self._report(done, total)
 
     def learn(self, summary: SessionSummary) -> None:
-        """Take note of a session's secrets: one that has a name once is then known where it has none."""
+        """Collect the named secrets of a session, so that they are redacted everywhere in it."""
         if self.redactor is not None:
             self.history.learn_secrets(self.redactor, summary)
 
     def summary(self, summary: SessionSummary) -> SessionSummary:
-        """A summary that may be shown."""
+        """Redact a summary."""
         return summary if self.redactor is None else self.redactor.redact_summary(summary)
 
     def message(self, message: Message, ref: str, position: int) -> Message:
-        """A message that may be shown."""
+        """Redact a message."""
         return message if self.redactor is None else self.redactor.redact_message(message, ref, position)
 
     def value(self, value: T, ref: str) -> T:
-        """A struct of any kind that may be shown, with all that is in it."""
+        """Redact all strings in a struct."""
         if self.redactor is None:
             return value
         clean = self.redactor.redact_value(msgspec.to_builtins(value), SecretLocation(ref, None))
         return msgspec.convert(clean, type(value))
 
     def text(self, text: str, ref: str, position: int | None = None) -> str:
-        """A text that may be shown."""
+        """Redact a text."""
         return (
             text if self.redactor is None else self.redactor.redact_text(text, SecretLocation(ref, position))
         )
 
 
-def moments(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
-    """The first moment that is wanted, and the first that is too late."""
+def parse_time_range(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Return the start (inclusive) and end (exclusive) of a time range."""
     begin, end = _span(since), _span(until)
     if begin and end and begin[0] >= end[1]:
-        raise UsageError(f"since ({since}) is not before until ({until}): nothing is between them")
+        raise UsageError(f"since ({since}) is not before until ({until})")
     return begin[0] if begin else None, end[1] if end else None
 
 
@@ -101,5 +101,5 @@ def _span(day: str | None) -> tuple[datetime, datetime] | None:
         return None
     span = parse_date_range(day, datetime.now(UTC))
     if span is None:
-        raise UsageError(f"{day!r} is no date; write it like 2026-10-03, 2026-10, yesterday or 7d")
+        raise UsageError(f"{day!r} is not a date. Examples: 2026-10-03, 2026-10, yesterday, 7d")
     return span

@@ -1,4 +1,4 @@
-"""The server over HTTP, on this machine only."""
+"""HTTP transport on the loopback interface."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +9,7 @@ import uvicorn
 from backscroll.errors import DestinationError
 from backscroll.history import History
 from backscroll.http_guard import Guard
-from backscroll.mcp.server import Desk
+from backscroll.mcp.server import McpServer
 
 __all__ = ["serve"]
 
@@ -17,20 +17,20 @@ _HOST = "127.0.0.1"
 
 
 def serve(
-    make: Callable[[], History],
+    open_history: Callable[[], History],
     *,
     port: int,
     token: str,
     is_redacted: bool = True,
     started: Callable[[str], None],
 ) -> None:
-    """Answer until interrupted; ``started`` is told the address. Port 0 is any that is free.
+    """Serve until interrupted. Call `started` with the address. Port 0 selects a free port.
 
-    Raises `DestinationError` when the port cannot be had.
+    Raise `DestinationError` if the port is not available.
     """
-    desk = Desk(make, is_redacted=is_redacted)
+    mcp_server = McpServer(open_history, is_redacted=is_redacted)
     config = uvicorn.Config(
-        Guard(desk.server.streamable_http_app(host=_HOST), token),
+        Guard(mcp_server.server.streamable_http_app(host=_HOST), token),
         host=_HOST,
         port=port,
         log_level="critical",
@@ -40,7 +40,7 @@ def serve(
     )
 
     def listening(address: str) -> None:
-        desk.upkeep.start()
+        mcp_server.background_sync.start()
         started(address)
 
     server = _Server(config, listening)
@@ -48,13 +48,13 @@ def serve(
         with suppress(KeyboardInterrupt):
             anyio.run(server.serve)
     except SystemExit as error:
-        raise DestinationError(f"port {port} cannot be had; leave it out for any that is free", "") from error
+        raise DestinationError(f"Port {port} is not available. Omit --port to use a free one", "") from error
     finally:
-        desk.close()
+        mcp_server.close()
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does."""
+    """Reports its address once it listens."""
 
     def __init__(self, config: uvicorn.Config, listening: Callable[[str], None]) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Where clients keep which servers they start, and how this one is put there and taken out."""
+"""Add the server to a client's settings, or remove it."""
 
 import difflib
 import os
@@ -20,11 +20,11 @@ _NAME = "backscroll"
 
 
 class Client(Struct, frozen=True):
-    """A program that starts servers, and the file that says which."""
+    """An MCP client and its settings file."""
 
     title: str
     settings: Callable[[Machine], Path]
-    more: Mapping[str, str] = {}  # what it wants beside command and arguments
+    more: Mapping[str, str] = {}  # fields besides command and args
 
 
 def _claude_code(machine: Machine) -> Path:
@@ -53,10 +53,10 @@ CLIENTS = {
 
 
 class Change(Struct, frozen=True):
-    """What would become of a settings file."""
+    """A change to a settings file."""
 
     path: Path
-    before: bytes | None  # None when there is no file yet
+    before: bytes | None  # None if the file does not exist
     after: bytes
 
     @property
@@ -64,53 +64,55 @@ class Change(Struct, frozen=True):
         return (self.before or b"") != self.after
 
     def diff(self) -> list[str]:
-        """The change, line by line."""
+        """Return the change as a unified diff."""
         old, new = ((one or b"").decode("utf-8").splitlines() for one in (self.before, self.after))
         name = str(self.path)
         return list(
-            difflib.unified_diff(old, new, name if self.before is not None else "nothing", name, lineterm="")
+            difflib.unified_diff(
+                old, new, name if self.before is not None else "/dev/null", name, lineterm=""
+            )
         )
 
     def make(self, now: datetime | None = None) -> Path | None:
-        """Make the change, all of it or none, and keep what was there before beside it: that file's path.
+        """Write the file atomically. Keep the old version and return its path.
 
-        Raises `DestinationError` when the file has changed meanwhile, or cannot be written.
+        Raise `DestinationError` if the file has changed in the meantime or cannot be written.
         """
         path = self.path.resolve()  # a link stays a link
         try:
             if _read(path) != self.before:
-                raise DestinationError(f"{path} has just been changed by another program; try again", path)
+                raise DestinationError(f"{path} was changed by another program. Try again", path)
             path.parent.mkdir(parents=True, exist_ok=True)
-            kept = None
+            backup = None
             mode = 0o600
             if self.before is not None:
                 mode = path.stat().st_mode & 0o777
                 if not mode & 0o200:
-                    raise DestinationError(f"{path} is write-protected, so it is left as it is", path)
+                    raise DestinationError(f"{path} is write-protected and was not changed", path)
                 stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S.%fZ")
-                kept = path.with_name(f"{path.name}.before-backscroll-{stamp}")
-                _write(kept, self.before, mode)
+                backup = path.with_name(f"{path.name}.before-backscroll-{stamp}")
+                _write(backup, self.before, mode)
             fresh = path.with_name(f"{path.name}.backscroll-{os.getpid()}")
             _write(fresh, self.after, mode)
             fresh.replace(path)
         except OSError as error:
-            raise DestinationError(f"{path} cannot be written: {error}", path) from error
-        return kept
+            raise DestinationError(f"Cannot write {path}: {error}", path) from error
+        return backup
 
 
 def entry_of(client: Client, command: Sequence[str]) -> dict[str, Any]:
-    """What a client is told about the server."""
+    """Return the server's entry in a client's settings."""
     first, *arguments = command
     return {**client.more, "command": first, "args": arguments}
 
 
 def installation(client: Client, machine: Machine, command: Sequence[str]) -> Change:
-    """The change that has a client start the server with this command."""
+    """Return the change that adds the server."""
     return _change(client, machine, lambda text: with_member(text, _GROUP, _NAME, entry_of(client, command)))
 
 
 def removal(client: Client, machine: Machine) -> Change:
-    """The change that takes the server out."""
+    """Return the change that removes the server."""
     return _change(client, machine, lambda text: without_member(text, _GROUP, _NAME))
 
 
@@ -121,11 +123,11 @@ def _change(client: Client, machine: Machine, edit: Callable[[str], str]) -> Cha
         text = (before or b"").decode("utf-8")
         after = edit(text)
         if after.strip("\ufeff \t\r\n"):
-            decoded(after)  # what cannot be read again is not written
+            decoded(after)  # never write what cannot be parsed
     except (NotJsonError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be understood, so it is left as it is: {error}") from error
+        raise UsageError(f"Cannot parse {path}, so it was not changed: {error}") from error
     except OSError as error:
-        raise DestinationError(f"{path} cannot be read: {error}", path) from error
+        raise DestinationError(f"Cannot read {path}: {error}", path) from error
     return Change(path, before, after.encode("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Sessions as resources that a client can attach: the list, a session, a message."""
+"""MCP resources: the session list, a session, a message."""
 
 import re
 from collections.abc import Sequence
@@ -8,20 +8,20 @@ import mcp_types as types
 
 from backscroll.errors import SessionNotFoundError, UsageError
 from backscroll.mcp.call import Call
-from backscroll.mcp.quoting import framed
+from backscroll.mcp.quoting import quote_history
 from backscroll.mcp.tools.message_pages import page_lines, page_of
 from backscroll.mcp.tools.sessions import title_line
 from backscroll.model import SessionSummary
 from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line
 
-__all__ = ["TEMPLATES", "listed", "read", "uri_of"]
+__all__ = ["TEMPLATES", "list_resources", "read_resource", "uri_of"]
 
 _LIST = "backscroll://sessions"
 _SESSION = re.compile(r"backscroll://session/(?P<ref>[^/]+)(?:/message/(?P<number>\d{1,9}))?")
-_PAGE = 100  # sessions that are listed at once
-_NEWEST = 50  # in the list that is a resource itself
-_MOST = 400_000  # characters of a session
+PAGE_SIZE = 100  # sessions per page of resources
+LIST_SIZE = 50  # sessions in the list resource
+MAX_SESSION_CHARS = 400_000
 _ROLES = ("user", "assistant", "thinking", "tool", "error", "system")
 _MARKDOWN = "text/markdown"
 
@@ -37,26 +37,26 @@ TEMPLATES = [
         name="message",
         title="A message of a session",
         uri_template="backscroll://session/{ref}/message/{n}",
-        description="One message of an earlier session, whole; n is its position, from 0.",
+        description="One complete message of an earlier session. n is its position, from 0.",
         mime_type=_MARKDOWN,
     ),
 ]
 
 
 def uri_of(summary: SessionSummary) -> str:
-    """What a session is called as a resource."""
+    """Return the URI of a session."""
     return f"backscroll://session/{quote(summary.ref, safe=':')}"
 
 
-def listed(call: Call, cursor: str | None) -> tuple[Sequence[types.Resource], str | None]:
-    """A page of resources, and the cursor of the next."""
+def list_resources(call: Call, cursor: str | None) -> tuple[Sequence[types.Resource], str | None]:
+    """Return a page of resources and the cursor of the next page."""
     if cursor is not None and not (cursor.isascii() and cursor.isdigit()):
-        raise UsageError(f"{cursor!r} is no cursor of this list; begin without one")
+        raise UsageError(f"{cursor!r} is not a valid cursor. Start without one")
     offset = int(cursor or 0)
-    page = call.history.list_sessions(limit=_PAGE, offset=offset)
+    page = call.history.list_sessions(limit=PAGE_SIZE, offset=offset)
     found = [_resource(call.summary(one)) for one in page.data]
     if not offset:
-        about = f"The newest {_NEWEST} sessions, a line each."
+        about = f"The newest {LIST_SIZE} sessions, one per line."
         found.insert(
             0,
             types.Resource(
@@ -66,21 +66,21 @@ def listed(call: Call, cursor: str | None) -> tuple[Sequence[types.Resource], st
     return found, str(offset + len(page.data)) if page.pagination.has_more else None
 
 
-def read(call: Call, uri: str) -> str:
-    """What a resource holds. Raises `SessionNotFoundError` when there is no such thing."""
+def read_resource(call: Call, uri: str) -> str:
+    """Return the content of a resource. Raise `SessionNotFoundError` for an unknown URI."""
     if uri == _LIST:
-        page = call.history.list_sessions(limit=_NEWEST)
-        return framed("\n".join(f"- {title_line(call.summary(one))}" for one in page.data))
-    asked = _SESSION.fullmatch(uri)
-    if asked is None:
+        page = call.history.list_sessions(limit=LIST_SIZE)
+        return quote_history("\n".join(f"- {title_line(call.summary(one))}" for one in page.data))
+    match = _SESSION.fullmatch(uri)
+    if match is None:
         raise SessionNotFoundError(
-            f"{uri} is no resource here; they are {_LIST} and {', '.join(t.uri_template for t in TEMPLATES)}",
+            f"Unknown resource {uri}. Valid: {_LIST}, {', '.join(t.uri_template for t in TEMPLATES)}",
             uri,
         )
-    ref = unquote(asked["ref"])
-    if asked["number"] is None:
+    ref = unquote(match["ref"])
+    if match["number"] is None:
         return _session(call, ref)
-    return _message(call, ref, asked["number"])
+    return _message(call, ref, match["number"])
 
 
 def _session(call: Call, ref: str) -> str:
@@ -88,13 +88,13 @@ def _session(call: Call, ref: str) -> str:
     own: list[str] = []
     size = 0
     for piece in call.history.export_session(ref, "md", redactor=call.redactor):
-        call.step(size, _MOST)
-        if size + len(piece) > _MOST:
-            own.append("The rest is cut here; get_session reads on.")
+        call.step(size, MAX_SESSION_CHARS)
+        if size + len(piece) > MAX_SESSION_CHARS:
+            own.append("Cut here. Use get_session to read the rest.")
             break
         pieces.append(piece)
         size += len(piece)
-    return framed("".join(pieces), *own)
+    return quote_history("".join(pieces), *own)
 
 
 def _message(call: Call, ref: str, number: str) -> str:
@@ -105,12 +105,12 @@ def _message(call: Call, ref: str, number: str) -> str:
         summary,
         start=position,
         count=1,
-        max_chars=_MOST,
+        max_chars=MAX_SESSION_CHARS,
         from_char=0,
         roles=_ROLES,
         everything=True,
     )
-    return framed("\n".join([title_line(call.summary(summary)), *page_lines(page)]))
+    return quote_history("\n".join([title_line(call.summary(summary)), *page_lines(page)]))
 
 
 def _resource(summary: SessionSummary) -> types.Resource:

@@ -1,4 +1,4 @@
-"""The server over standard input and output, as clients start it."""
+"""Standard input and output transport."""
 
 import os
 import signal
@@ -9,32 +9,32 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from backscroll.history import History
-from backscroll.mcp.server import Desk
+from backscroll.mcp.server import McpServer
 
 __all__ = ["serve"]
 
 
-def serve(make: Callable[[], History], *, is_redacted: bool = True) -> None:
-    """Answer until the client closes the streams, or somebody ends the process."""
-    desk = Desk(make, is_redacted=is_redacted)
+def serve(open_history: Callable[[], History], *, is_redacted: bool = True) -> None:
+    """Serve until the client closes the streams or the process is terminated."""
+    server = McpServer(open_history, is_redacted=is_redacted)
 
     def leave(number: int, frame: FrameType | None) -> None:
-        desk.close()
-        # A thread waits for standard input, and nothing but more of it would let it end.
+        server.close()
+        # A thread blocks on standard input and cannot be stopped.
         os._exit(128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
     try:
-        anyio.run(_serve, desk)
+        anyio.run(_serve, server)
     except* BrokenPipeError:
-        pass  # nobody listens any more
+        pass  # the client has closed the pipe
 
 
-async def _serve(desk: Desk) -> None:
+async def _serve(server: McpServer) -> None:
     try:
         async with stdio_server() as (read, write):
-            desk.upkeep.start()
-            await desk.server.run(read, write, desk.server.create_initialization_options())
+            server.background_sync.start()
+            await server.server.run(read, write, server.server.create_initialization_options())
     finally:
-        desk.close()
+        server.close()

@@ -1,4 +1,4 @@
-"""The tools: name, what a model reads of them, what they take and give, and who answers."""
+"""The MCP tools. To add one, add its argument and result types and an entry here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,31 +7,30 @@ from msgspec import Struct
 
 from backscroll.mcp.call import Call
 from backscroll.mcp.tools import arguments, results, search, sessions
-from backscroll.mcp.tools.results import Answer
+from backscroll.mcp.tools.results import ToolAnswer
 
 __all__ = ["TOOLS", "Tool"]
 
 
 class Tool(Struct, frozen=True):
-    """A tool that only reads."""
+    """A read-only tool."""
 
     name: str
     title: str
     description: str
-    takes: type
-    gives: type
-    answer: Callable[[Call, Any], Answer]
+    arguments: type
+    result: type
+    run: Callable[[Call, Any], ToolAnswer]
 
 
-_EVERY = (
+_TOOLS = (
     Tool(
         "recall",
         "Recall earlier work on a task",
-        "Find what earlier sessions with coding assistants have to say about a task or a question: of each"
-        " session that bears on it what was asked, what was said and what came of it, best first, within a"
-        " budget of tokens. Call this first when starting on something that may have been worked on, decided"
-        " or debugged before. Write the task in plain words. Read on with get_session, using a session's ref"
-        " and the message's number.",
+        "Find earlier sessions with coding assistants that are relevant to a task or question. Returns the"
+        " question, the answer and the outcome of each, best first, within a token budget. Call this first"
+        " when you start something that may have been worked on, decided or debugged before. Describe the"
+        " task in plain words. Read more with get_session, using the session's ref and the message position.",
         arguments.Recall,
         results.RecallAnswer,
         search.recall,
@@ -39,10 +38,9 @@ _EVERY = (
     Tool(
         "search_sessions",
         "Search sessions",
-        "Find the earlier sessions where all these words were said together: names, error messages, file"
-        " names, phrases. Gives the best message of each session with its ref and position, best first. Use"
-        " pattern=exact for punctuation and pattern=regex for expressions; use recall for a task in plain"
-        " words.",
+        "Search earlier sessions for words in one message: names, error messages, file names, phrases."
+        " Returns the best message of each session with its ref and position, best first. Use pattern=exact"
+        " for punctuation and pattern=regex for regular expressions. Use recall for a task in plain words.",
         arguments.SearchSessions,
         results.SearchAnswer,
         search.search_sessions,
@@ -50,8 +48,8 @@ _EVERY = (
     Tool(
         "list_sessions",
         "List sessions",
-        "List earlier sessions with coding assistants, newest first, all of them or those of a workspace, a"
-        " tool or a time. Gives refs to pass to get_session.",
+        "List earlier sessions with coding assistants, newest first, optionally by workspace, tool or time"
+        " range. Returns refs for get_session.",
         arguments.ListSessions,
         results.SessionsAnswer,
         sessions.list_sessions,
@@ -59,10 +57,9 @@ _EVERY = (
     Tool(
         "get_session",
         "Read a session",
-        "Read an earlier session message by message, a page at a time. Long texts and tool output are cut;"
-        " to have the rest of one message ask for it alone: from=its position, count=1, and max_chars or"
-        " from_char. roles=[user, assistant] gives the talk without the tool calls. next_from is where the"
-        " next page begins.",
+        "Read the messages of an earlier session, one page at a time. Long text and tool output is cut. To"
+        " read all of one message, pass from=its position, count=1 and max_chars or from_char."
+        " roles=[user, assistant] omits tool calls. next_from is the start of the next page.",
         arguments.GetSession,
         results.SessionAnswer,
         sessions.get_session,
@@ -70,7 +67,7 @@ _EVERY = (
     Tool(
         "get_agent_session",
         "Read a subagent's session",
-        "Read what a subagent was asked and did, by one of the agent_ids that get_session names.",
+        "Read the prompt and messages of a subagent, by one of the agent_ids that get_session returns.",
         arguments.GetAgentSession,
         results.AgentAnswer,
         sessions.get_agent_session,
@@ -78,8 +75,8 @@ _EVERY = (
     Tool(
         "export_session",
         "Export a session",
-        "Give a whole session as Markdown, text, JSON, JSON lines or HTML, in pieces: pass next_from_char as"
-        " from_char to go on. To answer a question, recall and get_session cost far less.",
+        "Return a whole session as Markdown, text, JSON, JSON lines or HTML, in parts. Pass next_from_char"
+        " as from_char for the next part. To answer a question, recall and get_session cost far less.",
         arguments.ExportSession,
         results.ExportAnswer,
         sessions.export_session,
@@ -87,22 +84,22 @@ _EVERY = (
     Tool(
         "list_workspaces",
         "List workspaces",
-        "List the folders that sessions were held in, the one used last first, with how many sessions each"
-        " has. Their names and paths are what other tools take as workspace.",
+        "List the folders of all sessions, most recently used first, with their number of sessions. Other"
+        " tools accept these names and paths as workspace.",
         arguments.ListWorkspaces,
         results.WorkspacesAnswer,
         sessions.list_workspaces,
     ),
     Tool(
         "stats",
-        "Add up sessions",
-        "Add up sessions, messages, tokens, cost, lines changed and tool calls, of everything or of a"
-        " workspace, a tool or a time; with by, a row for each day, week, month, source, workspace, model or"
-        " tool. What nobody counted is missing, never 0.",
+        "Statistics",
+        "Count sessions, messages, tokens, cost, changed lines and tool calls, optionally by workspace, tool"
+        " or time range. With by, returns one row per day, week, month, source, workspace, model or tool."
+        " Unknown values are missing, never 0.",
         arguments.Stats,
         results.StatsAnswer,
         search.stats,
     ),
 )
 
-TOOLS = {tool.name: tool for tool in _EVERY}
+TOOLS = {tool.name: tool for tool in _TOOLS}

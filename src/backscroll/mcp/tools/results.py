@@ -1,4 +1,4 @@
-"""What each tool answers: the contract's documents, with a notice that they are quoted."""
+"""Result types of the tools."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,6 @@ from backscroll.model.workspace import WorkspaceSummary
 
 __all__ = [
     "AgentAnswer",
-    "Answer",
     "ExportAnswer",
     "MessageItem",
     "RecallAnswer",
@@ -22,26 +21,27 @@ __all__ = [
     "SessionAnswer",
     "SessionsAnswer",
     "StatsAnswer",
+    "ToolAnswer",
     "WorkspacesAnswer",
-    "more_from",
-    "portion",
+    "compact",
+    "more_hint",
+    "paginate",
     "schema_of",
-    "spare",
 ]
 
 T = TypeVar("T")
 
 
-class Answer(Struct, frozen=True):
-    """The same twice: as lines for a model, and as a document for a program."""
+class ToolAnswer(Struct, frozen=True):
+    """A result in two forms: text for a model, a document for a program."""
 
     text: str  # quoted history
     document: dict[str, Any]
-    own: tuple[str, ...] = ()  # lines about it that are the server's: how many there are, how to go on
+    notes: tuple[str, ...] = ()  # lines of the server: totals, how to get the next page
 
 
 class MessageItem(Struct, frozen=True, kw_only=True):
-    """A message; what is missing is unknown or does not apply."""
+    """A message. Missing fields are unknown or do not apply."""
 
     position: int
     role: Role
@@ -52,13 +52,13 @@ class MessageItem(Struct, frozen=True, kw_only=True):
     agent_id: str | None
     is_active: bool
     tool_name: str | None
-    tool_params: dict[str, Any] | str | None  # a string when it was cut
+    tool_params: dict[str, Any] | str | None  # a string if it was cut
     tool_result: str | None
     status: Status | None
     decision: Decision | None
     attachments: tuple[Attachment, ...]
     copied_from: str | None
-    cut_chars: int | None  # characters that were left out after the last one shown
+    cut_chars: int | None  # characters omitted at the end
 
 
 class SessionsAnswer(Struct):
@@ -71,7 +71,7 @@ class SessionAnswer(Struct):
     notice: str
     session: SessionSummary
     messages: list[MessageItem]
-    next_from: int | None  # where the next page begins
+    next_from: int | None  # start of the next page
 
 
 class AgentAnswer(Struct):
@@ -137,45 +137,45 @@ class RecallAnswer(Struct):
 
 
 def schema_of(kind: type, *, is_output: bool = False) -> dict[str, Any]:
-    """A struct as a JSON schema with an object at its root; in an output, what is null is left out."""
+    """Return the JSON schema of a struct. In outputs, null fields are optional."""
     whole = msgspec.json.schema(kind)
     parts = whole["$defs"]
     root: dict[str, Any] = parts.pop(whole["$ref"].rpartition("/")[2])
     if is_output:
-        nullable = {name for name, one in root["properties"].items() if _may_be_null(one)}
+        nullable = {name for name, one in root["properties"].items() if _is_nullable(one)}
         root["required"] = [name for name in root.get("required", []) if name not in nullable]
         for part in parts.values():
             part.pop("required", None)
     return root | ({"$defs": parts} if parts else {})
 
 
-def _may_be_null(schema: Mapping[str, Any]) -> bool:
+def _is_nullable(schema: Mapping[str, Any]) -> bool:
     return any(one.get("type") == "null" for one in schema.get("anyOf", ()))
 
 
-def more_from(offset: int, *, has_more: bool) -> str:
-    """How to go on where there is more than was shown; nothing at the end."""
+def more_hint(offset: int, *, has_more: bool) -> str:
+    """Return how to get the next page, or an empty string."""
     return f"; more with offset={offset}" if has_more else ""
 
 
-def portion(rows: Sequence[T], *, limit: int, offset: int) -> tuple[Sequence[T], Pagination]:
-    """Some of a list that is all there, and which of it they are."""
+def paginate(rows: Sequence[T], *, limit: int, offset: int) -> tuple[Sequence[T], Pagination]:
+    """Return one page of a complete list."""
     some = rows[offset : offset + limit]
     return some, Pagination(len(rows), limit, offset, has_more=offset + len(some) < len(rows))
 
 
-def spare(document: dict[str, Any]) -> dict[str, Any]:
-    """A document without what is null, or empty within it; its texts without control characters."""
-    return {key: _spare(one) for key, one in document.items() if one is not None}
+def compact(document: dict[str, Any]) -> dict[str, Any]:
+    """Drop null and empty fields, and control characters in text."""
+    return {key: _compact(one) for key, one in document.items() if one is not None}
 
 
-def _spare(value: Any) -> Any:
+def _compact(value: Any) -> Any:
     match value:
         case str():
             return sanitize(value)
         case dict():
-            kept = {sanitize(str(key)): _spare(one) for key, one in value.items() if one is not None}
+            kept = {sanitize(str(key)): _compact(one) for key, one in value.items() if one is not None}
             return {key: one for key, one in kept.items() if one not in ([], {})}
         case list() | tuple():
-            return [_spare(one) for one in value]
+            return [_compact(one) for one in value]
     return value

@@ -27,7 +27,7 @@ from tests.mcp_server.serving import Asking, environment, over_stdio
         ("list_sessions", {"limit": 0}, "$.limit"),
         ("list_sessions", {"limit": 1001}, "<= 1000"),
         ("list_sessions", {"offset": -1}, "$.offset"),
-        ("list_sessions", {"since": "someday"}, "is no date"),
+        ("list_sessions", {"since": "someday"}, "is not a date"),
         ("list_sessions", {"since": "2026-10", "until": "2026-09"}, "is not before until"),
         ("list_sessions", {"colour": "red"}, "unknown field `colour`"),
         ("list_sessions", {"source": "notepad"}, "$.source"),
@@ -97,14 +97,14 @@ def test_below_a_workspace_the_workspace_itself_is_named_first(asking: Asking, h
 
 def test_where_there_is_nothing_it_is_said_why(asking: Asking) -> None:
     beyond = asking.text("get_session", ref="7804cbb7", **{"from": 9999})
-    assert "Nothing is there: positions go from 0 to 15." in beyond
-    assert "No message of these roles" in asking.text("get_session", ref="7804cbb7", roles=["thinking"])
-    assert asking.text("export_session", ref="7804cbb7", from_char=10**9) == "That is the end of it."
+    assert "No such position. Positions go from 0 to 15." in beyond
+    assert "No message with these roles" in asking.text("get_session", ref="7804cbb7", roles=["thinking"])
+    assert asking.text("export_session", ref="7804cbb7", from_char=10**9) == "End of the session."
     assert asking.text("list_sessions", since="2030") == "None of 0 sessions."
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(asking: Asking) -> None:
-    with pytest.raises(MCPError, match="there is no tool 'sing'; there are recall, "):
+    with pytest.raises(MCPError, match=r"Unknown tool .sing.\. Available: recall, "):
         asking.call("sing")
 
 
@@ -133,7 +133,7 @@ def test_a_locked_database_is_called_so(tmp_path: Path, monkeypatch: pytest.Monk
         other.close()
     failure = failure_of(caught.value)
     assert failure.type == "locked"
-    assert "call again in a few seconds" in failure.next
+    assert "Retry in a few seconds" in failure.next
     assert failure_of(ValueError("?")).type == "internal"
 
 

@@ -173,7 +173,7 @@ def test_a_port_that_is_taken_is_said(served: Served, environ: dict[str, str]) -
         timeout=30,
     )
     assert done.returncode == 1
-    assert f"port {port} cannot be had" in done.stderr
+    assert f"Port {port} is not available" in done.stderr
     assert "Traceback" not in done.stderr
 
 

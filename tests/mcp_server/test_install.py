@@ -217,7 +217,7 @@ def test_a_file_that_nobody_may_write_is_left_alone(tmp_path: Path) -> None:
 
 def test_what_is_nested_without_end_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_text('{"a": ' + "[" * 100_000)
-    with pytest.raises(UsageError, match="left as it is"):
+    with pytest.raises(UsageError, match="was not changed"):
         installation(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"])
 
 
@@ -245,7 +245,7 @@ def test_settings_that_cannot_be_understood_are_left_alone(tmp_path: Path) -> No
     (tmp_path / ".claude.json").write_text('{"a": ')
     done = backscroll("mcp", "install", "claude-code", "--yes", HOME=str(tmp_path))
     assert done.code == 2
-    assert "cannot be understood, so it is left as it is: a value is missing in line 1" in done.err
+    assert "so it was not changed: a value is missing in line 1" in done.err
     assert [path.name for path in tmp_path.iterdir()] == [".claude.json"]
 
 
@@ -254,7 +254,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     file.write_text("{}")
     change = installation(CLIENTS["claude-code"], Machine(tmp_path), ["backscroll", "mcp"])
     file.write_text('{"a": 1}')
-    with pytest.raises(DestinationError, match="has just been changed by another program"):
+    with pytest.raises(DestinationError, match="was changed by another program"):
         change.make()
     assert [path.name for path in tmp_path.iterdir()] == [".claude.json"]
     with pytest.raises(UsageError):

@@ -109,7 +109,7 @@ def test_while_another_process_reads_the_history_it_is_said_that_there_may_be_mo
     ):
         for number in (2, 3):
             server.call(number, "list_sessions")
-            assert "History is still being read" in str(server.answer()["result"]["content"])
+            assert "The first sync is still running" in str(server.answer()["result"]["content"])
             time.sleep(3)  # longer than a short sync takes
     with started(environment(home, {"claude-code": tmp_path / "claude"})) as server:
         told = ""

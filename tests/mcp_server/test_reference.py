@@ -122,15 +122,14 @@ def test_the_page_is_what_the_server_tells(update_golden: bool) -> None:
     assert PAGE.read_text(encoding="utf-8") == _page()
 
 
-def test_the_exchange_that_the_guide_shows_is_what_the_tools_answer(asking: Asking) -> None:
+def test_the_example_in_the_guide_is_what_the_tool_returns(asking: Asking) -> None:
     text = (PAGE.parent.parent / "guide" / "use-from-an-assistant.md").read_text(encoding="utf-8")
     shown = re.findall(
         r'^```json\n(\{"tool"[^\n]*)\n```\n\n```text\n(.*?)\n```$', text, re.MULTILINE | re.DOTALL
     )
-    assert len(shown) == 2
-    for call, said in shown:
-        asked = json.loads(call)
-        told = asking.text(asked["tool"], **asked["arguments"])
-        # The notice and the best session; the order of others changes as they grow older, and so the mark.
-        told, said = (re.sub(r"mark [0-9a-f]{8}", "mark", one) for one in (told, said))
-        assert told.split("\n\n")[:2] == said.split("\n\n")[:2]
+    assert shown
+    for call, example in shown:
+        arguments = json.loads(call)
+        returned = asking.text(arguments["tool"], **arguments["arguments"])
+        # The best session; the order of the others changes as they grow older.
+        assert example.strip() in returned

@@ -98,11 +98,11 @@ def test_a_prompt_is_written(asking: Asking, name: str, arguments: dict[str, str
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("recall", {}, "needs task"),
+        ("recall", {}, "requires: task"),
         ("recall", {"task": "redis", "workspace": "nowhere"}, "the workspace 'nowhere'"),
         ("handoff", {"ref": "zzz"}, "No session matches 'zzz'"),
-        ("year-in-review", {"year": "soon"}, "is no year"),
-        ("sing", {}, "there is no prompt 'sing'"),
+        ("year-in-review", {"year": "soon"}, "is not a year"),
+        ("sing", {}, "Unknown prompt 'sing'"),
     ],
 )
 def test_a_prompt_that_cannot_be_written_says_why(
@@ -115,7 +115,7 @@ def test_a_prompt_that_cannot_be_written_says_why(
 def test_a_prompt_without_anything_to_quote_quotes_nothing(asking: Asking) -> None:
     told = asking.run(lambda client: client.get_prompt("recall", {"task": "xylophone zeppelin"}))
     text = getattr(told.messages[0].content, "text", "")
-    assert text.endswith("\n\nNo earlier session has to do with it.")
+    assert text.endswith("\n\nNo relevant session found.")
     assert NOTICE not in text
 
 

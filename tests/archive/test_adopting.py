@@ -14,8 +14,8 @@ from backscroll.archive.write.exclusions import Exclusions
 from backscroll.errors import DatabaseUnreadableError
 from backscroll.model import Filter, SessionSummary, workspace_hash
 from backscroll.testing.claude_code import Transcript
-from tests.archive.keeping import Kept
 from tests.archive.old_databases import claude, contents, conversation, query, write_old
+from tests.archive.synced_archive import SyncedArchive
 
 SESSION = "5e551011-0000-4000-8000-0000000000aa"
 
@@ -50,7 +50,7 @@ class Both:
         return told
 
     def sync(self) -> None:
-        kept = Kept("claude-code", self.root, self.archive.parent)
+        kept = SyncedArchive("claude-code", self.root, self.archive.parent)
         kept.sync()
         kept.archive.close()
 

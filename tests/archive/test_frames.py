@@ -22,7 +22,7 @@ from backscroll.archive.storage.delta import read_message, read_messages
 from backscroll.archive.storage.seekable import read_seek_table
 from backscroll.model import Message, Origin
 from backscroll.testing.claude_code import Transcript
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 DB = sqlite3.connect(":memory:")  # nothing here leans on anything
 NOISE = "".join(map(chr, Random(3).choices(range(32, 0x250), k=50_000)))
@@ -123,17 +123,17 @@ def test_a_body_without_a_right_table_is_read_whole_and_said_to_be_damaged(at: i
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
+def kept(tmp_path: Path) -> SyncedArchive:
     session = Transcript()
     for message in TALK:
         session.user(message.content or "nothing").assistant(f"answer {message.id}")
     session.write(tmp_path / "root")
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     kept.sync()
     return kept
 
 
-def _change_bodies(kept: Kept, change: str) -> int:
+def _change_bodies(kept: SyncedArchive, change: str) -> int:
     """Change those bodies that have a table."""
     with sqlite3.connect(kept.archive.path) as db:
         db.create_function("has_table", 1, lambda body: read_seek_table(body) is not None)
@@ -142,7 +142,7 @@ def _change_bodies(kept: Kept, change: str) -> int:
         return db.execute(f"update message_chunk set body = {change} where has_table(body)").rowcount  # noqa: S608
 
 
-def _found(kept: Kept) -> list[Message]:
+def _found(kept: SyncedArchive) -> list[Message]:
     """Every message, as a page of finds reads it."""
     (summary,) = kept.summaries()
     (number,) = kept.archive.sessions.ids_with_subagents(summary)
@@ -153,7 +153,7 @@ def _found(kept: Kept) -> list[Message]:
     return found
 
 
-def test_finds_are_read_from_frames_and_from_older_pieces_alike(kept: Kept) -> None:
+def test_finds_are_read_from_frames_and_from_older_pieces_alike(kept: SyncedArchive) -> None:
     told = kept.messages(kept.summaries()[0].id)
     assert [one.content for one in _found(kept)] == [one.content for one in told]
     assert _change_bodies(kept, "without_frames(body)") > 0
@@ -161,7 +161,7 @@ def test_finds_are_read_from_frames_and_from_older_pieces_alike(kept: Kept) -> N
     assert kept.archive.maintenance.verify() == []
 
 
-def test_a_damaged_table_is_named_by_verify_and_hides_nothing(kept: Kept) -> None:
+def test_a_damaged_table_is_named_by_verify_and_hides_nothing(kept: SyncedArchive) -> None:
     told = kept.messages(kept.summaries()[0].id)
     assert _change_bodies(kept, "flip(body, 14)") > 0
     assert [one.content for one in _found(kept)] == [one.content for one in told]

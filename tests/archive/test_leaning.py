@@ -12,7 +12,7 @@ from backscroll.errors import ArchiveError
 from backscroll.index import Index
 from backscroll.ingest.maintenance import forget, rebuild
 from backscroll.testing.claude_code import Transcript, fork, resume, tool_calls
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 Copy = Callable[[Transcript], Transcript]
 
@@ -24,9 +24,9 @@ COPIES: dict[str, Copy] = {
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
+def kept(tmp_path: Path) -> SyncedArchive:
     (tmp_path / "root").mkdir()
-    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    return SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
 
 
 @pytest.fixture
@@ -46,13 +46,13 @@ def _talk(session: Transcript, turns: int) -> Transcript:
     return session
 
 
-def _size(kept: Kept) -> int:
+def _size(kept: SyncedArchive) -> int:
     with sqlite3.connect(kept.archive.path) as db:
         db.execute("pragma wal_checkpoint(truncate)")
     return kept.archive.path.stat().st_size
 
 
-def _leaning(kept: Kept) -> tuple[int, int]:
+def _leaning(kept: SyncedArchive) -> tuple[int, int]:
     """How many pieces of files, and of sessions, lean on others."""
     with sqlite3.connect(kept.archive.path) as db:
         return (
@@ -63,17 +63,17 @@ def _leaning(kept: Kept) -> tuple[int, int]:
         )
 
 
-def _plainly(kept: Kept, home: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+def _plainly(kept: SyncedArchive, home: Path, monkeypatch: pytest.MonkeyPatch) -> SyncedArchive:
     """Another archive of the same history, in which nothing leans on anything."""
     with monkeypatch.context() as patched:
         patched.setattr(derive, "delta_compress_repeats", lambda db: False)
-        plain = Kept(kept.source, kept.root, home)
+        plain = SyncedArchive(kept.source, kept.root, home)
         plain.sync()
     assert _leaning(plain) == (0, 0)
     return plain
 
 
-def _assert_whole(kept: Kept, folder: Path, *files: Path) -> None:
+def _assert_whole(kept: SyncedArchive, folder: Path, *files: Path) -> None:
     """The archive is whole, and gives every one of these files back byte for byte."""
     assert kept.archive.maintenance.verify() == []
     for number, file in enumerate(files):
@@ -83,7 +83,7 @@ def _assert_whole(kept: Kept, folder: Path, *files: Path) -> None:
 
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
 def test_a_file_that_repeats_another_costs_less_than_a_tenth(
-    kept: Kept, first: Transcript, copy: Copy, tmp_path: Path
+    kept: SyncedArchive, first: Transcript, copy: Copy, tmp_path: Path
 ) -> None:
     one = first.write(kept.root)
     kept.sync()
@@ -96,16 +96,16 @@ def test_a_file_that_repeats_another_costs_less_than_a_tenth(
 
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
 def test_what_leans_tells_the_same(
-    kept: Kept, first: Transcript, copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: SyncedArchive, first: Transcript, copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first.write(kept.root)
     copy(first).user("and then?").assistant("then this").write(kept.root)
     kept.sync()
     assert all(_leaning(kept))
-    assert kept.told() == _plainly(kept, tmp_path / "plain", monkeypatch).told()
+    assert kept.content() == _plainly(kept, tmp_path / "plain", monkeypatch).content()
 
 
-def test_each_resume_of_a_resume_costs_little(kept: Kept, first: Transcript, tmp_path: Path) -> None:
+def test_each_resume_of_a_resume_costs_little(kept: SyncedArchive, first: Transcript, tmp_path: Path) -> None:
     session, files = first, [first.write(kept.root)]
     kept.sync()
     for number in range(1, 8):
@@ -119,7 +119,7 @@ def test_each_resume_of_a_resume_costs_little(kept: Kept, first: Transcript, tmp
 
 
 def test_both_files_may_grow(
-    kept: Kept, first: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: SyncedArchive, first: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = resume(first)
     first.write(kept.root)
@@ -130,11 +130,11 @@ def test_both_files_may_grow(
         assert kept.sync().grew == 1
     assert all(_leaning(kept))
     _assert_whole(kept, tmp_path / "out", first.write(kept.root), second.write(kept.root))
-    assert kept.told() == _plainly(kept, tmp_path / "plain", monkeypatch).told()
+    assert kept.content() == _plainly(kept, tmp_path / "plain", monkeypatch).content()
 
 
 def test_a_torn_line_that_something_leans_on_may_become_another(
-    kept: Kept, first: Transcript, tmp_path: Path
+    kept: SyncedArchive, first: Transcript, tmp_path: Path
 ) -> None:
     one = first.write(kept.root)
     whole = one.read_bytes()
@@ -149,7 +149,7 @@ def test_a_torn_line_that_something_leans_on_may_become_another(
 
 @pytest.mark.parametrize("lines", [0, 100])
 def test_a_base_that_is_rewritten_stays_for_what_leans_on_it(
-    kept: Kept, first: Transcript, lines: int, tmp_path: Path
+    kept: SyncedArchive, first: Transcript, lines: int, tmp_path: Path
 ) -> None:
     second = resume(first)
     one, two = first.write(kept.root), second.write(kept.root)
@@ -163,7 +163,7 @@ def test_a_base_that_is_rewritten_stays_for_what_leans_on_it(
     _assert_whole(kept, tmp_path / "out", one, two)
 
 
-def test_a_base_may_be_forgotten(kept: Kept, first: Transcript, tmp_path: Path) -> None:
+def test_a_base_may_be_forgotten(kept: SyncedArchive, first: Transcript, tmp_path: Path) -> None:
     second = resume(first).user("and then?")
     first.write(kept.root)
     two = second.write(kept.root)
@@ -177,7 +177,7 @@ def test_a_base_may_be_forgotten(kept: Kept, first: Transcript, tmp_path: Path) 
     _assert_whole(kept, tmp_path / "out", two)
 
 
-def test_what_leans_may_be_forgotten(kept: Kept, first: Transcript, tmp_path: Path) -> None:
+def test_what_leans_may_be_forgotten(kept: SyncedArchive, first: Transcript, tmp_path: Path) -> None:
     second = resume(first)
     one = first.write(kept.root)
     second.write(kept.root)
@@ -188,7 +188,7 @@ def test_what_leans_may_be_forgotten(kept: Kept, first: Transcript, tmp_path: Pa
 
 
 def test_an_archive_in_which_files_lean_can_be_made_anew_and_compacted(
-    kept: Kept, first: Transcript, tmp_path: Path
+    kept: SyncedArchive, first: Transcript, tmp_path: Path
 ) -> None:
     sessions = [first, resume(first), fork(first, seed=2)]
     files = [session.write(kept.root) for session in sessions]
@@ -196,20 +196,20 @@ def test_an_archive_in_which_files_lean_can_be_made_anew_and_compacted(
     for session in sessions:
         session.user("and then?").write(kept.root)
         kept.sync()
-    told = kept.told()
+    told = kept.content()
     for file in files[1:]:
         file.rename(tmp_path / file.name)
     kept.sync()
     rebuild(kept.archive, Index(tmp_path / "index"))
-    assert kept.told() == told
+    assert kept.content() == told
     assert all(_leaning(kept))
     kept.archive.maintenance.compact()
-    assert kept.told() == told
+    assert kept.content() == told
     _assert_whole(kept, tmp_path / "out", files[0], *(tmp_path / file.name for file in files[1:]))
 
 
 def test_damage_in_a_base_is_found_in_all_that_leans_on_it(
-    kept: Kept, first: Transcript, tmp_path: Path
+    kept: SyncedArchive, first: Transcript, tmp_path: Path
 ) -> None:
     second = resume(first)
     first.write(kept.root)

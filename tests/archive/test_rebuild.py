@@ -16,14 +16,14 @@ from backscroll.model import Checkpoint, Item, Message, Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing import cursor, cursor_cli
 from backscroll.testing.claude_code import GENERATIONS, Transcript, tool_calls
-from tests.archive.keeping import Kept
-from tests.archive.kept import change, home_with
+from tests.archive.cursor_rows import change, synced_cursor_home
+from tests.archive.synced_archive import SyncedArchive
 
 ARCHIVES = Path(__file__).parent.parent / "archives"
 ONE = "5e551011-0000-4000-8000-0000000000aa"
 
 
-def _rebuild(kept: Kept) -> Rebuilt:
+def _rebuild(kept: SyncedArchive) -> Rebuilt:
     return rebuild(kept.archive, Index(kept.archive.path.with_name("index")))
 
 
@@ -32,18 +32,18 @@ def _rebuild(kept: Kept) -> Rebuilt:
 def test_an_archive_made_anew_tells_the_same(generation: str, is_gone: bool, tmp_path: Path) -> None:
     root = tmp_path / "root"
     GENERATIONS[generation](root, 0)
-    kept = Kept("claude-code", root, tmp_path / "home")
+    kept = SyncedArchive("claude-code", root, tmp_path / "home")
     kept.sync()
     if is_gone:
         shutil.rmtree(root)
         root.mkdir()
         kept.sync()
-    before = kept.told()
+    before = kept.content()
     states = [one.is_gone for one in kept.summaries()]
     done = _rebuild(kept)
     assert done.units or done.kept
     assert is_gone or not done.kept
-    assert kept.told() == before
+    assert kept.content() == before
     assert [one.is_gone for one in kept.summaries()] == states
     assert kept.archive.maintenance.verify() == []
     assert kept.sync().changed == 0
@@ -52,7 +52,7 @@ def test_an_archive_made_anew_tells_the_same(generation: str, is_gone: bool, tmp
 def test_originals_that_vanished_are_told_anew_as_the_reader_reads_them_today(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     gone = Transcript(ONE).user("first").assistant("one")
     there = Transcript(seed=2).user("second").assistant("two")
     path = gone.write(kept.root)
@@ -77,7 +77,7 @@ def test_originals_that_vanished_are_told_anew_as_the_reader_reads_them_today(
 
 
 def test_what_lay_beside_a_vanished_file_is_not_lost(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("read it all")
     session.spill(tool_calls.bash("cat long.txt"), "a long line\n" * 5000)
     path = session.write(kept.root)
@@ -91,7 +91,7 @@ def test_what_lay_beside_a_vanished_file_is_not_lost(tmp_path: Path) -> None:
 
 
 def test_what_a_rewrite_took_away_is_still_there_when_all_is_made_anew(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     path = Transcript(ONE).user("first").assistant("one").user("second").assistant("two").write(kept.root)
     kept.sync()
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
@@ -101,31 +101,31 @@ def test_what_a_rewrite_took_away_is_still_there_when_all_is_made_anew(tmp_path:
 
 
 def test_a_session_whose_file_was_emptied_is_still_gone_when_all_is_made_anew(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     path = Transcript(ONE).user("first").assistant("one").write(kept.root)
     kept.sync()
     path.write_bytes(b"")
     kept.sync()
-    before = kept.told()
+    before = kept.content()
     assert _rebuild(kept).kept == 1
-    assert kept.told() == before
+    assert kept.content() == before
     assert [one.is_gone for one in kept.summaries()] == [True]
 
 
 def test_a_session_of_which_only_subagents_are_left_is_made_anew(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE, version="2.0.40").user("go").delegate("Look", "Seen.")
     session.agents[0].write(kept.root)
     kept.sync()
-    before = kept.told()
+    before = kept.content()
     kept.archive.close()
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     assert _rebuild(kept).units == 1
-    assert kept.told() == before
+    assert kept.content() == before
 
 
 def test_a_title_that_a_rewrite_took_away_is_still_there_when_all_is_made_anew(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("first").assistant("one").ai_title("The quay")
     path = session.write(kept.root)
     kept.sync()
@@ -137,18 +137,18 @@ def test_a_title_that_a_rewrite_took_away_is_still_there_when_all_is_made_anew(t
 
 
 def test_rows_that_were_changed_unnoticed_do_not_take_the_place_of_what_was_read(tmp_path: Path) -> None:
-    home, kept, composer = home_with(tmp_path)
-    before = kept.told()
+    home, kept, composer = synced_cursor_home(tmp_path)
+    before = kept.content()
     # A tool's own writes give a row another number; a program that repairs one in its place does not.
     other = "update cursorDiskKV set value = replace(value, 'happens once', 'is off') where key = ?"
     change(home, other, composer.bubble_key(1))
     kept.sync()
     _rebuild(kept)
-    assert kept.told() == before
+    assert kept.content() == before
 
 
 def test_a_file_that_grew_in_the_meantime_is_read_on_from_where_it_was(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("first").assistant("one")
     session.write(kept.root)
     kept.sync()
@@ -162,13 +162,13 @@ def test_sessions_of_a_database_that_is_gone_are_told_anew_from_their_rows(tmp_p
     ide = cursor.Home(tmp_path / "cursor")
     ide.composer([cursor.user("precious"), cursor.assistant("yes")], id=ONE, name="kept")
     ide.write()
-    kept = Kept("cursor", tmp_path / "cursor", tmp_path / "home")
+    kept = SyncedArchive("cursor", tmp_path / "cursor", tmp_path / "home")
     kept.sync()
-    before = kept.told()
+    before = kept.content()
     shutil.rmtree(tmp_path / "cursor")
     done = _rebuild(kept)
     assert (done.units, done.kept) == (1, 0)
-    assert kept.told() == before
+    assert kept.content() == before
     assert before
 
 
@@ -176,24 +176,24 @@ def test_sessions_of_a_database_that_is_gone_are_told_anew_from_their_rows(tmp_p
 def test_transcripts_of_the_command_line_are_told_the_same(is_gone: bool, tmp_path: Path) -> None:
     root = tmp_path / "root"
     cursor_cli.history(root, sessions=6, messages=10)
-    kept = Kept("cursor-cli", root, tmp_path / "home")
+    kept = SyncedArchive("cursor-cli", root, tmp_path / "home")
     kept.sync()
     if is_gone:
         shutil.rmtree(root)
         root.mkdir()
         kept.sync()
-    before = kept.told()
+    before = kept.content()
     done = _rebuild(kept)
     assert done.units + done.kept > 0
-    assert kept.told() == before
+    assert kept.content() == before
 
 
 def test_an_interrupted_rebuild_leaves_a_whole_archive(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     for seed in range(4):
         Transcript(seed=seed).user(f"question {seed}").assistant("yes").write(kept.root)
     kept.sync()
-    before = kept.told()
+    before = kept.content()
 
     def stop(done: int, total: int) -> None:
         if done > total / 2:
@@ -202,13 +202,13 @@ def test_an_interrupted_rebuild_leaves_a_whole_archive(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         rebuild(kept.archive, Index(tmp_path / "index"), stop)
     assert kept.archive.maintenance.verify() == []
-    assert kept.told() == before
+    assert kept.content() == before
     kept.sync()
-    assert kept.told() == before
+    assert kept.content() == before
 
 
 def test_pieces_of_a_grown_file_are_put_together(tmp_path: Path) -> None:
-    kept = Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
     session = Transcript(ONE).user("a")
     for number in range(30):
         session.user(f"question {number}").assistant("the same long answer " * 20)
@@ -245,7 +245,7 @@ def test_an_archive_of_every_schema_version_opens_with_the_same_content(file: Pa
     archive = Archive(tmp_path / "archive.db")
     assert archive.maintenance.status().schema == SCHEMA_VERSION
     assert archive.maintenance.verify() == []
-    kept = Kept("claude-code", tmp_path, tmp_path)
+    kept = SyncedArchive("claude-code", tmp_path, tmp_path)
     told = [
         (one.id, one.title, one.message_count, one.total_tokens, one.workspace_path)
         for one in sorted(kept.summaries(), key=lambda one: one.id)

@@ -10,7 +10,7 @@ from backscroll.archive.connection import MIGRATIONS, SCHEMA_VERSION
 from backscroll.errors import ArchiveError
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 
 @pytest.fixture
@@ -18,12 +18,12 @@ def db(tmp_path: Path) -> sqlite3.Connection:
     home = tmp_path / "home"
     session = Transcript("5e551011-0000-4000-8000-0000000000aa").user("a").assistant("b")
     session.write(tmp_path / "claude")
-    Kept("claude-code", tmp_path / "claude", home).sync()
+    SyncedArchive("claude-code", tmp_path / "claude", home).sync()
     ide = cursor.Home(tmp_path / "cursor")
     for name in ("one", "two"):
         ide.composer([cursor.user(name), cursor.assistant("yes")], workspace=cursor.SHOP, name=name)
     ide.write()
-    Kept("cursor", tmp_path / "cursor", home).sync()
+    SyncedArchive("cursor", tmp_path / "cursor", home).sync()
     db = sqlite3.connect(home / "archive.db")
     db.row_factory = sqlite3.Row
     return db

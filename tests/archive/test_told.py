@@ -11,13 +11,13 @@ from backscroll.archive.storage.codec import compress
 from backscroll.index import Index
 from backscroll.ingest.maintenance import forget, rebuild
 from backscroll.testing.claude_code import Transcript, tool_calls
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
+def kept(tmp_path: Path) -> SyncedArchive:
     (tmp_path / "root").mkdir()
-    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    return SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def _talk(session: Transcript, turns: int) -> Transcript:
     return session
 
 
-def _leaning(kept: Kept) -> list[bool]:
+def _leaning(kept: SyncedArchive) -> list[bool]:
     """Of each piece of a file, whether it leans on what was told of it."""
     with sqlite3.connect(kept.archive.path) as db:
         rows = db.execute(
@@ -45,13 +45,15 @@ def _leaning(kept: Kept) -> list[bool]:
         return [bool(is_leaning) for (is_leaning,) in rows]
 
 
-def _assert_whole(kept: Kept, folder: Path, file: Path) -> None:
+def _assert_whole(kept: SyncedArchive, folder: Path, file: Path) -> None:
     assert kept.archive.maintenance.verify() == []
     (written,) = kept.archive.originals.write_session(file.stem, folder)
     assert written.read_bytes() == file.read_bytes()
 
 
-def test_a_file_costs_half_of_what_it_costs_alone(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+def test_a_file_costs_half_of_what_it_costs_alone(
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
+) -> None:
     file = session.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
@@ -61,7 +63,7 @@ def test_a_file_costs_half_of_what_it_costs_alone(kept: Kept, session: Transcrip
 
 
 def test_text_with_line_ends_and_quotes_costs_little_more_than_text_without(
-    kept: Kept, tmp_path: Path
+    kept: SyncedArchive, tmp_path: Path
 ) -> None:
     rng = Random(5)
     lines = [" ".join(f"{rng.getrandbits(40):x}" for _ in range(3)) for _ in range(2000)]
@@ -80,7 +82,7 @@ def test_text_with_line_ends_and_quotes_costs_little_more_than_text_without(
 
 
 def test_a_file_kept_by_an_earlier_version_comes_back(
-    kept: Kept, session: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: SyncedArchive, session: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = session.user('two lines,\n\tand "quotes" \\').write(kept.root)
     with monkeypatch.context() as earlier:
@@ -99,7 +101,7 @@ def test_a_file_kept_by_an_earlier_version_comes_back(
 
 
 def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
-    kept: Kept, session: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: SyncedArchive, session: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = session.write(kept.root)
     piece = file.stat().st_size // 5
@@ -113,7 +115,9 @@ def test_each_piece_of_a_long_file_leans_on_what_was_told_of_it(
     _assert_whole(kept, tmp_path / "out", file)
 
 
-def test_what_is_added_leans_on_what_it_told(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+def test_what_is_added_leans_on_what_it_told(
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
+) -> None:
     session.write(kept.root)
     kept.sync()
     file = _talk(session, 2).write(kept.root)
@@ -122,7 +126,9 @@ def test_what_is_added_leans_on_what_it_told(kept: Kept, session: Transcript, tm
     _assert_whole(kept, tmp_path / "out", file)
 
 
-def test_a_line_that_was_torn_may_become_another(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+def test_a_line_that_was_torn_may_become_another(
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
+) -> None:
     file = session.write(kept.root)
     whole = file.read_bytes()
     file.write_bytes(whole + b'{"type":"user","mess')
@@ -134,7 +140,7 @@ def test_a_line_that_was_torn_may_become_another(kept: Kept, session: Transcript
 
 @pytest.mark.parametrize("lines", [0, 20])
 def test_a_file_that_was_rewritten_comes_back_in_its_new_state(
-    kept: Kept, session: Transcript, lines: int, tmp_path: Path
+    kept: SyncedArchive, session: Transcript, lines: int, tmp_path: Path
 ) -> None:
     file = session.write(kept.root)
     kept.sync()
@@ -145,7 +151,7 @@ def test_a_file_that_was_rewritten_comes_back_in_its_new_state(
 
 
 def test_a_file_that_was_rewritten_and_tells_the_same_keeps_both_states(
-    kept: Kept, session: Transcript, tmp_path: Path
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
 ) -> None:
     file = session.write(kept.root)
     kept.sync()
@@ -155,7 +161,9 @@ def test_a_file_that_was_rewritten_and_tells_the_same_keeps_both_states(
     _assert_whole(kept, tmp_path / "out", file)
 
 
-def test_made_anew_it_leans_on_what_is_told_then(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+def test_made_anew_it_leans_on_what_is_told_then(
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
+) -> None:
     file = session.write(kept.root)
     kept.sync()
     file.rename(tmp_path / file.name)
@@ -165,7 +173,9 @@ def test_made_anew_it_leans_on_what_is_told_then(kept: Kept, session: Transcript
     _assert_whole(kept, tmp_path / "out", tmp_path / file.name)
 
 
-def test_pieces_that_are_put_together_lean_as_well(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+def test_pieces_that_are_put_together_lean_as_well(
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
+) -> None:
     for _ in range(3):
         file = _talk(session, 2).write(kept.root)
         kept.sync()
@@ -175,7 +185,7 @@ def test_pieces_that_are_put_together_lean_as_well(kept: Kept, session: Transcri
 
 
 def test_what_an_older_version_kept_leans_once_it_is_compacted(
-    kept: Kept, session: Transcript, tmp_path: Path
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
 ) -> None:
     file = session.write(kept.root)
     kept.sync()
@@ -189,7 +199,9 @@ def test_what_an_older_version_kept_leans_once_it_is_compacted(
     _assert_whole(kept, tmp_path / "after", file)
 
 
-def test_forgetting_leaves_nothing_that_leans(kept: Kept, session: Transcript, tmp_path: Path) -> None:
+def test_forgetting_leaves_nothing_that_leans(
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
+) -> None:
     session.write(kept.root)
     other = _talk(Transcript(seed=3), 3).write(kept.root)
     kept.sync()
@@ -200,7 +212,7 @@ def test_forgetting_leaves_nothing_that_leans(kept: Kept, session: Transcript, t
 
 
 def test_a_file_that_was_read_at_once_is_read_on_from_where_it_ended(
-    kept: Kept, session: Transcript, tmp_path: Path
+    kept: SyncedArchive, session: Transcript, tmp_path: Path
 ) -> None:
     session.write(kept.root)
     kept.sync()
@@ -210,13 +222,15 @@ def test_a_file_that_was_read_at_once_is_read_on_from_where_it_ended(
     for _ in range(2):
         file = _talk(session, 1).write(kept.root)
         assert kept.sync().grew == 1
-    at_once = Kept("claude-code", kept.root, tmp_path / "at-once")
+    at_once = SyncedArchive("claude-code", kept.root, tmp_path / "at-once")
     at_once.sync()
-    assert kept.told() == at_once.told()
+    assert kept.content() == at_once.content()
     _assert_whole(kept, tmp_path / "out", file)
 
 
-def test_a_file_of_which_it_is_not_known_where_it_ended_is_read_anew(kept: Kept, session: Transcript) -> None:
+def test_a_file_of_which_it_is_not_known_where_it_ended_is_read_anew(
+    kept: SyncedArchive, session: Transcript
+) -> None:
     session.write(kept.root)
     kept.sync()
     with sqlite3.connect(kept.archive.path) as db:

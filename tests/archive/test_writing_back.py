@@ -11,8 +11,8 @@ from backscroll.index import Index
 from backscroll.ingest.extract import extract
 from backscroll.ingest.maintenance import rebuild
 from backscroll.testing import cursor, cursor_cli
-from tests.archive.keeping import Kept
-from tests.archive.kept import ONE, home_with, plain_bytes, readings, told
+from tests.archive.cursor_rows import ONE, decompressed_bytes, message_values, readings, synced_cursor_home
+from tests.archive.synced_archive import SyncedArchive
 from tests.histories import HISTORIES, History
 from tests.oracle.fold import ParsedSession
 
@@ -22,7 +22,7 @@ DATABASES = [one for one in HISTORIES if one.source_name != "claude-code"]
 @pytest.mark.parametrize("history", DATABASES, ids=repr)
 def test_a_session_written_back_reads_as_it_did(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
-    kept = Kept(history.source_name, root, tmp_path / "home")
+    kept = SyncedArchive(history.source_name, root, tmp_path / "home")
     kept.sync()
     before = readings(history.source_name, root)
     shutil.move(root, tmp_path / "aside")
@@ -36,7 +36,7 @@ def test_a_session_written_back_reads_as_it_did(history: History, tmp_path: Path
         assert done.rows, id_
         again = readings(history.source_name, out)[id_, parent]
         assert again.opening == reading.opening
-        assert [told(m) for m in again.messages] == [told(m) for m in reading.messages]
+        assert [message_values(m) for m in again.messages] == [message_values(m) for m in reading.messages]
         assert again.closing == reading.closing
 
 
@@ -52,15 +52,15 @@ def test_an_archive_made_anew_from_rows_tells_the_same(
     history: History, is_gone: bool, tmp_path: Path
 ) -> None:
     root = history.write(tmp_path / "root")
-    kept = Kept(history.source_name, root, tmp_path / "home")
+    kept = SyncedArchive(history.source_name, root, tmp_path / "home")
     kept.sync()
     if is_gone:
         shutil.rmtree(root)
         root.mkdir()
         kept.sync()
-    before = kept.told()
+    before = kept.content()
     done = rebuild(kept.archive, Index(tmp_path / "index"))
-    assert kept.told() == before
+    assert kept.content() == before
     assert not done.kept
     assert kept.archive.maintenance.verify() == []
     assert kept.sync().changed == 0
@@ -70,9 +70,9 @@ def test_an_archive_made_anew_from_rows_tells_the_same(
 def test_no_secret_ever_gets_into_the_archive(history: History, tmp_path: Path) -> None:
     root = history.write(tmp_path / "root")
     planted = [file for file in root.rglob("*") if file.is_file() and cursor.SECRET.encode() in _opened(file)]
-    kept = Kept(history.source_name, root, tmp_path / "home")
+    kept = SyncedArchive(history.source_name, root, tmp_path / "home")
     kept.sync()
-    held = plain_bytes(kept.archive.path)
+    held = decompressed_bytes(kept.archive.path)
     assert cursor.SECRET.encode() not in held
     assert cursor.SECRET.encode().hex().encode() not in held
     if history.name in ("g3-global-index", "g5-subagent-column", "plain"):
@@ -90,7 +90,7 @@ def test_what_was_blanked_is_said(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "root")
     home.composer([cursor.user("hello"), cursor.assistant("yes")], id=ONE)
     home.write()
-    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("cursor", tmp_path / "root", tmp_path / "home")
     kept.sync()
     done = extract(kept.archive, ONE, tmp_path / "out")
     assert done.blanked == ("blobEncryptionKey", "speculativeSummarizationEncryptionKey")
@@ -102,16 +102,16 @@ def test_what_was_blanked_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", cursor.damage.DAMAGES)
 def test_a_damaged_session_is_written_back_as_it_is(name: str, tmp_path: Path) -> None:
-    home, _, composer = home_with(tmp_path)
+    home, _, composer = synced_cursor_home(tmp_path)
     cursor.damage.DAMAGES[name](home.database, ONE, composer.messages[1].id or "")
-    kept = Kept("cursor", tmp_path / "root", tmp_path / "other")
+    kept = SyncedArchive("cursor", tmp_path / "root", tmp_path / "other")
     kept.sync()
     before = readings("cursor", tmp_path / "root").get((ONE, None))
     extract(kept.archive, ONE, tmp_path / "out")
     after = readings("cursor", tmp_path / "out").get((ONE, None))
     assert before is not None
     assert after is not None
-    assert [told(m) for m in after.messages] == [told(m) for m in before.messages]
+    assert [message_values(m) for m in after.messages] == [message_values(m) for m in before.messages]
 
 
 @pytest.mark.parametrize("name", cursor_cli.damage.DAMAGES)
@@ -119,21 +119,21 @@ def test_a_damaged_store_is_written_back_as_it_is(name: str, tmp_path: Path) -> 
     home = cursor_cli.Home(tmp_path / "root")
     chat = cursor_cli.STORES["plain"](home)
     cursor_cli.damage.DAMAGES[name](next((tmp_path / "root").rglob("store.db")))
-    kept = Kept("cursor-cli", tmp_path / "root", tmp_path / "home")
+    kept = SyncedArchive("cursor-cli", tmp_path / "root", tmp_path / "home")
     kept.sync()
     before = readings("cursor-cli", tmp_path / "root")[chat.id, None]
     extract(kept.archive, chat.id, tmp_path / "out")
     after = readings("cursor-cli", tmp_path / "out")[chat.id, None]
-    assert [told(m) for m in after.messages] == [told(m) for m in before.messages]
+    assert [message_values(m) for m in after.messages] == [message_values(m) for m in before.messages]
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_damage_anywhere_in_a_database_never_stops_a_sync(seed: int, tmp_path: Path) -> None:
-    home, _, _ = home_with(tmp_path)
+    home, _, _ = synced_cursor_home(tmp_path)
     size = home.database.stat().st_size
     for step in range(6):
         cursor.damage.flip_file(home.database, (seed * 7919 + step * 104729) % size)
-    kept = Kept("cursor", tmp_path / "root", tmp_path / "other")
+    kept = SyncedArchive("cursor", tmp_path / "root", tmp_path / "other")
     kept.sync()
     kept.sync()
     assert kept.archive.maintenance.verify() == []

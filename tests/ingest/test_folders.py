@@ -25,26 +25,26 @@ from backscroll.sources.claude_code import folders
 from backscroll.sources.claude_code.folders import Folder
 from backscroll.testing.claude_code import Transcript
 from backscroll.testing.claude_code.side_files import write_prompts
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 ONE = "5e551011-0000-4000-8000-0000000000aa"
 TWO = "5e551011-0000-4000-8000-0000000000bb"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
+def kept(tmp_path: Path) -> SyncedArchive:
     """Two sessions, one with a subagent, in an archive that knows how their folders look."""
     Transcript(ONE, seed=1).user("first").assistant("yes").write(tmp_path / "claude")
     session = Transcript(TWO, seed=2).user("second")
     assert session.delegate("look for it", "found it") is not None
     session.assistant("yes").write(tmp_path / "claude")
-    kept = Kept("claude-code", tmp_path / "claude", tmp_path)
+    kept = SyncedArchive("claude-code", tmp_path / "claude", tmp_path)
     kept.sync()
     assert happened(kept.sync()) == {}
     return kept
 
 
-def path_of(kept: Kept, id_: str) -> Path:
+def path_of(kept: SyncedArchive, id_: str) -> Path:
     (path,) = kept.root.glob(f"projects/*/{id_}.jsonl")
     return path
 
@@ -54,12 +54,12 @@ def happened(report: SyncReport) -> dict[str, int]:
     return {name: getattr(report, name) for name in names if getattr(report, name)}
 
 
-def looks(kept: Kept) -> dict[str, bytes | None]:
+def looks(kept: SyncedArchive) -> dict[str, bytes | None]:
     return kept.archive.fingerprints.folders("claude-code", kept.root)
 
 
 def test_of_folders_that_look_as_they_did_no_unit_is_made(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: SyncedArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = kept.sync().units
 
@@ -70,7 +70,7 @@ def test_of_folders_that_look_as_they_did_no_unit_is_made(
     assert kept.sync().units == expected == 3
 
 
-def test_a_file_that_grew_is_read_and_its_folder_settles_again(kept: Kept) -> None:
+def test_a_file_that_grew_is_read_and_its_folder_settles_again(kept: SyncedArchive) -> None:
     with path_of(kept, ONE).open("a") as file:
         file.write("{}\n")
     assert happened(kept.sync()) == {"grew": 1}
@@ -79,7 +79,7 @@ def test_a_file_that_grew_is_read_and_its_folder_settles_again(kept: Kept) -> No
     assert None not in looks(kept).values()
 
 
-def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(kept: Kept) -> None:
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(kept: SyncedArchive) -> None:
     path = path_of(kept, ONE)
     before = path.stat()
     other = path.with_name("other")
@@ -90,7 +90,7 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(kept: Kept)
     assert "third" in [one.content for one in kept.messages(ONE)]
 
 
-def test_a_file_that_vanished_and_is_put_back_has_come_back(kept: Kept, tmp_path: Path) -> None:
+def test_a_file_that_vanished_and_is_put_back_has_come_back(kept: SyncedArchive, tmp_path: Path) -> None:
     path = path_of(kept, ONE)
     path.rename(tmp_path / "away")
     assert happened(kept.sync()) == {"vanished": 1}
@@ -98,7 +98,7 @@ def test_a_file_that_vanished_and_is_put_back_has_come_back(kept: Kept, tmp_path
     assert happened(kept.sync()) == {"came_back": 1}
 
 
-def test_a_file_that_is_set_back_to_the_state_before_the_last_is_noticed(kept: Kept) -> None:
+def test_a_file_that_is_set_back_to_the_state_before_the_last_is_noticed(kept: SyncedArchive) -> None:
     path = path_of(kept, ONE)
     before, text = path.stat(), path.read_bytes()
     path.write_bytes(text + b"{}\n")
@@ -108,13 +108,13 @@ def test_a_file_that_is_set_back_to_the_state_before_the_last_is_noticed(kept: K
     assert happened(kept.sync()) == {"rewritten": 1}
 
 
-def test_a_file_that_is_renamed_has_vanished_and_is_new(kept: Kept) -> None:
+def test_a_file_that_is_renamed_has_vanished_and_is_new(kept: SyncedArchive) -> None:
     path = path_of(kept, ONE)
     path.rename(path.with_name("5e551011-0000-4000-8000-0000000000cc.jsonl"))
     assert happened(kept.sync()) == {"new": 1, "vanished": 1}
 
 
-def test_a_folder_that_vanishes_is_noticed_and_then_no_longer_asked_for(kept: Kept) -> None:
+def test_a_folder_that_vanishes_is_noticed_and_then_no_longer_asked_for(kept: SyncedArchive) -> None:
     shutil.rmtree(path_of(kept, TWO).with_suffix(""))
     assert happened(kept.sync()) == {"vanished": 1}
     assert happened(kept.sync()) == {}
@@ -123,13 +123,13 @@ def test_a_folder_that_vanishes_is_noticed_and_then_no_longer_asked_for(kept: Ke
 
 def test_a_folder_that_vanishes_before_it_was_ever_settled_is_noticed(tmp_path: Path) -> None:
     Transcript(ONE, seed=1).user("first").write(tmp_path / "claude")
-    kept = Kept("claude-code", tmp_path / "claude", tmp_path)
+    kept = SyncedArchive("claude-code", tmp_path / "claude", tmp_path)
     kept.sync()
     shutil.rmtree(path_of(kept, ONE).parent)
     assert happened(kept.sync()) == {"vanished": 1}
 
 
-def test_subagents_and_what_is_told_beside_them_are_noticed_when_they_appear(kept: Kept) -> None:
+def test_subagents_and_what_is_told_beside_them_are_noticed_when_they_appear(kept: SyncedArchive) -> None:
     session = Transcript(ONE, seed=1).user("first").assistant("yes")
     assert session.delegate("look for it", "found it") is not None
     before = path_of(kept, ONE).read_bytes()
@@ -147,7 +147,7 @@ def test_subagents_and_what_is_told_beside_them_are_noticed_when_they_appear(kep
     assert sum(happened(kept.sync()).values()) == 1
 
 
-def test_the_log_of_prompts_is_noticed_when_it_appears_grows_and_goes(kept: Kept) -> None:
+def test_the_log_of_prompts_is_noticed_when_it_appears_grows_and_goes(kept: SyncedArchive) -> None:
     path = write_prompts(kept.root, [])
     assert happened(kept.sync()) == {"new": 1}
     assert happened(kept.sync()) == {}
@@ -160,7 +160,7 @@ def test_the_log_of_prompts_is_noticed_when_it_appears_grows_and_goes(kept: Kept
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="whoever may do everything reads it")
-def test_a_file_that_could_not_be_read_is_tried_again_though_it_looks_the_same(kept: Kept) -> None:
+def test_a_file_that_could_not_be_read_is_tried_again_though_it_looks_the_same(kept: SyncedArchive) -> None:
     path = path_of(kept, ONE)
     path.write_bytes(path.read_bytes() + b"{}\n")
     path.chmod(0)
@@ -169,13 +169,13 @@ def test_a_file_that_could_not_be_read_is_tried_again_though_it_looks_the_same(k
     assert sum(happened(kept.sync()).values()) == 1
 
 
-def test_a_unit_that_is_owed_is_read_though_its_folder_looks_the_same(kept: Kept) -> None:
+def test_a_unit_that_is_owed_is_read_though_its_folder_looks_the_same(kept: SyncedArchive) -> None:
     with sqlite3.connect(kept.archive.path) as db:
         db.execute("update unit set needs_retry = 1 where path = ?", [str(path_of(kept, ONE))])
     assert sum(happened(kept.sync()).values()) == 1
 
 
-def test_other_exclusions_are_compared_with_every_folder(kept: Kept, tmp_path: Path) -> None:
+def test_other_exclusions_are_compared_with_every_folder(kept: SyncedArchive, tmp_path: Path) -> None:
     cwd = kept.summaries()[0].workspace_path
     assert cwd is not None
     Transcript(seed=3, cwd=cwd).user("third").write(kept.root)
@@ -194,7 +194,7 @@ def test_other_exclusions_are_compared_with_every_folder(kept: Kept, tmp_path: P
     assert synced() == {}
 
 
-def test_a_name_that_was_forgotten_is_not_noted_with_its_folder(kept: Kept) -> None:
+def test_a_name_that_was_forgotten_is_not_noted_with_its_folder(kept: SyncedArchive) -> None:
     (summary,) = kept.archive.sessions.find(ONE)
     kept.archive.maintenance.forget(summary)
     for _ in range(3):
@@ -209,7 +209,7 @@ def test_a_name_that_was_forgotten_is_not_noted_with_its_folder(kept: Kept) -> N
 
 @pytest.mark.parametrize("closed", ["projects", "project", "subagents"])
 def test_what_is_in_a_folder_that_cannot_be_listed_has_not_vanished(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, closed: str
+    kept: SyncedArchive, monkeypatch: pytest.MonkeyPatch, closed: str
 ) -> None:
     agent = next(kept.root.rglob("agent-*.jsonl"))
     places = {"projects": kept.root / "projects", "project": path_of(kept, ONE).parent}
@@ -237,7 +237,7 @@ def test_what_is_in_a_folder_that_cannot_be_listed_has_not_vanished(
     assert happened(kept.sync()) == {}
 
 
-def test_a_name_that_is_no_text_is_a_problem_and_stops_nothing(kept: Kept) -> None:
+def test_a_name_that_is_no_text_is_a_problem_and_stops_nothing(kept: SyncedArchive) -> None:
     path = path_of(kept, ONE)
     lines = path.read_bytes()
     folder = os.fsencode(path.parent.parent) + b"/-home-caf\xe9"
@@ -268,7 +268,7 @@ def test_a_root_whose_name_is_no_text_is_refused_with_a_way_out(tmp_path: Path) 
         history.sync()
 
 
-def test_a_session_in_a_folder_with_a_line_break_in_its_name_comes_and_goes(kept: Kept) -> None:
+def test_a_session_in_a_folder_with_a_line_break_in_its_name_comes_and_goes(kept: SyncedArchive) -> None:
     path = path_of(kept, ONE)
     folder = path.parent.with_name("-home\nzoe")
     path.parent.rename(folder)
@@ -279,7 +279,7 @@ def test_a_session_in_a_folder_with_a_line_break_in_its_name_comes_and_goes(kept
 
 def test_what_cannot_be_noted_at_once_is_noted_later(tmp_path: Path) -> None:
     Transcript(ONE, seed=1).user("first").write(tmp_path / "claude")
-    kept = Kept("claude-code", tmp_path / "claude", tmp_path)
+    kept = SyncedArchive("claude-code", tmp_path / "claude", tmp_path)
     kept.sync()
     other = sqlite3.connect(kept.archive.path, isolation_level=None)
     other.execute("begin immediate")
@@ -296,7 +296,7 @@ def test_what_cannot_be_noted_at_once_is_noted_later(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["/a/b.jsonl", "/a\\b/c\\d.jsonl", "a/b/ä.jsonl", "/b.jsonl", "/ü/☃/☃.jsonl", "/a b//c.jsonl"]
 )
-def test_the_archive_finds_the_folder_of_a_path_as_the_rest_does(kept: Kept, path: str) -> None:
+def test_the_archive_finds_the_folder_of_a_path_as_the_rest_does(kept: SyncedArchive, path: str) -> None:
     with sqlite3.connect(kept.archive.path) as db:
         db.execute(
             "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"
@@ -306,7 +306,7 @@ def test_the_archive_finds_the_folder_of_a_path_as_the_rest_does(kept: Kept, pat
     assert list(kept.archive.fingerprints.folders("s", Path("r"))) == [folder_of(path)]
 
 
-def test_the_archive_knows_folders_of_windows(kept: Kept) -> None:
+def test_the_archive_knows_folders_of_windows(kept: SyncedArchive) -> None:
     with sqlite3.connect(kept.archive.path) as db:
         db.execute(
             "insert into unit (source, platform, root, path, key, kind, fingerprint, size)"

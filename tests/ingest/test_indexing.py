@@ -16,15 +16,15 @@ from backscroll.model import Filter
 from backscroll.model.searchable_text import searchable_text
 from backscroll.sources import named
 from backscroll.testing.claude_code import GENERATIONS, Transcript, fork, resume, tool_calls
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 FILTERS = ("role:user", "role:tool", "source:claude-code", "is:error", "is:edit", "branch:main", "file:py")
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
+def kept(tmp_path: Path) -> SyncedArchive:
     (tmp_path / "root").mkdir()
-    return Kept("claude-code", tmp_path / "root", tmp_path / "home")
+    return SyncedArchive("claude-code", tmp_path / "root", tmp_path / "home")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def index(tmp_path: Path) -> Index:
     return Index(tmp_path / "home" / "index")
 
 
-def _words(kept: Kept) -> set[str]:
+def _words(kept: SyncedArchive) -> set[str]:
     """Every word that was said, and every one of a title."""
     found: set[str] = set()
     for summary in kept.archive.sessions.page(
@@ -52,7 +52,7 @@ def _finds(index: Index, queries: set[str]) -> dict[str, list[tuple[int, int]]]:
     }
 
 
-def _assert_same_as_new(kept: Kept, index: Index) -> None:
+def _assert_same_as_new(kept: SyncedArchive, index: Index) -> None:
     queries = {f'"{word}"' for word in _words(kept)} | set(FILTERS)
     found = _finds(index, queries)
     again = Index(index.folder.with_name("again"))
@@ -62,7 +62,9 @@ def _assert_same_as_new(kept: Kept, index: Index) -> None:
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_an_index_that_grew_finds_what_a_new_one_finds(generation: str, kept: Kept, index: Index) -> None:
+def test_an_index_that_grew_finds_what_a_new_one_finds(
+    generation: str, kept: SyncedArchive, index: Index
+) -> None:
     GENERATIONS[generation](kept.root, 0)
     files = {path: path.read_bytes() for path in kept.root.rglob("*.jsonl")}
     for part in range(1, 5):
@@ -76,7 +78,7 @@ def test_an_index_that_grew_finds_what_a_new_one_finds(generation: str, kept: Ke
 
 @pytest.mark.parametrize("remap", [True, False])
 def test_what_a_fork_copied_is_found_once_when_the_session_it_is_from_comes_late(
-    kept: Kept, index: Index, remap: bool
+    kept: SyncedArchive, index: Index, remap: bool
 ) -> None:
     first = Transcript().user("where is the lighthouse?").assistant("behind the dike")
     fork(first, remap=remap).user("and the quay?").assistant("beside it").write(kept.root)
@@ -92,7 +94,7 @@ def test_what_a_fork_copied_is_found_once_when_the_session_it_is_from_comes_late
 @pytest.mark.parametrize("copy", [resume, fork, partial(fork, remap=False)])
 @pytest.mark.parametrize("is_late", [False, True])
 def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
-    kept: Kept, index: Index, copy: Callable[[Transcript], Transcript], is_late: bool
+    kept: SyncedArchive, index: Index, copy: Callable[[Transcript], Transcript], is_late: bool
 ) -> None:
     first = Transcript().user("where is it?").assistant(tools=[tool_calls.bash("find lighthouse")])
     second = copy(first)
@@ -111,7 +113,7 @@ def test_an_answer_that_only_a_copy_of_a_call_got_is_found(
 
 @pytest.mark.parametrize("copy", [resume, fork, partial(fork, remap=False)])
 def test_an_answer_that_both_sessions_got_is_found_once(
-    kept: Kept, index: Index, copy: Callable[[Transcript], Transcript]
+    kept: SyncedArchive, index: Index, copy: Callable[[Transcript], Transcript]
 ) -> None:
     first = Transcript().user("where is it?").assistant(tools=[tool_calls.bash("find lighthouse")])
     second = copy(first)
@@ -127,7 +129,7 @@ def test_an_answer_that_both_sessions_got_is_found_once(
 
 @pytest.mark.parametrize("rounds", [0, 1 << 30])
 def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
-    rounds: int, kept: Kept, index: Index, monkeypatch: pytest.MonkeyPatch
+    rounds: int, kept: SyncedArchive, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parallel, "_WORTH_IT", 0)
     monkeypatch.setattr(parallel, "_BATCH", 200_000)
@@ -143,7 +145,7 @@ def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
     _assert_same_as_new(kept, index)
 
 
-def test_only_what_a_session_grew_by_is_indexed(kept: Kept, index: Index) -> None:
+def test_only_what_a_session_grew_by_is_indexed(kept: SyncedArchive, index: Index) -> None:
     session = Transcript().user("where is the lighthouse").assistant("on the cliff")
     session.write(kept.root)
     kept.sync()
@@ -157,7 +159,7 @@ def test_only_what_a_session_grew_by_is_indexed(kept: Kept, index: Index) -> Non
     assert [hit.position for hit in index.search(parse("lighthouse"), limit=9, by="message").hits] == [0]
 
 
-def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: Kept, index: Index) -> None:
+def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: SyncedArchive, index: Index) -> None:
     path = Transcript().user("look").run(tool_calls.bash("ls", "lantern.txt")).write(kept.root)
     *before, last = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(before))
@@ -171,7 +173,7 @@ def test_a_call_that_is_answered_later_is_indexed_anew_from_there(kept: Kept, in
     assert [hit.position for hit in index.search(parse("lantern"), limit=9, by="message").hits] == [1]
 
 
-def test_a_new_title_has_the_whole_session_indexed(kept: Kept, index: Index) -> None:
+def test_a_new_title_has_the_whole_session_indexed(kept: SyncedArchive, index: Index) -> None:
     session = Transcript().user("where is the lighthouse").assistant("on the cliff")
     session.write(kept.root)
     kept.sync()
@@ -183,7 +185,7 @@ def test_a_new_title_has_the_whole_session_indexed(kept: Kept, index: Index) -> 
     assert [hit.position for hit in index.search(parse("beacons"), limit=9, by="message").hits] == [0]
 
 
-def test_what_is_noted_while_the_index_is_written_is_not_lost(kept: Kept) -> None:
+def test_what_is_noted_while_the_index_is_written_is_not_lost(kept: SyncedArchive) -> None:
     session = Transcript().user("one")
     session.write(kept.root)
     kept.sync()
@@ -196,7 +198,9 @@ def test_what_is_noted_while_the_index_is_written_is_not_lost(kept: Kept) -> Non
     assert kept.archive.index_queue.next_jobs(10) == []
 
 
-def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept, index: Index) -> None:
+def test_a_subagent_is_not_indexed_again_because_its_session_went_on(
+    kept: SyncedArchive, index: Index
+) -> None:
     session = Transcript().user("ask someone").delegate("find the harbour", "it is in the north")
     session.write(kept.root)
     kept.sync()
@@ -208,7 +212,7 @@ def test_a_subagent_is_not_indexed_again_because_its_session_went_on(kept: Kept,
 
 
 def test_an_index_that_was_replaced_while_it_was_written_is_not_taken_for_complete(
-    kept: Kept, index: Index
+    kept: SyncedArchive, index: Index
 ) -> None:
     session = Transcript().user("one")
     session.write(kept.root)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 from backscroll.index import Index
 from backscroll.ingest.maintenance import rebuild
@@ -99,7 +99,7 @@ def _is_answered(session: Transcript, call: str) -> bool:
     return f'"tool_use_id":"{call}"'.encode() in session.lines()
 
 
-def _texts(kept: Kept) -> set[tuple[str, str]]:
+def _texts(kept: SyncedArchive) -> set[tuple[str, str]]:
     """What is said in each session, its subagents included."""
     return {
         (summary.parent_ref or summary.ref, text)
@@ -122,24 +122,24 @@ def test_all_that_a_sync_saw_is_told_and_told_the_same_when_it_is_made_anew(
 ) -> None:
     with TemporaryDirectory() as folder:
         desk = Desk(Path(folder))
-        kept = Kept("claude-code", desk.root, Path(folder) / "home")
+        kept = SyncedArchive("claude-code", desk.root, Path(folder) / "home")
         seen: set[tuple[str, str]] = set()
         try:
             for number, steps in enumerate(rounds):
                 for name, which in steps:
                     _STEPS[name](desk, which)
                 kept.sync()
-                now = Kept("claude-code", desk.root, Path(folder) / f"now-{number}")
+                now = SyncedArchive("claude-code", desk.root, Path(folder) / f"now-{number}")
                 now.sync()
                 seen |= _texts(now)
                 now.archive.close()
                 assert seen <= _texts(kept)
-            told = kept.told()
+            told = kept.content()
             kept.archive.invalidate_derived()
             kept.archive.derive()
-            assert kept.told() == told
+            assert kept.content() == told
             rebuild(kept.archive, Index(Path(folder) / "home" / "index"))
-            assert kept.told() == told
+            assert kept.content() == told
             assert kept.archive.maintenance.verify() == []
         finally:
             kept.archive.close()

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript
@@ -117,7 +117,7 @@ def test_after_every_sync_what_is_current_is_what_lies_there(
 ) -> None:
     with TemporaryDirectory() as folder:
         tree = Tree(Path(folder))
-        kept = Kept("claude-code", tree.root, Path(folder))
+        kept = SyncedArchive("claude-code", tree.root, Path(folder))
         try:
             for steps in rounds:
                 for name, which in steps:

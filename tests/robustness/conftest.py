@@ -1,4 +1,4 @@
-"""A history of every source, what an archive tells of it, and a place to see what is left behind."""
+"""A history of every source, the content of its archive, and a separate temporary folder."""
 
 import tempfile
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.robustness.histories import history_of, told, write
+from tests.robustness.archived_history import archive_content, history_of, write
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     home = tmp_path_factory.mktemp("undisturbed")
     with history_of(folder, home) as history:
         history.sync()
-    found = told(folder, home, home)
+    found = archive_content(folder, home, home)
     assert found["verified"] == []
     assert found["unindexed"] == []
     assert all(found["found"].values())
@@ -28,7 +28,7 @@ def undisturbed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder of its own, to see what is left in it."""
+    """Return a separate temporary folder, to see which files are left in it."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))

@@ -1,4 +1,4 @@
-"""An archive, an index or a folder that is not as it should be: one clear sentence, or mended by itself."""
+"""Damaged archives, indexes and folders: a clear error message, or automatic repair."""
 
 import os
 import random
@@ -21,7 +21,7 @@ WRITING = (("sync",), ("archive", "compact"))
 
 
 class Shell:
-    """The command in this process, on a history of forty sessions that was synced once."""
+    """Runs the command in this process, on a synced history of forty sessions."""
 
     def __init__(self, folder: Path, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self.root = folder / "claude"
@@ -31,7 +31,7 @@ class Shell:
         self._patch = patch
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit code, output and messages; a traceback fails the test by itself."""
+        """Return exit code, output and errors. An exception fails the test."""
         options = ["backscroll", "--home", str(self.home), "--root", f"claude-code={self.root}"]
         self._patch.setattr(sys, "argv", [*options, *arguments])
         self._capture.readouterr()
@@ -44,14 +44,14 @@ class Shell:
         out, err = self._capture.readouterr()
         return code, out, err
 
-    def make_new(self) -> None:
-        """The folder as it was before anything was done to it."""
+    def restore(self) -> None:
+        """Restore the home folder."""
         if self.home.is_file():
             self.home.unlink()
         shutil.rmtree(self.home, ignore_errors=True)
         shutil.copytree(self._whole, self.home)
 
-    def keep(self) -> None:
+    def save(self) -> None:
         shutil.copytree(self.home, self._whole)
 
 
@@ -62,20 +62,20 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     for seed in range(40):
         Transcript(seed=seed).user(f"the harbour {seed} " + "x y z " * 300).assistant("wet").write(shell.root)
     assert shell.run("sync")[0] == 0
-    shell.keep()
+    shell.save()
     return shell
 
 
-def cut(path: Path) -> None:
+def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def fill_with_noise(path: Path) -> None:
+def overwrite_with_noise(path: Path) -> None:
     path.write_bytes(random.Random(1).randbytes(50_000))
 
 
 def damage_pages(path: Path) -> None:
-    """Every table's pages but the first, so that it opens and fails later."""
+    """Damage all pages but the roots of tables, so that the archive opens and fails later."""
     data = bytearray(path.read_bytes())
     with closing(sqlite3.connect(path)) as db:
         size = db.execute("pragma page_size").fetchone()[0]
@@ -86,12 +86,10 @@ def damage_pages(path: Path) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("damage", [cut, fill_with_noise, damage_pages])
-def test_a_damaged_archive_is_said_in_a_sentence_that_says_what_to_do(
-    shell: Shell, damage: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("damage", [truncate, overwrite_with_noise, damage_pages])
+def test_a_damaged_archive_gives_an_error_with_advice(shell: Shell, damage: Callable[[Path], None]) -> None:
     for arguments in (("search", "harbour"), ("show", "1"), ("sync",), ("archive", "compact")):
-        shell.make_new()
+        shell.restore()
         damage(shell.home / "archive.db")
         before = (shell.home / "archive.db").stat().st_size
         code, out, err = shell.run(*arguments)
@@ -99,10 +97,10 @@ def test_a_damaged_archive_is_said_in_a_sentence_that_says_what_to_do(
         assert str(shell.home / "archive.db") in err
         assert "move it away" in err
         assert len(err.splitlines()) == 1
-        assert (shell.home / "archive.db").stat().st_size == before, "what is left of it stays"
+        assert (shell.home / "archive.db").stat().st_size == before, "the file is not touched"
 
 
-def test_what_cannot_be_unpacked_any_more_is_damage_and_verify_names_it(shell: Shell) -> None:
+def test_verify_names_damaged_messages_and_originals(shell: Shell) -> None:
     with closing(sqlite3.connect(shell.home / "archive.db")) as db, db:
         for table in ("message_chunk", "raw_segment"):
             for number, body in db.execute(f"select rowid, body from {table}").fetchall():  # noqa: S608
@@ -118,44 +116,44 @@ def test_what_cannot_be_unpacked_any_more_is_damage_and_verify_names_it(shell: S
     assert out.count("the original of unit") == out.count("the messages of account") == 40
 
 
-def test_the_doctor_says_that_the_archive_is_damaged(shell: Shell) -> None:
-    fill_with_noise(shell.home / "archive.db")
+def test_doctor_reports_a_damaged_archive(shell: Shell) -> None:
+    overwrite_with_noise(shell.home / "archive.db")
     code, out, _ = shell.run("doctor")
     assert code == 3
     assert "No problems found." in out
     assert "is not an archive" in out
 
 
-def test_after_it_was_moved_away_everything_is_read_anew(shell: Shell) -> None:
-    fill_with_noise(shell.home / "archive.db")
+def test_a_sync_after_moving_a_damaged_archive_away_reads_everything(shell: Shell) -> None:
+    overwrite_with_noise(shell.home / "archive.db")
     (shell.home / "archive.db").rename(shell.home / "damaged.db")
-    assert shell.run("sync")[1].startswith("40 units: 40 new.")
+    assert shell.run("sync")[1].startswith("Synced: 40 new.")
     assert "1 to 20 of 40" in shell.run("search", "harbour")[1]
 
 
-@pytest.mark.parametrize("turn", range(4 if "KILLS" in os.environ else 1))
-def test_a_damaged_index_is_made_anew_by_itself(shell: Shell, turn: int) -> None:
+@pytest.mark.parametrize("shift", range(4 if "KILLS" in os.environ else 1))
+def test_a_damaged_index_is_rebuilt_automatically(shell: Shell, shift: int) -> None:
     names = [path.relative_to(shell.home) for path in (shell.home / "index").rglob("*") if path.is_file()]
     for number, name in enumerate(sorted(names, key=lambda path: path.suffix)):
-        how = ("gone", "empty", "cut", "flipped")[(number + turn) % 4]
-        shell.make_new()
+        damage = ("gone", "empty", "truncate", "flipped")[(number + shift) % 4]
+        shell.restore()
         path = shell.home / name
         data = path.read_bytes()
-        match how:
+        match damage:
             case "gone":
                 path.unlink()
             case "empty":
                 path.write_bytes(b"")
-            case "cut":
+            case "truncate":
                 path.write_bytes(data[: len(data) // 2])
             case "flipped":
                 path.write_bytes(bytes(byte ^ 0x55 if n % 37 == 5 else byte for n, byte in enumerate(data)))
         code, out, err = shell.run("search", "--no-sync", "harbour")
-        assert (code, err) == (0, ""), (name, how)
-        assert "1 to 20 of 40" in out, (name, how)
+        assert (code, err) == (0, ""), (name, damage)
+        assert "1 to 20 of 40" in out, (name, damage)
 
 
-def test_an_index_that_is_no_folder_or_names_no_generation_is_made_anew(shell: Shell) -> None:
+def test_an_index_that_is_a_file_or_has_no_valid_generation_is_rebuilt(shell: Shell) -> None:
     shutil.rmtree(shell.home / "index")
     (shell.home / "index").write_text("")
     assert "of 40" in shell.run("search", "harbour")[1]
@@ -164,7 +162,7 @@ def test_an_index_that_is_no_folder_or_names_no_generation_is_made_anew(shell: S
         assert "of 40" in shell.run("search", "harbour")[1]
 
 
-def test_a_home_that_is_a_file_is_said(shell: Shell) -> None:
+def test_a_home_that_is_a_file_gives_an_error(shell: Shell) -> None:
     shutil.rmtree(shell.home)
     shell.home.write_text("")
     for arguments in (*READING, *WRITING):
@@ -174,7 +172,7 @@ def test_a_home_that_is_a_file_is_said(shell: Shell) -> None:
         assert "Error" not in err
 
 
-def test_an_archive_that_is_a_folder_is_said(shell: Shell) -> None:
+def test_an_archive_that_is_a_folder_gives_an_error(shell: Shell) -> None:
     (shell.home / "archive.db").unlink()
     (shell.home / "archive.db").mkdir()
     for arguments in (*READING, *WRITING):
@@ -183,7 +181,7 @@ def test_an_archive_that_is_a_folder_is_said(shell: Shell) -> None:
         assert "archive.db" in err
 
 
-def test_whoever_writes_for_long_is_named_and_whoever_reads_does_not_wait(
+def test_a_writer_reports_a_long_lock_and_readers_do_not_wait(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backscroll.archive.connection.BUSY_TIMEOUT_SECONDS", 0.2)
@@ -198,13 +196,13 @@ def test_whoever_writes_for_long_is_named_and_whoever_reads_does_not_wait(
         assert (code, out) == (1, "")
         assert "another process is writing the archive" in err
         other.execute("rollback")
-    assert shell.run("sync")[1].startswith("41 units: 1 new.")
+    assert shell.run("sync")[1].startswith("Synced: 1 new.")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions")
-def test_a_folder_without_permission_is_said(shell: Shell) -> None:
+def test_a_folder_without_permission_gives_an_error(shell: Shell) -> None:
     if os.geteuid() == 0:
-        pytest.skip("everything is permitted here")
+        pytest.skip("root may read everything")
     shell.home.chmod(0)
     try:
         for arguments in (*READING, *WRITING):

@@ -1,4 +1,4 @@
-"""A disk without room: a clear sentence, a whole archive, and completed once there is room."""
+"""A full disk: a clear error, a valid archive, and a complete sync once there is space."""
 
 import json
 import shlex
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run_command import COMMAND
-from tests.robustness.histories import history_of, options, write
-from tests.robustness.killing import DRIVER
+from tests.robustness.archived_history import history_of, options, write
+from tests.robustness.child_process import DRIVER
 
 
 @cache
 def can_mount() -> bool:
-    """Whether this user may have a small disk of their own, which nobody else sees."""
+    """Return whether this user may mount a tmpfs in a namespace."""
     try:
         done = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "t", "/mnt"], capture_output=True)
     except OSError:
@@ -27,7 +27,7 @@ def can_mount() -> bool:
 @pytest.fixture(autouse=True)
 def _may_mount() -> None:
     if not can_mount():
-        pytest.skip("a small disk cannot be made here")
+        pytest.skip("cannot mount a tmpfs here")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def listed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 class Disk:
-    """A disk of a certain size, on which commands are run one after the other."""
+    """A tmpfs of a given size, on which commands run one after another."""
 
     def __init__(self, folder: Path, results: Path) -> None:
         self.folder = folder
@@ -61,7 +61,7 @@ class Disk:
         self._steps.append(f"{line} > {out}.out 2> {out}.err; echo $? > {out}.code")
 
     def run(self, size: str) -> list[tuple[int, str, str]]:
-        """Exit code, output and messages of each command."""
+        """Return exit code, output and errors of each command."""
         script = "\n".join(self._steps).replace("SIZE", size)
         done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
         assert not done.stderr, done.stderr
@@ -77,7 +77,7 @@ class Disk:
 
 
 @pytest.mark.parametrize("size", ["64k", "400k", "1200k", "3000k"])
-def test_a_full_disk_is_said_and_the_next_sync_completes_what_is_missing(
+def test_a_full_disk_gives_an_error_and_the_next_sync_completes_the_archive(
     folder: Path, listed: set[str], tmp_path: Path, size: str
 ) -> None:
     disk = Disk(tmp_path / "disk", tmp_path)
@@ -90,7 +90,7 @@ def test_a_full_disk_is_said_and_the_next_sync_completes_what_is_missing(
     disk.command(*command, "archive", "verify")
     disk.command(*command, "list", "--limit", "1000", "--json")
     disk.command(*command, "search", "ferry", "--json")
-    full, *reading, completed, verified, told, found = disk.run(size)
+    full, *reading, completed, verified, listing, found = disk.run(size)
     assert (full[0], full[1]) == (1, "")
     assert "make room" in full[2]
     for code, _, err in (full, *reading):
@@ -98,19 +98,17 @@ def test_a_full_disk_is_said_and_the_next_sync_completes_what_is_missing(
         assert "make room" in err
         assert "Traceback" not in err
         assert "panicked" not in err
-    assert completed[0] == 3, "one of the files is cut off"
+    assert completed[0] == 3, "one of the files is truncated"
     assert verified[:2] == (0, "The archive is intact.\n")
-    assert {one["id"] for one in json.loads(told[1])["data"]} == listed
+    assert {one["id"] for one in json.loads(listing[1])["data"]} == listed
     assert json.loads(found[1])["pagination"]["total"] >= 12
 
 
-def test_a_temporary_folder_without_room_costs_time_and_nothing_else(
-    folder: Path, listed: set[str], tmp_path: Path
-) -> None:
+def test_a_full_temporary_folder_costs_only_time(folder: Path, listed: set[str], tmp_path: Path) -> None:
     disk = Disk(tmp_path / "disk", tmp_path)
     command = ["env", f"TMPDIR={disk.folder}", sys.executable, "-c", DRIVER, "--home", tmp_path / "home"]
     disk.command(*command, *options(folder), "sync")
     disk.command(*command, *options(folder), "list", "--limit", "1000", "--json")
-    synced, told = disk.run("64k")
+    synced, listing = disk.run("64k")
     assert (synced[0], synced[2]) == (3, "")
-    assert {one["id"] for one in json.loads(told[1])["data"]} == listed
+    assert {one["id"] for one in json.loads(listing[1])["data"]} == listed

@@ -14,19 +14,21 @@ from backscroll.history import History
 from backscroll.testing.claude_code import Transcript
 from tests.mcp_server.serving import Asking, environment, over_stdio
 
-EACH = 1000  # messages of a session
-SESSIONS = int(os.environ.get("MESSAGES", "10000")) // EACH
-# The ends of everything that is one session's alone; they are also what its prompts name.
-OWN = re.compile(rb"(?<=needle)ffff|(?<=-[0-9a-f]{8})[0-9a-f]{4}(?=\")|(?<=(?:msg|req)_01\w{18})\w{4}(?=\")")
+MESSAGES_PER_SESSION = 1000
+SESSIONS = int(os.environ.get("MESSAGES", "10000")) // MESSAGES_PER_SESSION
+# The last digits of all ids of a session, and of the word in its prompts.
+SESSION_SPECIFIC = re.compile(
+    rb"(?<=needle)ffff|(?<=-[0-9a-f]{8})[0-9a-f]{4}(?=\")|(?<=(?:msg|req)_01\w{18})\w{4}(?=\")"
+)
 
 
 def write(root: Path) -> None:
-    """One session, over and over, with ids and a word of its own each time."""
+    """Write copies of one session, each with its own ids and its own word."""
     one = Transcript("70000000-0000-4000-8000-00000000ffff", seed=7, cwd="/home/zoe/many", version="1.0.30")
-    for number in range(EACH // 2):
+    for number in range(MESSAGES_PER_SESSION // 2):
         one.user(f"needleffff: what about part {number} of the harbour?").assistant(f"Part {number} holds.")
     file = one.write(root)
-    pieces = OWN.split(file.read_bytes())
+    pieces = SESSION_SPECIFIC.split(file.read_bytes())
     file.unlink()
     for number in range(SESSIONS):
         own = b"%04x" % number
@@ -43,9 +45,9 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
         yield asking
 
 
-def test_all_of_it_is_counted(asking: Asking) -> None:
+def test_stats_count_every_message(asking: Asking) -> None:
     total = asking.document("stats")["total"]
-    assert (total["sessions"], total["messages"]) == (SESSIONS, SESSIONS * EACH)
+    assert (total["sessions"], total["messages"]) == (SESSIONS, SESSIONS * MESSAGES_PER_SESSION)
 
 
 def test_every_session_is_listed_once(asking: Asking) -> None:
@@ -55,20 +57,20 @@ def test_every_session_is_listed_once(asking: Asking) -> None:
 
 def test_every_message_of_a_session_is_read_once(asking: Asking) -> None:
     ref = f"70000000-0000-4000-8000-00000000{SESSIONS // 2:04x}"
-    assert asking.positions(ref, count=200) == list(range(EACH))
+    assert asking.positions(ref, count=200) == list(range(MESSAGES_PER_SESSION))
 
 
-def test_the_one_session_that_has_a_word_is_found(asking: Asking) -> None:
+def test_a_word_in_one_session_is_found(asking: Asking) -> None:
     for number in (0, SESSIONS // 3, SESSIONS - 1):
         own = f"{number:04x}"
         page = asking.document("search_sessions", query=f"needle{own}", limit=20)
         assert [one["session_id"][-4:] for one in page["data"]] == [own]
-        assert page["data"][0]["match_count"] == EACH // 2
+        assert page["data"][0]["match_count"] == MESSAGES_PER_SESSION // 2
         best, *_ = asking.document("recall", task=f"what did needle{own} say about the harbour?")["data"]
         assert best["session_id"].endswith(own)
 
 
-def test_matches_that_everything_has_are_paged_without_a_double(asking: Asking) -> None:
+def test_paging_through_many_matches_gives_no_duplicates(asking: Asking) -> None:
     found: list[tuple[str, int]] = []
     for _ in range(5):
         page = asking.document(
@@ -76,10 +78,10 @@ def test_matches_that_everything_has_are_paged_without_a_double(asking: Asking) 
         )
         found += [(one["session_id"], one["message_index"]) for one in page["data"]]
     assert len(set(found)) == 500
-    assert page["pagination"]["total"] == SESSIONS * EACH // 2
+    assert page["pagination"]["total"] == SESSIONS * MESSAGES_PER_SESSION // 2
 
 
-def test_a_long_call_can_be_cancelled_and_tells_how_far_it_is(asking: Asking) -> None:
+def test_a_long_call_reports_progress_and_can_be_cancelled(asking: Asking) -> None:
     reports: list[float] = []
 
     async def report(done: float, total: float | None, message: str | None) -> None:
@@ -109,7 +111,7 @@ def test_a_long_call_can_be_cancelled_and_tells_how_far_it_is(asking: Asking) ->
     assert asking.document("list_sessions", limit=1)["data"]
 
 
-def test_fifty_calls_at_once_are_all_answered(asking: Asking) -> None:
+def test_fifty_concurrent_calls_all_succeed(asking: Asking) -> None:
     calls = [
         ("list_sessions", {"limit": 5}),
         ("search_sessions", {"query": "harbour part"}),

@@ -1,4 +1,4 @@
-"""A sync that is killed at any moment is completed by the next one."""
+"""The next sync completes one that was killed at any point."""
 
 import os
 import shutil
@@ -11,33 +11,33 @@ from typing import Any
 
 import pytest
 
-from tests.robustness.histories import history_of, options, told
-from tests.robustness.killing import Running, moments
+from tests.robustness.archived_history import archive_content, history_of, options
+from tests.robustness.child_process import ChildProcess, kill_points
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals"),
     pytest.mark.usefixtures("temporary"),
 ]
 
-MOMENTS = int(os.environ.get("KILLS", "10"))
+KILL_COUNT = int(os.environ.get("KILLS", "10"))
 
 
-def test_killed_at_any_moment_and_synced_again_it_tells_the_same(
+def test_after_a_kill_at_any_point_the_next_sync_gives_the_same_content(
     folder: Path, undisturbed: dict[str, Any], tmp_path: Path, temporary: Path
 ) -> None:
     arguments = [*options(folder), "sync"]
     for number, (seconds, statement) in enumerate(
-        moments("--home", tmp_path / "counted", *arguments, count=MOMENTS, seed=7)
+        kill_points("--home", tmp_path / "counted", *arguments, count=KILL_COUNT, seed=7)
     ):
         home = tmp_path / f"killed-{number}"
-        running = Running("--home", home, *arguments, LAST_STATEMENT=str(statement))
+        running = ChildProcess("--home", home, *arguments, LAST_STATEMENT=str(statement))
         if not statement:
             time.sleep(seconds)
             running.signal(signal.SIGKILL)
         running.end()
         with history_of(folder, home) as history:
             history.sync()
-        now = told(folder, home, tmp_path)
+        now = archive_content(folder, home, tmp_path)
         for what, before in undisturbed.items():
             assert now[what] == before, (what, seconds, statement)
         shutil.rmtree(home)
@@ -47,18 +47,20 @@ def test_killed_at_any_moment_and_synced_again_it_tells_the_same(
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_started_ends_with_it(folder: Path, tmp_path: Path, temporary: Path) -> None:
-    running = Running("--home", tmp_path / "home", *options(folder), "sync", SLOW="60")
+def test_worker_processes_end_when_the_main_process_is_killed(
+    folder: Path, tmp_path: Path, temporary: Path
+) -> None:
+    running = ChildProcess("--home", tmp_path / "home", *options(folder), "sync", SLOW="60")
     running.wait_for(temporary, "*/0.db")
     running.process.kill()
-    running.end()  # which waits until nobody is left who could say something
+    running.end()  # waits until every process has closed its output
 
 
-def test_ctrl_c_ends_it_with_a_sentence_and_a_whole_archive(
+def test_ctrl_c_prints_a_message_and_leaves_a_valid_archive(
     folder: Path, undisturbed: dict[str, Any], tmp_path: Path, temporary: Path
 ) -> None:
     home = tmp_path / "home"
-    running = Running("--home", home, *options(folder), "sync", SLOW="1")
+    running = ChildProcess("--home", home, *options(folder), "sync", SLOW="1")
     running.wait_for(temporary, "*/1.db")
     running.signal(signal.SIGINT)
     code, out, err = running.end()
@@ -67,4 +69,4 @@ def test_ctrl_c_ends_it_with_a_sentence_and_a_whole_archive(
     assert list(temporary.iterdir()) == []
     with history_of(folder, home) as history:
         history.sync()
-    assert told(folder, home, tmp_path) == undisturbed
+    assert archive_content(folder, home, tmp_path) == undisturbed

@@ -1,4 +1,4 @@
-"""A history in all three sources, with copies and subagents in it, and all that an archive of it tells."""
+"""A history of all three sources with copies and subagents, and the content of an archive of it."""
 
 import hashlib
 import sqlite3
@@ -14,14 +14,14 @@ from backscroll.model import Filter, SessionSummary
 from backscroll.testing import claude_code, cursor, cursor_cli
 from backscroll.testing.claude_code import Transcript, forks, tool_calls
 
-__all__ = ["history_of", "options", "told", "write"]
+__all__ = ["archive_content", "history_of", "options", "write"]
 
 _WORDS = ("ticket-000003", "the", "ferry", "error", "def")
-_OWN = ("number", "size", "path")  # what differs between two archives that tell the same
+_ARCHIVE_SPECIFIC = ("number", "size", "path")  # differ between archives of equal content
 
 
 def write(folder: Path) -> Path:
-    """Some sixty units, two megabytes: enough for several processes when each is asked for little."""
+    """Write some sixty units of two megabytes: enough for several processes with small batches."""
     claude = folder / "claude-code"
     claude_code.history(claude, sessions=24, seed=3, bytes_target=1_000_000)
     for seed in range(100, 104):
@@ -39,7 +39,7 @@ def write(folder: Path) -> Path:
 
 
 def options(folder: Path) -> list[str]:
-    """The roots of the history, as options of the command."""
+    """Return the roots of the history as command options."""
     return [part for root in _roots(folder) for part in ("--root", f"{root.source}={root.path}")]
 
 
@@ -51,14 +51,18 @@ def _roots(folder: Path) -> list[NamedRoot]:
     return [NamedRoot(name, folder / name) for name in ("claude-code", "cursor", "cursor-cli")]
 
 
-def told(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
-    """All that an archive tells: row numbers, places and times of reading aside."""
+def archive_content(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
+    """Return the content of an archive without internal ids, its path and read times."""
     with history_of(folder, home) as history:
         archive = history._archive
         status = history.archive_admin.status()
         numbers = {name: getattr(status, name) for name in status.__struct_fields__}
         found = {
-            "status": {name: value for name, value in numbers.items() if name not in (*_OWN, "kept_size")},
+            "status": {
+                name: value
+                for name, value in numbers.items()
+                if name not in (*_ARCHIVE_SPECIFIC, "kept_size")
+            },
             "originals": {
                 one.path: _digest(archive, one, scratch) for one in archive.originals.units_with_file()
             },
@@ -77,7 +81,7 @@ def _all(archive: Any) -> list[SessionSummary]:
 
 
 def _session(archive: Any, summary: SessionSummary) -> Any:
-    """All of it but its place in the list, which two that were last touched at the same time may share."""
+    """Return a session without its index: sessions with equal times may swap places."""
     return replace(summary, index=None), list(archive.messages.of_session(summary))
 
 
@@ -94,7 +98,7 @@ def _hits(history: History, word: str) -> list[Any]:
 
 
 def _rows(path: Path) -> dict[str, Any]:
-    """Every session, subagent, window, problem and unit, read as another program would."""
+    """Return every session, subagent, window, problem and unit, read with plain SQL."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         db.row_factory = sqlite3.Row
         found: dict[str, Any] = {}
@@ -109,6 +113,6 @@ def _rows(path: Path) -> dict[str, Any]:
 
 _QUERIES = {
     "problems": "select code, path, place, reason from problem",
-    "ledger": "select u.path, u.key, e.code from source_event e join unit u on u.id = e.unit_id",
+    "events": "select u.path, u.key, e.code from source_event e join unit u on u.id = e.unit_id",
     "units": "select path, key, kind, fingerprint, size, is_gone, checkpoint_offset, record_counts from unit",
 }

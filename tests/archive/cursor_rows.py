@@ -1,4 +1,4 @@
-"""What tests of kept rows ask: sessions as a reader tells them, and an archive's rows as they lie in it."""
+"""Helpers for tests of stored database rows: parsed sessions, stored row versions, a Cursor home."""
 
 import sqlite3
 from contextlib import closing
@@ -9,10 +9,19 @@ from backscroll.archive import Archive
 from backscroll.archive.storage.codec import decompress
 from backscroll.sources import named
 from backscroll.testing import cursor
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 from tests.oracle.fold import ParsedSession, fold
 
-__all__ = ["ONE", "TWO", "change", "home_with", "plain_bytes", "readings", "rows", "told"]
+__all__ = [
+    "ONE",
+    "TWO",
+    "change",
+    "decompressed_bytes",
+    "message_values",
+    "readings",
+    "row_versions",
+    "synced_cursor_home",
+]
 
 ONE = "5e551011-0000-4000-8000-0000000000aa"
 TWO = "5e551011-0000-4000-8000-0000000000bb"
@@ -28,16 +37,16 @@ def readings(source: str, root: Path) -> dict[tuple[str, str | None], ParsedSess
     return found
 
 
-def told(message: Any) -> Any:
-    """All of a message but the file it was read from."""
+def message_values(message: Any) -> Any:
+    """Return the fields of a message without the path of its file."""
     return [
         getattr(message, name) if name != "origin" else message.origin.place
         for name in message.__struct_fields__
     ]
 
 
-def plain_bytes(archive: Path) -> bytes:
-    """Everything in an archive's file, compressed pieces opened."""
+def decompressed_bytes(archive: Path) -> bytes:
+    """Return every value in an archive, also decompressed."""
     with closing(sqlite3.connect(archive)) as db:
         tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
         cells = [
@@ -52,27 +61,27 @@ def plain_bytes(archive: Path) -> bytes:
     return b"\n".join(found)
 
 
-def rows(archive: Archive) -> dict[tuple[str, int], tuple[bool, bytes | None]]:
-    """Every kept version: key and number to whether it is gone, and its value."""
+def row_versions(archive: Archive) -> dict[tuple[str, int], tuple[bool, bytes | None]]:
+    """Return every stored row version by key and version: whether it is gone, and its value."""
     with closing(sqlite3.connect(archive.path)) as db:
-        pieces = {number: decompress(body) for number, body in db.execute("select id, body from blob_chunk")}
+        chunks = {id_: decompress(body) for id_, body in db.execute("select id, body from blob_chunk")}
         return {
-            (key + part, version): (bool(gone), pieces[at][offset : offset + size] if at else None)
+            (key + part, version): (bool(gone), chunks[at][offset : offset + size] if at else None)
             for key, part, version, gone, at, offset, size in db.execute(
                 "select key, part, version, is_gone, blob_chunk_id, offset, size from raw_row"
             )
         }
 
 
-def home_with(tmp_path: Path) -> tuple[cursor.Home, Kept, cursor.Composer]:
-    """A session of two messages, and the archive that has it."""
+def synced_cursor_home(tmp_path: Path) -> tuple[cursor.Home, SyncedArchive, cursor.Composer]:
+    """Return a Cursor home with a session of two messages, and its synced archive."""
     home = cursor.Home(tmp_path / "root")
-    said = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")]
-    composer = home.composer(said, id=ONE, has_graph=False)
+    messages = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens once.")]
+    composer = home.composer(messages, id=ONE, has_graph=False)
     home.write()
-    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
-    kept.sync()
-    return home, kept, composer
+    synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "home")
+    synced.sync()
+    return home, synced, composer
 
 
 def change(home: cursor.Home, query: str, *values: str | None) -> None:

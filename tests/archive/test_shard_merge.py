@@ -1,4 +1,4 @@
-"""Archives that several processes wrote, taken into one."""
+"""Merging the archives that several processes wrote."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from backscroll.sources import named
 from backscroll.testing.claude_code import Transcript, resume
 
 ONE, TWO = (f"5e551011-0000-4000-8000-0000000000{which}" for which in ("aa", "bb"))
-Told = list[tuple[object, ...]]
+Rows = list[tuple[object, ...]]
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def root(tmp_path: Path) -> Path:
 
 
 def _batches(root: Path) -> list[Batch]:
-    """Every file in a batch of its own."""
+    """Return one batch per file."""
     return [Batch("claude-code", (unit,)) for unit in named("claude-code").units(root)]
 
 
-def _told(archive: Archive) -> Told:
-    """What sessions say and come to, whatever numbers they have."""
+def _session_rows(archive: Archive) -> Rows:
+    """Return the rows of sessions without internal ids."""
     db = sqlite3.connect(archive.path)
     found = db.execute(
         "select external_id, title, message_count, total_tokens, tool_sequence, models, workspace_path,"
@@ -54,7 +54,7 @@ def _told(archive: Archive) -> Told:
     return found
 
 
-def _taken_in(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]) -> Told:
+def _merged(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]) -> Rows:
     archive = Archive(path)
     found: list[Path] = []
     batches = _batches(root)
@@ -65,12 +65,12 @@ def _taken_in(path: Path, root: Path, how: Callable[[Archive, list[Path]], None]
         if len(found) == len(batches):
             how(archive, found)
     archive.derive()
-    told = _told(archive)
+    found_rows = _session_rows(archive)
     archive.close()
-    return told
+    return found_rows
 
 
-def test_shards_taken_in_together_tell_what_they_tell_one_by_one(root: Path, tmp_path: Path) -> None:
+def test_merging_shards_together_or_one_by_one_gives_the_same_rows(root: Path, tmp_path: Path) -> None:
     def one_by_one(archive: Archive, found: list[Path]) -> None:
         for path in found:
             archive.units.merge_shards([path])
@@ -79,21 +79,21 @@ def test_shards_taken_in_together_tell_what_they_tell_one_by_one(root: Path, tmp
         offsets = archive.units.merge_shards(found)
         assert offsets == sorted(set(offsets))
 
-    told = _taken_in(tmp_path / "together.db", root, together)
-    assert len(told) == 3
-    assert told == _taken_in(tmp_path / "alone.db", root, one_by_one)
+    found_rows = _merged(tmp_path / "together.db", root, together)
+    assert len(found_rows) == 3
+    assert found_rows == _merged(tmp_path / "alone.db", root, one_by_one)
 
 
-def test_when_one_of_several_shards_was_read_meanwhile_none_is_taken_in(root: Path, tmp_path: Path) -> None:
+def test_no_shard_is_merged_if_a_unit_of_one_was_stored_meanwhile(root: Path, tmp_path: Path) -> None:
     def with_one_known(archive: Archive, found: list[Path]) -> None:
         archive.units.merge_shards(found[2:])
         with pytest.raises(sqlite3.IntegrityError):
             archive.units.merge_shards(found)
 
-    assert len(_taken_in(tmp_path / "whole.db", root, with_one_known)) == 1
+    assert len(_merged(tmp_path / "whole.db", root, with_one_known)) == 1
 
 
-def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
+def test_a_sync_merges_the_other_shards_if_a_unit_of_one_was_stored_meanwhile(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = named("claude-code")
@@ -111,11 +111,11 @@ def test_a_sync_takes_in_the_others_when_one_of_them_was_read_meanwhile(
     monkeypatch.setattr(parallel, "read_batches", read)
     archive = Archive(tmp_path / "whole.db")
     sync(archive, [(source, root)])
-    assert len(_told(archive)) == 3
+    assert len(_session_rows(archive)) == 3
     archive.close()
 
 
-def test_what_was_read_is_taken_in_when_the_rest_is_interrupted(
+def test_finished_shards_are_merged_when_the_sync_is_interrupted(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[parallel.Shard]:
@@ -127,11 +127,11 @@ def test_what_was_read_is_taken_in_when_the_rest_is_interrupted(
     archive = Archive(tmp_path / "whole.db")
     with pytest.raises(KeyboardInterrupt):
         sync(archive, [(named("claude-code"), root)])
-    assert len(_told(archive)) == 2
+    assert len(_session_rows(archive)) == 2
     archive.close()
 
 
-def test_what_was_read_is_not_read_again_when_those_who_read_die(
+def test_finished_shards_are_not_read_again_when_the_readers_die(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = named("claude-code")
@@ -151,11 +151,11 @@ def test_what_was_read_is_not_read_again_when_those_who_read_die(
     archive = Archive(tmp_path / "whole.db")
     assert sync(archive, [(source, root)]).new == 3
     assert len(found) == 1
-    assert len(_told(archive)) == 3
+    assert len(_session_rows(archive)) == 3
     archive.close()
 
 
-def test_pages_are_kept_as_before_when_all_is_taken_in(tmp_path: Path) -> None:
+def test_the_page_cache_size_is_restored_after_the_merge(tmp_path: Path) -> None:
     db = connect(tmp_path / "archive.db")
     (before,) = db.execute("pragma cache_size").fetchone()
     with pytest.raises(KeyboardInterrupt), reduced_page_cache(db):

@@ -1,4 +1,4 @@
-"""Many readers, and readers that are stopped at any moment."""
+"""Parallel readers, and readers that are killed."""
 
 import os
 import random
@@ -12,7 +12,7 @@ import pytest
 
 from backscroll.ingest import parallel
 from backscroll.testing import claude_code
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 
 
 @pytest.fixture(scope="module")
@@ -22,17 +22,17 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_reading_side_by_side_tells_the_same(
+def test_parallel_reading_gives_the_same_content(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = Kept("claude-code", root, tmp_path / "one")
+    one = SyncedArchive("claude-code", root, tmp_path / "one")
     one.sync()
     monkeypatch.setattr(parallel, "_WORTH_IT", 0)
     monkeypatch.setattr(parallel, "_BATCH", 1_000_000)
-    many = Kept("claude-code", root, tmp_path / "many")
+    many = SyncedArchive("claude-code", root, tmp_path / "many")
     report = many.sync()
     assert report.new == report.units
-    assert many.told() == one.told()
+    assert many.content() == one.content()
     assert many.sync().changed == 0
 
 
@@ -56,7 +56,7 @@ def test_a_script_without_a_main_guard_runs_once(root: Path, tmp_path: Path) -> 
 
 
 def test_a_sync_killed_at_any_moment_is_completed_by_the_next(root: Path, tmp_path: Path) -> None:
-    undisturbed = Kept("claude-code", root, tmp_path / "undisturbed")
+    undisturbed = SyncedArchive("claude-code", root, tmp_path / "undisturbed")
     undisturbed.sync()
     home = tmp_path / "killed"
     command = Path(sys.executable).with_name("backscroll")
@@ -71,6 +71,6 @@ def test_a_sync_killed_at_any_moment_is_completed_by_the_next(root: Path, tmp_pa
         time.sleep(rng.uniform(0.05, 0.9))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    killed = Kept("claude-code", root, home)
+    killed = SyncedArchive("claude-code", root, home)
     killed.sync()
-    assert killed.told() == undisturbed.told()
+    assert killed.content() == undisturbed.content()

@@ -1,4 +1,4 @@
-"""An archive of whatever lies below a root, and what it tells."""
+"""An archive of one root, and its content for comparisons."""
 
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ from backscroll.model import Filter, Message, SessionSummary
 from backscroll.model.sync_report import SyncReport
 from backscroll.sources import named
 
-__all__ = ["Kept"]
+__all__ = ["SyncedArchive"]
 
 
-class Kept:
-    """An archive beside a root."""
+class SyncedArchive:
+    """An archive and the root that it is synced with."""
 
     def __init__(self, source: str, root: Path, home: Path) -> None:
         self.source = source
@@ -23,24 +23,24 @@ class Kept:
     def sync(self) -> SyncReport:
         return sync(self.archive, [(named(self.source), self.root)])
 
-    def summaries(self, **wanted: Any) -> list[SessionSummary]:
-        everything = Filter(with_unlisted=True, with_subagents=True) if not wanted else Filter(**wanted)
+    def summaries(self, **filter_: Any) -> list[SessionSummary]:
+        everything = Filter(with_unlisted=True, with_subagents=True) if not filter_ else Filter(**filter_)
         return self.archive.sessions.page(everything, limit=1000, offset=0)
 
     def messages(self, id_: str) -> list[Message]:
         (summary,) = self.archive.sessions.find(id_)
         return list(self.archive.messages.of_session(summary))
 
-    def told(self) -> dict[str, Any]:
-        """All that the archive tells, row numbers and times of reading aside."""
+    def content(self) -> dict[str, Any]:
+        """Return all sessions with their messages, without row ids and read times."""
         return {
-            f"{one.parent_ref} {one.ref}": (
+            f"{summary.parent_ref} {summary.ref}": (
                 [
-                    getattr(one, name)
-                    for name in one.__struct_fields__
+                    getattr(summary, name)
+                    for name in summary.__struct_fields__
                     if name not in ("index", "first_message_preview", "is_gone")
                 ],
-                list(self.archive.messages.of_session(one)),
+                list(self.archive.messages.of_session(summary)),
             )
-            for one in self.summaries()
+            for summary in self.summaries()
         }

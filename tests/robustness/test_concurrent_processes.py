@@ -1,4 +1,4 @@
-"""Several processes on one archive: one writes at a time, nobody who reads waits."""
+"""Several processes use one archive: one writes at a time, and readers do not wait."""
 
 import json
 import os
@@ -14,8 +14,8 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript
 from tests.cli.run_command import COMMAND, Result, backscroll
-from tests.robustness.histories import history_of, options, told
-from tests.robustness.killing import Running
+from tests.robustness.archived_history import archive_content, history_of, options
+from tests.robustness.child_process import ChildProcess
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="needs process groups and signals"),
@@ -23,23 +23,23 @@ pytestmark = [
 ]
 
 
-def test_two_syncs_at_once_read_everything_once(
+def test_two_concurrent_syncs_read_everything_once(
     folder: Path, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    both = [Running("--home", home, *options(folder), "sync", "--json", SLOW="0.1") for _ in range(2)]
+    both = [ChildProcess("--home", home, *options(folder), "sync", "--json", SLOW="0.1") for _ in range(2)]
     ended = [running.end() for running in both]
     assert sorted(code for code, _, _ in ended) == [0, 3], ended
     units = undisturbed["status"]["units"]
     assert sorted(json.loads(out)["new"] for _, out, _ in ended) == [0, units]
-    assert told(folder, home, tmp_path) == undisturbed
+    assert archive_content(folder, home, tmp_path) == undisturbed
 
 
-def test_whoever_reads_while_another_process_syncs_is_answered_at_once(
+def test_a_reader_does_not_wait_for_another_process_that_syncs(
     folder: Path, tmp_path: Path, temporary: Path
 ) -> None:
     home = tmp_path / "home"
-    running = Running("--home", home, *options(folder), "sync", SLOW="60")
+    running = ChildProcess("--home", home, *options(folder), "sync", SLOW="60")
     running.wait_for(temporary, "*/1.db")
     try:
         for arguments in (["list"], ["search", "ferry"], ["show", "1"], ["archive", "status"]):
@@ -54,7 +54,7 @@ def test_whoever_reads_while_another_process_syncs_is_answered_at_once(
         running.end()
 
 
-def test_a_sync_beside_somebody_who_reads_for_long_is_whole(
+def test_a_sync_is_complete_despite_a_long_read_transaction(
     folder: Path, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
@@ -63,14 +63,14 @@ def test_a_sync_beside_somebody_who_reads_for_long_is_whole(
     with closing(sqlite3.connect(home / "archive.db", isolation_level=None)) as reader:
         reader.execute("begin")
         assert reader.execute("select count(*) from conversations").fetchone() == (0,)
-        code, _, err = Running("--home", home, *options(folder), "sync").end()
+        code, _, err = ChildProcess("--home", home, *options(folder), "sync").end()
         assert (code, err) == (3, "")
         assert reader.execute("select count(*) from conversations").fetchone() == (0,)
         reader.execute("rollback")
-    assert told(folder, home, tmp_path) == undisturbed
+    assert archive_content(folder, home, tmp_path) == undisturbed
 
 
-def test_a_sync_beside_a_watch_loses_nothing(tmp_path: Path) -> None:
+def test_a_sync_concurrent_with_a_watch_loses_nothing(tmp_path: Path) -> None:
     root, home = tmp_path / "claude", tmp_path / "home"
     first = Transcript(seed=1).user("the first word")
     first.write(root)

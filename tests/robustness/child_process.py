@@ -1,4 +1,4 @@
-"""A sync in a process group of its own, with many processes, that can be killed at any moment."""
+"""A sync in its own process group, with many processes, that can be killed at any point."""
 
 import os
 import random
@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["DRIVER", "Running", "moments"]
+__all__ = ["DRIVER", "ChildProcess", "kill_points"]
 
-# The real command; but little is enough to be read side by side, a statement may be the last one, and
-# taking in what was read may be slow.
+# Runs the real command with small batches. Environment variables kill it at an SQL statement, count the
+# statements, or delay merging.
 DRIVER = """
 import os, signal, sqlite3, sys
 from backscroll.ingest import parallel
@@ -46,8 +46,8 @@ finally:
 """
 
 
-class Running:
-    """A command under way, with every process that it started."""
+class ChildProcess:
+    """A running command with every process that it started."""
 
     def __init__(self, *arguments: str | Path, **environ: str) -> None:
         self.process = subprocess.Popen(
@@ -60,32 +60,31 @@ class Running:
         )
 
     def wait_for(self, folder: Path, pattern: str) -> None:
-        """Wait until such a file is there."""
+        """Wait until a file matches the pattern."""
         deadline = time.monotonic() + 30
         while not list(folder.glob(pattern)):
             assert time.monotonic() < deadline, self.end()
             time.sleep(0.01)
 
     def signal(self, number: signal.Signals) -> None:
-        """To every process of the group, as a terminal or a failing machine would."""
+        """Send a signal to every process of the group."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)
 
     def end(self) -> tuple[int, str, str]:
-        """How it ended and what it said."""
+        """Wait for the end and return exit code, output and errors."""
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
 
-def moments(*arguments: str | Path, count: int, seed: int) -> Iterator[tuple[float, int]]:
-    """Moments to be killed at: seconds since the start, or else the number of a statement.
+def kill_points(*arguments: str | Path, count: int, seed: int) -> Iterator[tuple[float, int]]:
+    """Yield points at which to kill a run: seconds since the start, or the number of an SQL statement.
 
-    The first half is spread over the time that an undisturbed run takes, from its first moment to its
-    last; the other half over what it does, however fast the machine is.
+    Half of the points are spread over the duration of an undisturbed run, the others over its statements.
     """
     rng = random.Random(seed)
     begun = time.monotonic()
-    _, out, _ = Running(*arguments, COUNT_STATEMENTS="1").end()
+    _, out, _ = ChildProcess(*arguments, COUNT_STATEMENTS="1").end()
     seconds = time.monotonic() - begun
     statements = int(out.rpartition("statements ")[2])
     for number in range(count):

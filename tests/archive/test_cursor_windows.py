@@ -1,4 +1,4 @@
-"""Windows of Cursor say what the sessions say that were held in them."""
+"""Rows of Cursor windows agree with their sessions."""
 
 import sqlite3
 from contextlib import closing
@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from backscroll.testing import cursor
-from tests.archive.keeping import Kept
+from tests.archive.synced_archive import SyncedArchive
 from tests.histories import HISTORIES, History
 
 
-def windows(kept: Kept) -> dict[str, tuple[Any, ...]]:
-    with closing(sqlite3.connect(kept.archive.path)) as db:
+def windows(synced: SyncedArchive) -> dict[str, tuple[Any, ...]]:
+    with closing(sqlite3.connect(synced.archive.path)) as db:
         rows = db.execute("select id, workspace_hash, started_at, ended_at from cursor_sessions").fetchall()
         return {id_: rest for id_, *rest in rows}
 
 
-def expected(kept: Kept) -> dict[str, tuple[Any, ...]]:
-    with closing(sqlite3.connect(kept.archive.path)) as db:
+def expected(synced: SyncedArchive) -> dict[str, tuple[Any, ...]]:
+    with closing(sqlite3.connect(synced.archive.path)) as db:
         rows = db.execute(
             "select session_id, min(started_at), max(updated_at) from conversations"
             " where platform = 'cursor' group by session_id"
@@ -29,33 +29,33 @@ def expected(kept: Kept) -> dict[str, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("history", [one for one in HISTORIES if one.source_name == "cursor"], ids=repr)
 def test_a_window_lasts_from_its_first_session_to_its_last(history: History, tmp_path: Path) -> None:
-    kept = Kept("cursor", history.write(tmp_path / "root"), tmp_path / "home")
-    kept.sync()
-    assert {id_: times for id_, (_, *times) in windows(kept).items()} == expected(kept)
+    synced = SyncedArchive("cursor", history.write(tmp_path / "root"), tmp_path / "home")
+    synced.sync()
+    assert {id_: times for id_, (_, *times) in windows(synced).items()} == expected(synced)
 
 
-def test_a_window_does_not_remember_a_session_that_was_forgotten(tmp_path: Path) -> None:
+def test_a_window_has_no_trace_of_a_forgotten_session(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path / "root")
     for words in ("one", "two", "three"):
         home.composer([cursor.user(words), cursor.assistant("yes")], has_graph=False)
     home.write()
-    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
-    kept.sync()
+    synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "home")
+    synced.sync()
     for _ in range(3):
-        assert {id_: times for id_, (_, *times) in windows(kept).items()} == expected(kept)
-        oldest = min(kept.summaries(), key=lambda one: str(one.created_at))
-        kept.archive.maintenance.forget(oldest)
-    assert windows(kept) == {}
+        assert {id_: times for id_, (_, *times) in windows(synced).items()} == expected(synced)
+        oldest = min(synced.summaries(), key=lambda one: str(one.created_at))
+        synced.archive.maintenance.forget(oldest)
+    assert windows(synced) == {}
 
 
-def test_a_window_is_told_anew_with_its_sessions(tmp_path: Path) -> None:
-    kept = Kept("cursor", tmp_path / "root", tmp_path / "home")
+def test_a_window_is_derived_with_its_sessions(tmp_path: Path) -> None:
+    synced = SyncedArchive("cursor", tmp_path / "root", tmp_path / "home")
     home = cursor.Home(tmp_path / "root")
     home.composer([cursor.user("one"), cursor.assistant("yes")], has_graph=False)
     home.write()
-    kept.sync()
-    before = windows(kept)
-    with closing(sqlite3.connect(kept.archive.path)) as db, db:
+    synced.sync()
+    before = windows(synced)
+    with closing(sqlite3.connect(synced.archive.path)) as db, db:
         db.execute(
             "update cursor_sessions set started_at = '2001-01-01T00:00:00.000Z', workspace_hash = 'unknown'"
         )
@@ -63,6 +63,6 @@ def test_a_window_is_told_anew_with_its_sessions(tmp_path: Path) -> None:
             "insert into cursor_sessions (id, external_session_id, workspace_hash, started_at)"
             " values ('left', 'workspace:left', 'unknown', '2001-01-01T00:00:00.000Z')"
         )
-    kept.archive.invalidate_derived()
-    kept.archive.derive()
-    assert windows(kept) == before
+    synced.archive.invalidate_derived()
+    synced.archive.derive()
+    assert windows(synced) == before

@@ -1,4 +1,4 @@
-"""Searching through the library: whatever is asked, it is answered."""
+"""Search through the library: any query has an answer."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +55,7 @@ PIECES = [
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    folder: Path = tmp_path_factory.mktemp("finding")
+    folder: Path = tmp_path_factory.mktemp("search")
     for number, cwd in enumerate(("/home/zoe/x/ferry", "/srv/x/ferry", "/home/zoe/web")):
         one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=cwd)
         one.user("why is it flaky").run(tool_calls.bash("ls", "a.py")).assistant("Because 中文.").write(
@@ -69,34 +69,36 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
 @example(text="source:*<")
-def test_any_text_can_be_asked_for(history: History, text: str) -> None:
+def test_any_text_can_be_searched_for(history: History, text: str) -> None:
     found = history.search_sessions(text)
     assert len(found.data) <= 3
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=6), st.booleans())
-def test_any_substring_can_be_asked_for(history: History, text: str, by_message: bool) -> None:
+def test_any_substring_can_be_searched_for(history: History, text: str, by_message: bool) -> None:
     found = history.search_sessions(text, pattern="exact", by="message" if by_message else "session")
     assert all(text in match.match or "\n" in text for match in found.data)
 
 
-def test_whoever_waits_is_told_how_far_a_scan_has_come(history: History) -> None:
-    told: list[tuple[int, int]] = []
-    history.search_sessions(r"\d\d\d\d\d\d\d\d\d", pattern="regex", progress=lambda *now: told.append(now))
-    assert told
-    assert all(0 < done <= total for done, total in told)
-    history.search_sessions("flaky", pattern="exact", progress=lambda *now: pytest.fail("there is no need"))
+def test_a_scan_reports_progress(history: History) -> None:
+    calls: list[tuple[int, int]] = []
+    history.search_sessions(r"\d\d\d\d\d\d\d\d\d", pattern="regex", progress=lambda *now: calls.append(now))
+    assert calls
+    assert all(0 < done <= total for done, total in calls)
+    history.search_sessions(
+        "flaky", pattern="exact", progress=lambda *now: pytest.fail("no progress for a narrow pattern")
+    )
 
 
-def test_a_session_keeps_its_place_in_the_list(history: History) -> None:
+def test_a_match_has_the_index_of_its_session_in_the_list(history: History) -> None:
     listed = {one.ref: one.index for one in history.list_sessions().data}
     found = history.search_sessions("flaky").data
     assert len(found) == 3
     assert {match.session_ref: match.session_index for match in found} == listed
 
 
-def test_what_another_process_adds_is_found_and_told_as_it_stands(tmp_path: Path) -> None:
+def test_messages_added_by_another_process_are_found(tmp_path: Path) -> None:
     roots = [NamedRoot("claude-code", tmp_path / "claude")]
     growing = Transcript("a0000000-0000-4000-8000-000000000000", seed=1).user("a lantern")
     growing.write(tmp_path / "claude")
@@ -118,7 +120,7 @@ def test_what_another_process_adds_is_found_and_told_as_it_stands(tmp_path: Path
         assert beacon.session_index == listed[beacon.session_ref] != found[0].session_index
 
 
-def test_a_session_renamed_between_two_searches_is_told_by_its_new_name(tmp_path: Path) -> None:
+def test_a_session_renamed_between_two_searches_has_its_new_title(tmp_path: Path) -> None:
     roots = [NamedRoot("claude-code", tmp_path / "claude")]
     Transcript(seed=1).user("a lantern").assistant("a beacon").write(tmp_path / "claude")
     with (
@@ -132,15 +134,15 @@ def test_a_session_renamed_between_two_searches_is_told_by_its_new_name(tmp_path
             assert [match.title for match in one.search_sessions("lantern").data] == [title]
 
 
-SPELLED = st.recursive(
+JSON_VALUES = st.recursive(
     st.text('ab(1"\\\n\t\x1b:é ', max_size=6) | st.integers(-99, 99) | st.booleans() | st.none(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("xy", min_size=1), inner, max_size=3),
 )
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.dictionaries(st.text("xy", min_size=1), SPELLED, max_size=3), st.text(max_size=8), st.data())
-def test_whatever_stands_in_a_message_is_not_passed_over(
+@given(st.dictionaries(st.text("xy", min_size=1), JSON_VALUES, max_size=3), st.text(max_size=8), st.data())
+def test_the_byte_prefilter_never_skips_a_match(
     params: dict[str, object], content: str, data: st.DataObject
 ) -> None:
     origin = Origin("/a", "line 1")
@@ -154,7 +156,7 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "expected"),
     [
         (exact("return==="), [b"eturn==="]),
         (exact("a == return"), [b"return", b"=="]),
@@ -167,12 +169,12 @@ def test_whatever_stands_in_a_message_is_not_passed_over(
         (regex(r"class|order"), []),
     ],
 )
-def test_what_tells_that_a_pattern_is_not_there(pattern: Pattern, told: list[bytes]) -> None:
-    assert list(required_bytes(pattern)) == told
+def test_required_bytes_of_a_pattern(pattern: Pattern, expected: list[bytes]) -> None:
+    assert list(required_bytes(pattern)) == expected
 
 
-def titled(folder: Path) -> History:
-    """A session with a title that none of its messages has, and a fork of it with another."""
+def with_titles(folder: Path) -> History:
+    """Write a session with a title that no message contains, and a fork with another title."""
     one = Transcript("a0000000-0000-4000-8000-000000000000", seed=1).user("first").assistant("second")
     one.ai_title("Tides: 25:10 and the moon").write(folder / "claude")
     two = fork(one, title="Neaps", seed=2)
@@ -183,29 +185,29 @@ def titled(folder: Path) -> History:
 
 
 @pytest.mark.parametrize(
-    ("asked", "pattern", "marked", "position"),
+    ("query", "pattern", "highlighted", "position"),
     [
         ("tides moon", "words", ["Tides", "moon"], 0),
         ("25:10 and", "exact", ["25:10 and"], 0),
         (r"^Tides: \d+", "regex", ["Tides: 25"], 0),
         ("neaps", "words", ["Neaps"], 2),
         ("ps (fork", "exact", ["ps (fork"], 2),
-        ("N....", "regex", ["Neaps"], 2),  # nothing in it to look up
+        ("N....", "regex", ["Neaps"], 2),  # no literal to look up
     ],
 )
 @pytest.mark.parametrize("by", ["session", "message"])
-def test_a_title_is_found_with_the_first_message_that_is_the_sessions_own(
-    tmp_path: Path, asked: str, pattern: Kind, marked: list[str], position: int, by: By
+def test_a_title_is_found_with_the_first_message_of_its_own_session(
+    tmp_path: Path, query: str, pattern: Kind, highlighted: list[str], position: int, by: By
 ) -> None:
-    with titled(tmp_path) as history:
-        (match,) = history.search_sessions(asked, pattern=pattern, by=by).data
+    with with_titles(tmp_path) as history:
+        (match,) = history.search_sessions(query, pattern=pattern, by=by).data
         assert match.match == match.title
-        assert [match.match[start:end] for start, end in match.highlights] == marked
+        assert [match.match[start:end] for start, end in match.highlights] == highlighted
         assert (match.message_index, match.match_count) == (position, 1)
 
 
 @pytest.mark.parametrize("pattern", ["words", "exact", "regex"])
-def test_a_file_that_came_with_a_message_is_found_by_its_path(tmp_path: Path, pattern: Kind) -> None:
+def test_an_attached_file_is_found_by_its_path(tmp_path: Path, pattern: Kind) -> None:
     home = cursor.Home(tmp_path / "Cursor")
     converse(home, cursor.user("Look", files=["/w/moon/tides.py"]))
     with History(roots=[NamedRoot("cursor", home.root)], home=tmp_path / "home") as history:

@@ -1,4 +1,4 @@
-"""A session is recalled by other words than its own, and by its own before all."""
+"""Recall by synonyms, which weigh less than the words themselves."""
 
 from pathlib import Path
 
@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
-from backscroll.search.synonyms import is_everyday, synonyms
+from backscroll.search.synonyms import is_common_word, synonyms
 from backscroll.testing.claude_code import Transcript
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> History:
-    talks = [
+    sessions = [
         ("The photo on the landing page is too heavy", "It is resized while the page is built."),
         ("Remove the folder of old snapshots", "All of them are gone."),
         ("Why does the invoice show two totals?", "The tax was counted twice."),
         ("Let the tests run on each push", "They do."),
     ]
-    for number, (asked, said) in enumerate(talks, start=1):
+    for number, (prompt, answer) in enumerate(sessions, start=1):
         one = Transcript(f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd="/home/zoe/shop")
-        one.user(asked).assistant(said).write(tmp_path / "claude")
+        one.user(prompt).assistant(answer).write(tmp_path / "claude")
     history = History(roots=[NamedRoot("claude-code", tmp_path / "claude")], home=tmp_path / "home")
     history.sync()
     return history
@@ -36,20 +36,20 @@ def history(tmp_path: Path) -> History:
         ("the bill has a wrong sum, amount appears double", "3"),
     ],
 )
-def test_other_words_for_the_same_find_it(history: History, task: str, first: str) -> None:
+def test_a_session_is_recalled_by_synonyms(history: History, task: str, first: str) -> None:
     with history:
         (best, *_) = history.recall(task).sessions
         assert best.session_id.startswith(first)
-        assert best.excerpts, "what was found by other words is shown, too"
+        assert best.excerpts, "messages found by synonyms are shown too"
 
 
-def test_the_very_word_counts_for_more_than_another_for_it(history: History) -> None:
+def test_a_word_weighs_more_than_its_synonyms(history: History) -> None:
     with history:
         (best, *_) = history.recall("snapshots").sessions
         assert best.session_id.startswith("2")
 
 
-def test_a_project_is_meant_by_its_name_though_nobody_says_it_there(tmp_path: Path) -> None:
+def test_a_session_is_recalled_by_the_name_of_its_project(tmp_path: Path) -> None:
     for number, place in enumerate(("harbour", "lantern", "meadow"), start=1):
         one = Transcript(
             f"{number}0000000-0000-4000-8000-000000000000", seed=number, cwd=f"/home/zoe/{place}"
@@ -61,7 +61,7 @@ def test_a_project_is_meant_by_its_name_though_nobody_says_it_there(tmp_path: Pa
             assert history.recall(task).sessions[0].session_id.startswith(first)
 
 
-def test_a_session_that_has_every_word_somewhere_does_not_come_before_the_one_about_it(
+def test_a_long_session_with_every_word_ranks_after_a_relevant_one(
     tmp_path: Path,
 ) -> None:
     long = Transcript("10000000-0000-4000-8000-000000000000", seed=1, cwd="/home/zoe/x")
@@ -81,13 +81,13 @@ def test_a_session_that_has_every_word_somewhere_does_not_come_before_the_one_ab
         assert best.session_id.startswith("2")
 
 
-def test_words_stand_for_one_another_in_all_their_forms() -> None:
+def test_synonyms_include_all_inflections() -> None:
     assert {"image", "images", "photo"} <= set(synonyms("pictures"))
     assert {"delete", "deleted", "dropped"} <= set(synonyms("removing"))
     assert synonyms("ferry") == ()
 
 
 @given(st.text())
-def test_any_word_can_be_looked_up(word: str) -> None:
+def test_any_text_can_be_looked_up(word: str) -> None:
     assert word not in synonyms(word)
-    assert isinstance(is_everyday(word), bool)
+    assert isinstance(is_common_word(word), bool)

@@ -1,4 +1,4 @@
-"""What to show of a session that bears on a task, as much as there is room for."""
+"""Excerpts of a recalled session within a token budget."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -20,160 +20,167 @@ from backscroll.search.search import RedactText
 
 __all__ = ["build_recalled_session"]
 
-_MOST = 2  # excerpts of one session
-_LONGEST = 6000  # characters around a find that are looked at
-_SHORT = 1500  # characters that are shown whole
-_AROUND = 12  # lines
-_LAST = 40  # messages before the next prompt among which the last words are looked for
-_FRAME = 45  # tokens that an excerpt costs beside its words
-_TITLE = 25
-_LEAST = 25  # tokens; less is not worth reading
-_SPOKEN: tuple[Role, ...] = ("user", "assistant")
+_MAX_EXCERPTS = 2  # per session
+_MAX_TEXT_CHARS = 6000  # before truncation to the token budget
+_MAX_WHOLE_CHARS = 1500  # longer texts are reduced to the lines around the match
+_CONTEXT_LINES = 12
+_OUTCOME_LOOKBACK = 40  # messages before the next prompt that may contain the outcome
+_EXCERPT_OVERHEAD_TOKENS = 45
+_MAX_TITLE_TOKENS = 25
+_MIN_TEXT_TOKENS = 25
+_PROSE_ROLES: tuple[Role, ...] = ("user", "assistant")
 
 
 def build_recalled_session(
     archive: Archive,
     summary: SessionSummary,
-    group: Sequence[RecallCandidate],
+    candidates: Sequence[RecallCandidate],
     *,
     tokens: int,
     redact: RedactText,
 ) -> RecalledSession:
-    """A session's best excerpts within so many tokens; of a session and its subagents as one."""
+    """Return the best excerpts of a session and its subagents within a token budget."""
     excerpts: list[Excerpt] = []
-    said: set[str] = set()
-    for prompts, places in _by_turn(archive, _places(archive, group)):
-        if tokens < _FRAME + _LEAST:
+    texts: set[str] = set()
+    for prompts, messages in _group_by_turn(archive, _load_messages(archive, candidates)):
+        if tokens < _EXCERPT_OVERHEAD_TOKENS + _MIN_TEXT_TOKENS:
             break
-        turn = _Turn(archive, places[0].passage.summary, prompts, places[0].position)
-        one = _excerpt(turn.most_telling(places), turn=turn, tokens=tokens - _FRAME, redact=redact)
-        if one.text in said:
-            continue  # a resumed session says it again
-        said.add(one.text)
-        excerpts.append(one)
-        tokens -= _FRAME + sum(estimate_tokens(part) for part in (one.asked, one.text, one.outcome) if part)
-        if len(excerpts) == _MOST:
+        turn = _Turn(archive, messages[0].found.summary, prompts, messages[0].position)
+        excerpt = _build_excerpt(
+            turn.best_message(messages), turn=turn, tokens=tokens - _EXCERPT_OVERHEAD_TOKENS, redact=redact
+        )
+        if excerpt.text in texts:
+            continue  # a resumed session repeats it
+        texts.add(excerpt.text)
+        excerpts.append(excerpt)
+        parts = (excerpt.asked, excerpt.text, excerpt.outcome)
+        tokens -= _EXCERPT_OVERHEAD_TOKENS + sum(estimate_tokens(part) for part in parts if part)
+        if len(excerpts) == _MAX_EXCERPTS:
             break
     return RecalledSession(
         session_ref=summary.ref,
         session_id=summary.id,
-        title=truncate_to_tokens(redact(summary.title, summary.ref, 0), _TITLE) if summary.title else None,
+        title=truncate_to_tokens(redact(summary.title, summary.ref, 0), _MAX_TITLE_TOKENS)
+        if summary.title
+        else None,
         workspace_name=redact(summary.workspace_name, summary.ref, 0) if summary.workspace_name else None,
         updated_at=summary.updated_at,
         excerpts=tuple(excerpts),
     )
 
 
-class _Place(Struct, frozen=True):
-    """A message that was found, with the text that it was found in."""
+class _RelevantMessage(Struct, frozen=True):
+    """A message that matches the task, with its searchable text."""
 
-    passage: MessageInSession
+    found: MessageInSession
     position: int
     text: str
     query: Query
-    is_sure: bool = False  # it has all of the task in it
+    is_complete: bool = False  # contains the whole task
 
 
-def _places(archive: Archive, group: Iterable[RecallCandidate]) -> list[_Place]:
-    """What stands at the leads' positions: what has all of the task first, then what was said."""
-    found = []
-    for lead in group:
-        told = load_hit_texts(archive, ((lead.session, position) for position in lead.positions))
-        for position in lead.positions:
-            if (lead.session, position) in told:
-                passage, text = told[lead.session, position]
-                # A long output has any words by chance.
-                is_sure = position in lead.sure and len(text) <= _SHORT
-                at = 0 if position == ANNOTATIONS_POSITION else position
-                found.append(_Place(passage, at, text, lead.query, is_sure))
-    return sorted(found, key=lambda one: (not one.is_sure, one.passage.message.role not in _SPOKEN))
+def _load_messages(archive: Archive, candidates: Iterable[RecallCandidate]) -> list[_RelevantMessage]:
+    """Return the messages of the candidates: first those with the whole task, then prose."""
+    messages = []
+    for candidate in candidates:
+        texts = load_hit_texts(archive, ((candidate.session, position) for position in candidate.positions))
+        for position in candidate.positions:
+            if (candidate.session, position) in texts:
+                found, text = texts[candidate.session, position]
+                # A long tool result contains any words by chance.
+                is_complete = position in candidate.complete_positions and len(text) <= _MAX_WHOLE_CHARS
+                shown_at = 0 if position == ANNOTATIONS_POSITION else position
+                messages.append(_RelevantMessage(found, shown_at, text, candidate.query, is_complete))
+    return sorted(
+        messages, key=lambda each: (not each.is_complete, each.found.message.role not in _PROSE_ROLES)
+    )
 
 
-def _by_turn(archive: Archive, places: Iterable[_Place]) -> list[tuple[Sequence[int], list[_Place]]]:
-    """The places of each turn, in the order in which they were found, with where its session has prompts."""
-    turns: dict[tuple[str, int], list[_Place]] = {}
+def _group_by_turn(
+    archive: Archive, messages: Iterable[_RelevantMessage]
+) -> list[tuple[Sequence[int], list[_RelevantMessage]]]:
+    """Group messages by turn, in order of relevance. Each group has the prompt positions of its session."""
+    turns: dict[tuple[str, int], list[_RelevantMessage]] = {}
     prompts: dict[str, Sequence[int]] = {}
-    for place in places:
-        ref = place.passage.summary.ref
+    for message in messages:
+        ref = message.found.summary.ref
         if ref not in prompts:
-            prompts[ref] = archive.messages.turn_starts(place.passage.summary)
-        turns.setdefault((ref, bisect_right(prompts[ref], place.position)), []).append(place)
-    return [(prompts[ref], some) for (ref, _), some in turns.items()]
+            prompts[ref] = archive.messages.turn_starts(message.found.summary)
+        turns.setdefault((ref, bisect_right(prompts[ref], message.position)), []).append(message)
+    return [(prompts[ref], group) for (ref, _), group in turns.items()]
 
 
 class _Turn:
-    """The turn that a message is in: what was asked at its beginning, what was said at length, and last."""
+    """The turn that contains a message: its prompt, its answers and the last one of them."""
 
     def __init__(
         self, archive: Archive, summary: SessionSummary, prompts: Sequence[int], position: int
     ) -> None:
-        place = bisect_right(prompts, position)
-        self.start = prompts[place - 1] if place else 0
-        end = prompts[place] if place < len(prompts) else archive.messages.extent(summary)[1]
+        number = bisect_right(prompts, position)
+        self.start = prompts[number - 1] if number else 0
+        end = prompts[number] if number < len(prompts) else archive.messages.extent(summary)[1]
         self.prompt = next(archive.messages.without_usage(summary, self.start), None)
-        self.said: list[tuple[int, Message]] = []
-        begin = max(self.start + 1, end - _LAST)
+        self.answers: list[tuple[int, Message]] = []
+        first = max(self.start + 1, end - _OUTCOME_LOOKBACK)
         for at, message in zip(
-            range(begin, end), archive.messages.without_usage(summary, begin), strict=False
+            range(first, end), archive.messages.without_usage(summary, first), strict=False
         ):
             if message.role == "assistant" and message.is_active and message.content.strip():
-                self.said.append((at, message))
-        self.last = self.said[-1] if self.said else None
+                self.answers.append((at, message))
+        self.outcome = self.answers[-1] if self.answers else None
 
-    def most_telling(self, places: Sequence[_Place]) -> _Place:
-        """Which message to show beside the prompt and the last words, which are shown in any case.
+    def best_message(self, messages: Sequence[_RelevantMessage]) -> _RelevantMessage:
+        """Return the message to show between the prompt and the outcome, which are always shown.
 
-        One of those that were found, if it is neither; else the longest answer there is.
+        This is one of the relevant messages if it is neither of these two, else the longest answer.
         """
-        shown = {self.start, self.last[0] if self.last is not None else -1}
-        between = [one for one in places if one.position not in shown]
-        spoken = [one for one in between if one.is_sure or one.passage.message.role == "assistant"]
-        if spoken or places[0].position not in shown:
-            return (spoken or between)[0]
-        others = [one for one in self.said if one[0] not in shown]
+        shown = {self.start, self.outcome[0] if self.outcome is not None else -1}
+        between = [each for each in messages if each.position not in shown]
+        preferred = [each for each in between if each.is_complete or each.found.message.role == "assistant"]
+        if preferred or messages[0].position not in shown:
+            return (preferred or between)[0]
+        others = [answer for answer in self.answers if answer[0] not in shown]
         if not others:
-            return places[0]
-        at, message = max(others, key=lambda one: len(one[1].content))
-        return _Place(
-            MessageInSession(places[0].passage.summary, message), at, message.content, places[0].query
-        )
+            return messages[0]
+        at, message = max(others, key=lambda answer: len(answer[1].content))
+        found = MessageInSession(messages[0].found.summary, message)
+        return _RelevantMessage(found, at, message.content, messages[0].query)
 
 
-def _excerpt(place: _Place, *, turn: _Turn, tokens: int, redact: RedactText) -> Excerpt:
-    passage, position = place.passage, place.position
-    message, ref = passage.message, passage.summary.ref
+def _build_excerpt(message: _RelevantMessage, *, turn: _Turn, tokens: int, redact: RedactText) -> Excerpt:
+    summary, position = message.found.summary, message.position
     asked = outcome = None
     if turn.prompt is not None and turn.start != position and turn.prompt.role == "user":
-        asked = _plain(redact(turn.prompt.content, ref, turn.start)[:_LONGEST])
-    if turn.last is not None and turn.last[0] != position:
-        outcome = _plain(redact(turn.last[1].content, ref, turn.last[0])[:_LONGEST])
-    # Cleaned before it is cut: half a secret is not known for one.
-    shown = _plain(_around(redact(place.text, ref, position), place.query))
-    asked = truncate_to_tokens(asked, max(tokens // 5, _LEAST)) if asked else None
-    left = tokens - (estimate_tokens(asked) if asked else 0)
-    # Neither takes more than half unless the other leaves it.
-    shown = truncate_to_tokens(shown, max(left - estimate_tokens(outcome or ""), left // 2))
-    left -= estimate_tokens(shown)
-    outcome = truncate_to_tokens(outcome, left) if outcome and left >= _LEAST else None
+        asked = _compact(redact(turn.prompt.content, summary.ref, turn.start)[:_MAX_TEXT_CHARS])
+    if turn.outcome is not None and turn.outcome[0] != position:
+        outcome = _compact(redact(turn.outcome[1].content, summary.ref, turn.outcome[0])[:_MAX_TEXT_CHARS])
+    # Redacted before it is cut: half a secret is not recognizable.
+    text = _compact(_around_match(redact(message.text, summary.ref, position), message.query))
+    asked = truncate_to_tokens(asked, max(tokens // 5, _MIN_TEXT_TOKENS)) if asked else None
+    remaining = tokens - (estimate_tokens(asked) if asked else 0)
+    # Text and outcome get half each, or more if the other needs less.
+    text = truncate_to_tokens(text, max(remaining - estimate_tokens(outcome or ""), remaining // 2))
+    remaining -= estimate_tokens(text)
+    outcome = truncate_to_tokens(outcome, remaining) if outcome and remaining >= _MIN_TEXT_TOKENS else None
     return Excerpt(
-        agent_ref=ref if passage.summary.parent_ref is not None else None,
+        agent_ref=summary.ref if summary.parent_ref is not None else None,
         message_index=position,
-        role=message.role,
-        timestamp=message.timestamp,
+        role=message.found.message.role,
+        timestamp=message.found.message.timestamp,
         asked=asked,
-        text=shown,
+        text=text,
         outcome=outcome,
     )
 
 
-def _around(text: str, query: Query) -> str:
-    """The whole of a short text; of a long one the lines around where most of the words stand."""
-    if len(text) <= _SHORT:
+def _around_match(text: str, query: Query) -> str:
+    """Return a short text as it is, or the lines of a long one around the most query words."""
+    if len(text) <= _MAX_WHOLE_CHARS:
         return text
-    shown = make_snippet(text, find_spans(text, query, with_inflections=True), context=_AROUND)
-    return "\n".join(shown.context)[:_LONGEST]
+    snippet = make_snippet(text, find_spans(text, query, with_inflections=True), context=_CONTEXT_LINES)
+    return "\n".join(snippet.context)[:_MAX_TEXT_CHARS]
 
 
-def _plain(text: str) -> str:
-    """White space at the ends and empty lines tell nothing, and cost."""
+def _compact(text: str) -> str:
+    """Remove empty lines and trailing white space, which cost tokens."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines() if line.strip())

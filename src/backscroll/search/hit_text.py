@@ -1,4 +1,4 @@
-"""What people add to sessions, written into the archive and found again."""
+"""The text in which the index found a hit."""
 
 from collections.abc import Iterable
 
@@ -11,33 +11,31 @@ __all__ = ["load_hit_texts"]
 
 
 def load_hit_texts(
-    archive: Archive, places: Iterable[MessageKey], having: tuple[bytes, ...] = ()
+    archive: Archive, keys: Iterable[MessageKey], required_bytes: tuple[bytes, ...] = ()
 ) -> dict[MessageKey, tuple[MessageInSession, str]]:
-    """What was found at these places, and the text that it was found in; notes with the first message.
+    """Return the message and the searchable text of each hit. Annotations come with the first message.
 
-    Messages that do not have some bytes as they are packed may be left out.
+    Messages can be omitted if their encoded form does not contain all ``required_bytes``.
     """
-    wanted = set(places)
-    noted = {(number, 0) for number, position in wanted if position == ANNOTATIONS_POSITION}
-    passages = archive.messages.lookup(
-        (place for place in wanted if place[1] != ANNOTATIONS_POSITION), having
+    wanted = set(keys)
+    annotated = {(session, 0) for session, position in wanted if position == ANNOTATIONS_POSITION}
+    messages = archive.messages.lookup(
+        (key for key in wanted if key[1] != ANNOTATIONS_POSITION), required_bytes
     )
-    passages |= archive.messages.lookup(noted - passages.keys()) if noted else {}
+    messages |= archive.messages.lookup(annotated - messages.keys()) if annotated else {}
     found: dict[MessageKey, tuple[MessageInSession, str]] = {}
-    for number, position in wanted:
-        passage = passages.get((number, 0 if position == ANNOTATIONS_POSITION else position))
-        if passage is None:
+    for session, position in wanted:
+        is_annotation = position == ANNOTATIONS_POSITION
+        message = messages.get((session, 0 if is_annotation else position))
+        if message is None:
             continue
-        is_note = position == ANNOTATIONS_POSITION
-        found[number, position] = (
-            passage,
-            annotations_text(passage.summary) if is_note else _with_paths(passage.message),
-        )
+        text = annotations_text(message.summary) if is_annotation else _text_with_paths(message.message)
+        found[session, position] = message, text
     return found
 
 
-def _with_paths(message: Message) -> str:
-    """The text of a message, and those of its paths that are not in it."""
+def _text_with_paths(message: Message) -> str:
+    """Return the text of a message and the paths that it does not contain."""
     text = searchable_text(message)
     missing = [path for path in paths_of(message) if path not in text]
     return "\n".join([text, *missing]) if missing else text

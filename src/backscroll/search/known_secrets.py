@@ -1,8 +1,8 @@
-"""Secrets that a session calls by name, learned before anything of it is shown.
+"""Secrets that a session mentions by name, learned before any of its text is shown.
 
-A password has no form of its own: it is known by the word before it, and then
-wherever else it stands. The index knows the few messages that have such a word, so
-that a session of any length need not be read for it.
+A password has no recognizable form. It is recognized by the word before it ("password:
+…") and then redacted wherever it occurs. The index finds the few messages with such a
+word, so that a long session need not be read completely.
 """
 
 from collections.abc import Collection
@@ -18,19 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = ["learn_named_secrets"]
 
-# Where there are too many, the engine prefers messages that have a rare one.
-_NAMES = ("password", "passwd", "passphrase", "passwort", "kennwort", "pwd", "pass", "secret", "credential",
-          "credentials", "apikey", "token", "bearer", "key")  # fmt: skip
-_SOME, _EACH, _MOST = 100, 20, 1000  # messages that are looked through, and of each session on top
+# If too many messages match, the ranking prefers those with a rare word.
+_SECRET_NAMES = (
+    "password", "passwd", "passphrase", "passwort", "kennwort", "pwd", "pass", "secret", "credential",
+    "credentials", "apikey", "token", "bearer", "key",
+)  # fmt: skip
+_BASE_MESSAGES = 100
+_MESSAGES_PER_SESSION = 20
+_MAX_MESSAGES = 1000
 
 
 def learn_named_secrets(
     archive: Archive, index: Index, redactor: "Redactor", sessions: Collection[int]
 ) -> None:
-    """Take note of the secrets that some sessions, given by number, call by name."""
-    named = Clause(tuple(Word(name) for name in _NAMES))
-    asked = Query((named, Clause((SessionIds(frozenset(sessions)),))))
-    limit = min(_SOME + _EACH * len(sessions), _MOST)
-    hits = index.start_search(asked, limit=limit, by="message", with_counts=False).hits
-    places = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
-    redactor.scan(passage.message for passage in archive.messages.lookup(places).values())
+    """Scan the messages of some sessions that mention a secret by name."""
+    names = Clause(tuple(Word(name) for name in _SECRET_NAMES))
+    query = Query((names, Clause((SessionIds(frozenset(sessions)),))))
+    limit = min(_BASE_MESSAGES + _MESSAGES_PER_SESSION * len(sessions), _MAX_MESSAGES)
+    hits = index.start_search(query, limit=limit, by="message", with_counts=False).hits
+    keys = [(hit.session, hit.position) for hit in hits if hit.position != ANNOTATIONS_POSITION]
+    redactor.scan(found.message for found in archive.messages.lookup(keys).values())

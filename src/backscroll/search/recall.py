@@ -1,10 +1,9 @@
-"""Which earlier sessions bear on a task: asked in several ways, the answers joined by rank.
+"""Sessions that are relevant to a task: several searches, combined by rank.
 
-A task is a sentence or a page, not a query: nothing in it is syntax. The whole of it
-is looked for as it stands, its words one by one, the identifiers in it and the files
-that it names; above all it counts how much of it came up in a session's talk, in its
-own words or in others for the same. A session that several of these find comes before
-one that a single one finds.
+A task is a sentence or a page of text, not a query; it has no syntax. The searches are
+for all words together, for some of the words, for identifiers and for file names. The
+largest part of the score is the coverage: how many of the task's words, or synonyms,
+the prose of a session contains. A session that several searches find ranks higher.
 """
 
 import re
@@ -21,37 +20,37 @@ from backscroll.search.search import Progress, resolve_filters
 
 __all__ = ["RecallCandidate", "find_candidates"]
 
-_WORDS = 32  # of a task that are looked for; a page says in its first lines what it is about
-_DEPTH = 30  # sessions that each way of asking may name
-_SAID = 200  # messages of these sessions among which the best are taken
-_PLACES = 4  # of each
-_SMOOTHING = 10  # how much a first place counts above a second
-_LEAST = 0.4  # of the best session's score that makes another one worth a look
-_COVERED = 3.0  # what counts having more of the task than others, beside the ways of asking
-_MUCH = 0.6  # and what having as much of it as the best
-_WHOLE = 3  # words that do not come together by chance
-_EDGES = "?!.,;:'\"`()[]{}<>*“”„‘’«»"
+_MAX_WORDS = 32  # a long task says in its first lines what it is about
+_MAX_SESSIONS = 30  # per search and in total
+_MAX_PROSE_HITS = 200  # messages from which the best positions are taken
+_PROSE_POSITIONS = 4  # per session
+_RANK_SMOOTHING = 10  # reciprocal rank: weight / (smoothing + rank)
+_MIN_RELATIVE_SCORE = 0.4  # of the best session
+_COVERAGE_RANK_WEIGHT = 3.0
+_COVERAGE_WEIGHT = 0.6
+_MIN_SIGNIFICANT_WORDS = 3  # words that do not occur together by chance
+_PUNCTUATION = "?!.,;:'\"`()[]{}<>*“”„‘’«»"
 _IDENTIFIER = re.compile(r"\w+(?:[_./:-]\w+)+|[a-z]+[A-Z]\w*|(?=\w*\d)(?=\w*[^\W\d])\w+")
-_FILE = re.compile(r"[\w.-]+\.[A-Za-z]\w{0,4}")
-_TALK = Clause((Filter("role", "user"), Filter("role", "assistant")))
+_FILE_NAME = re.compile(r"[\w.-]+\.[A-Za-z]\w{0,4}")
+_PROSE = Clause((Filter("role", "user"), Filter("role", "assistant")))
 
 
 class RecallCandidate(Struct, frozen=True):
-    """A session or subagent by its number, and where in it to look, what was said before what was done."""
+    """A session or subagent, and the positions of its relevant messages, prose first."""
 
     session: int
     positions: tuple[int, ...]
-    query: Query  # to mark what was found
-    sure: frozenset[int] = frozenset()  # positions of messages that have all of the task in them
+    query: Query  # for highlights
+    complete_positions: frozenset[int] = frozenset()  # messages that contain the whole task
 
 
-class _Way(Struct, frozen=True):
-    """One way to ask for a task."""
+class _RecallSearch(Struct, frozen=True):
+    """One of the searches for a task."""
 
     query: Query
     weight: float
     match_any: bool = False
-    is_whole: bool = False  # what it finds has all of the task in it, and that is a lot
+    is_complete: bool = False  # hits contain all words of the task, and it has enough of them
 
 
 def find_candidates(
@@ -62,75 +61,84 @@ def find_candidates(
     workspace: str | None = None,
     progress: Progress | None = None,
 ) -> list[RecallCandidate]:
-    """The sessions that bear on a task, best first."""
-    words = list(dict.fromkeys(_words(task)))[:_WORDS]
+    """Return the sessions that are relevant to a task, best first."""
+    words = list(dict.fromkeys(_split_words(task)))[:_MAX_WORDS]
     if not words:
         return []
-    every = tuple(Clause((Word(word),)) for word in words)
-    telling = tuple(clause for clause in every if not clause.is_stop_word) or every
-    condition = [Filter("workspace", workspace)] if workspace else []
+    all_clauses = tuple(Clause((Word(word),)) for word in words)
+    clauses = tuple(clause for clause in all_clauses if not clause.is_stop_word) or all_clauses
+    filters = [Filter("workspace", workspace)] if workspace else []
     scores: defaultdict[int, float] = defaultdict(float)
     positions: defaultdict[int, list[int]] = defaultdict(list)
-    sure: defaultdict[int, set[int]] = defaultdict(set)
-    for way in _ways(words, every, telling):
-        query = resolve_filters(archive, way.query.with_filters(*condition))
-        found = index.start_search(query, limit=_DEPTH, match_any=way.match_any, with_counts=False)
-        for place, hit in enumerate(found.hits, start=1):
-            scores[hit.session] += way.weight / (_SMOOTHING + place)
+    complete: defaultdict[int, set[int]] = defaultdict(set)
+    for search in _searches(words, all_clauses, clauses):
+        query = resolve_filters(archive, search.query.with_filters(*filters))
+        result = index.start_search(query, limit=_MAX_SESSIONS, match_any=search.match_any, with_counts=False)
+        for rank, hit in enumerate(result.hits, start=1):
+            scores[hit.session] += search.weight / (_RANK_SMOOTHING + rank)
             positions[hit.session].append(hit.position)
-            if way.is_whole and not found.is_relaxed:
-                sure[hit.session].add(hit.position)
-    talk = resolve_filters(archive, Query((_TALK,)).with_filters(*condition))
-    words = [term.text for clause in telling for term in clause.any_of if isinstance(term, Word)]
-    covered = score_sessions(index, words, talk, progress)
-    best = max(covered.values(), default=1.0)
-    most = sorted(covered, key=lambda session: (-covered[session], -session))[:_DEPTH]
-    for place, session in enumerate(most, start=1):
-        scores[session] += _COVERED / (_SMOOTHING + place) + _MUCH * covered[session] / best
-    least = max(scores.values(), default=0.0) * _LEAST
-    likely = [session for session in scores if scores[session] >= least]
-    ordered = sorted(likely, key=lambda session: (-scores[session], -session))[:_DEPTH]
-    # Excerpts are taken from what was said, wherever the session was found.
-    said = _said(index, telling, frozenset(ordered))
-    own, wide = Query(telling), Query(tuple(with_synonyms(word) for word in words))
-    if silent := frozenset(ordered) - said.keys() - positions.keys():
-        said |= _said(index, wide.clauses, silent)  # found by other words than the task's
+            if search.is_complete and not result.is_relaxed:
+                complete[hit.session].add(hit.position)
+    prose = resolve_filters(archive, Query((_PROSE,)).with_filters(*filters))
+    words = [term.text for clause in clauses for term in clause.any_of if isinstance(term, Word)]
+    _add_coverage(scores, score_sessions(index, words, prose, progress))
+    min_score = max(scores.values(), default=0.0) * _MIN_RELATIVE_SCORE
+    relevant = [session for session in scores if scores[session] >= min_score]
+    ranked = sorted(relevant, key=lambda session: (-scores[session], -session))[:_MAX_SESSIONS]
+    # Excerpts are taken from prose, wherever the session was found.
+    prose_positions = _find_prose(index, clauses, frozenset(ranked))
+    own_query, wide_query = Query(clauses), Query(tuple(with_synonyms(word) for word in words))
+    if by_synonyms := frozenset(ranked) - prose_positions.keys() - positions.keys():
+        prose_positions |= _find_prose(index, wide_query.clauses, by_synonyms)
     return [
         RecallCandidate(
-            one,
-            tuple(dict.fromkeys([*said.get(one, [])[:_PLACES], *positions[one]])),
-            wide if one in silent else own,
-            frozenset(sure[one]),
+            session,
+            tuple(dict.fromkeys([*prose_positions.get(session, [])[:_PROSE_POSITIONS], *positions[session]])),
+            wide_query if session in by_synonyms else own_query,
+            frozenset(complete[session]),
         )
-        for one in ordered
+        for session in ranked
     ]
 
 
-def _said(index: Index, clauses: tuple[Clause, ...], sessions: frozenset[int]) -> dict[int, list[int]]:
-    """Where in the talk of sessions some of this came up, the best places of each first."""
-    asked = Query((*clauses, _TALK, Clause((SessionIds(sessions),))))
-    said: defaultdict[int, list[int]] = defaultdict(list)
-    for hit in index.start_search(asked, limit=_SAID, by="message", match_any=True, with_counts=False).hits:
-        said[hit.session].append(hit.position)
-    return said
+def _add_coverage(scores: defaultdict[int, float], coverage: dict[int, float]) -> None:
+    """Add the coverage of each session to its score, by rank and relative to the best."""
+    best = max(coverage.values(), default=1.0)
+    ranked = sorted(coverage, key=lambda session: (-coverage[session], -session))[:_MAX_SESSIONS]
+    for rank, session in enumerate(ranked, start=1):
+        scores[session] += (
+            _COVERAGE_RANK_WEIGHT / (_RANK_SMOOTHING + rank) + _COVERAGE_WEIGHT * coverage[session] / best
+        )
 
 
-def _ways(words: Sequence[str], every: tuple[Clause, ...], telling: tuple[Clause, ...]) -> Iterator[_Way]:
-    yield _Way(Query((*telling, _TALK)), 1.0, match_any=True)
-    yield _Way(Query(every), 1.5, is_whole=len(telling) >= _WHOLE)
-    yield _Way(Query(telling), 1.0, match_any=True)
-    if named := _either([Word(word) for word in words if _IDENTIFIER.fullmatch(word)]):
-        yield _Way(named, 1.0)
-    if files := _either([Filter("file", word) for word in words if _FILE.fullmatch(word)]):
-        yield _Way(files, 0.5)
+def _find_prose(index: Index, clauses: tuple[Clause, ...], sessions: frozenset[int]) -> dict[int, list[int]]:
+    """Return the positions of prose with some of the words in each session, best first."""
+    query = Query((*clauses, _PROSE, Clause((SessionIds(sessions),))))
+    result = index.start_search(query, limit=_MAX_PROSE_HITS, by="message", match_any=True, with_counts=False)
+    positions: defaultdict[int, list[int]] = defaultdict(list)
+    for hit in result.hits:
+        positions[hit.session].append(hit.position)
+    return positions
 
 
-def _words(task: str) -> Iterator[str]:
+def _searches(
+    words: Sequence[str], all_clauses: tuple[Clause, ...], clauses: tuple[Clause, ...]
+) -> Iterator[_RecallSearch]:
+    yield _RecallSearch(Query((*clauses, _PROSE)), 1.0, match_any=True)
+    yield _RecallSearch(Query(all_clauses), 1.5, is_complete=len(clauses) >= _MIN_SIGNIFICANT_WORDS)
+    yield _RecallSearch(Query(clauses), 1.0, match_any=True)
+    if identifiers := _any_term([Word(word) for word in words if _IDENTIFIER.fullmatch(word)]):
+        yield _RecallSearch(identifiers, 1.0)
+    if files := _any_term([Filter("file", word) for word in words if _FILE_NAME.fullmatch(word)]):
+        yield _RecallSearch(files, 0.5)
+
+
+def _split_words(task: str) -> Iterator[str]:
     for word in task.split():
-        bare = word.strip(_EDGES)
-        if any(map(str.isalnum, bare)):
-            yield bare
+        stripped = word.strip(_PUNCTUATION)
+        if any(map(str.isalnum, stripped)):
+            yield stripped
 
 
-def _either(terms: Sequence[Term]) -> Query | None:
+def _any_term(terms: Sequence[Term]) -> Query | None:
     return Query((Clause(tuple(terms)),)) if terms else None

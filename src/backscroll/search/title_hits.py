@@ -1,4 +1,4 @@
-"""Titles that hold a pattern: each is found with the first message that is the session's own."""
+"""Session titles that match a pattern. A title is a hit at the first message of its own session."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -13,43 +13,43 @@ __all__ = ["TitleMatcher", "title_of"]
 
 
 def title_of(summary: SessionSummary) -> str:
-    """The tool's own title of a session, which it is found by; one that people gave is among their notes."""
+    """Return the searchable title: the tool's own. A title set by the user is part of the annotations."""
     return summary.original_title or summary.title or ""
 
 
 class TitleMatcher:
-    """Those that hold a pattern, of the sessions that are asked about; each is looked at once."""
+    """Matches the titles of sessions against a pattern, each title once."""
 
     def __init__(self, archive: Archive, pattern: Pattern) -> None:
         self._archive = archive
         self._pattern = pattern
-        self._seen: set[int] = set()
-        self._holding: set[int] = set()
+        self._checked: set[int] = set()
+        self._matching: set[int] = set()
 
-    def at(self, places: Iterable[MessageKey]) -> dict[MessageKey, tuple[MessageInSession, str]]:
-        """Those that are found at some of these places, with the messages that stand there."""
-        wanted = [place for place in places if place[1] != ANNOTATIONS_POSITION]
-        self._look({number for number, _ in wanted} - self._seen)
-        some = [place for place in wanted if place[0] in self._holding]
-        found = self._archive.messages.lookup(some) if some else {}
+    def match(self, keys: Iterable[MessageKey]) -> dict[MessageKey, tuple[MessageInSession, str]]:
+        """Return the messages at these keys that carry a matching title, with the title."""
+        candidates = [key for key in keys if key[1] != ANNOTATIONS_POSITION]
+        self._check({session for session, _ in candidates} - self._checked)
+        matching = [key for key in candidates if key[0] in self._matching]
+        messages = self._archive.messages.lookup(matching) if matching else {}
         return {
-            place: (passage, title_of(passage.summary))
-            for place, passage in found.items()
-            if self._is_first(passage.summary, place[1])
+            key: (message, title_of(message.summary))
+            for key, message in messages.items()
+            if self._is_first(message.summary, key[1])
         }
 
-    def _look(self, numbers: set[int]) -> None:
-        """Know which of these sessions have such a title."""
-        if numbers:
-            told = self._archive.sessions.titles(numbers)
-            self._holding |= {number for number, title in told if self._pattern.spans(title, limit=1)}
-            self._seen |= numbers
+    def _check(self, sessions: set[int]) -> None:
+        if sessions:
+            titles = self._archive.sessions.titles(sessions)
+            self._matching |= {session for session, title in titles if self._pattern.spans(title, limit=1)}
+            self._checked |= sessions
 
     def _is_first(self, summary: SessionSummary, position: int) -> bool:
-        """Whether all that stands before was copied from another session."""
+        """Return whether all earlier messages are copies from another session."""
         if position == 0:
             return True
-        if told := self._archive.messages.single_fragment(summary):
-            return all(place in told[1] for place in range(position))
+        if fragment := self._archive.messages.single_fragment(summary):
+            _, copies = fragment
+            return all(earlier in copies for earlier in range(position))
         before = islice(self._archive.messages.of_session(summary), position)
         return all(message.copied_from is not None for message in before)

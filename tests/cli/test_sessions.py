@@ -170,7 +170,7 @@ def test_sync_prints_what_changed(shell: Shell) -> None:
     assert "3 new" in shell.run("sync").out
     assert "Up to date." in shell.run("sync").out
     next(shell.root.rglob("2000*.jsonl")).unlink()
-    assert "1 deleted by the tool, kept in the archive" in shell.run("sync").out
+    assert "Synced: 1 deleted by the tool." in shell.run("sync").out
     assert [s["is_gone"] for s in shell.json("list", "--gone")["data"]] == [True]
 
 

@@ -64,7 +64,7 @@ def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, no
             (report.grew, "appended"),
             (report.rewritten, "rewritten"),
             (report.came_back, "restored"),
-            (report.vanished, "deleted by the tool, kept in the archive"),
+            (report.vanished, "deleted by the tool"),
         )
         if count
     ]

@@ -40,9 +40,9 @@ def test_stats_prints_totals(shell: StatsShell) -> None:
     facts = dict(re.findall(r"^(\w[\w ]*?) {2,}(.+)$", result.out, re.MULTILINE))
     assert facts["Prompts"] == "2"
     assert facts["Tokens"] == "2,020,000"
-    assert facts["Cost"] == "≥$5.25 at prices of 2026-11-16"
+    assert facts["Cost"] == "≥$5.25 (prices of 2026-11-16)"
     assert facts["Tool calls"] == "1, 1 failed (100 %)"
-    assert "Without a known price, and in no cost: gpt|`<b>` with 1,010,000 tokens." in result.out
+    assert "No known price, excluded from the cost: gpt|`<b>` (1,010,000 tokens)." in result.out
 
 
 @pytest.mark.parametrize("by", ["day", "week", "month", "source", "workspace", "model", "tool"])
@@ -124,7 +124,7 @@ def test_explain_lists_usage_records_and_cost_of_a_session_or_day(shell: StatsSh
     assert shell.json("--explain", day)["total_tokens"] == 2_020_000
     output = shell.run("--explain", day).out
     assert "1,000,000 × $5" in output
-    assert "1,010,000 tokens without a known price, in no cost" in output
+    assert "1,010,000 tokens, no known price: excluded from the cost" in output
 
 
 def test_a_year_is_printed_as_text_markdown_and_json(shell: StatsShell) -> None:
@@ -134,7 +134,7 @@ def test_a_year_is_printed_as_text_markdown_and_json(shell: StatsShell) -> None:
     assert page.startswith(f"# {year} in review\n")
     assert "| Bash | 1 |" in page
     assert shell.json("--year", year)["total"]["sessions"] == 2
-    assert "Nothing was message in this year." in shell.run("--year", "1999").out
+    assert "No sessions in 1999." in shell.run("--year", "1999").out
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,8 @@
-"""Figures as lines of text, Markdown, JSON and CSV."""
+"""Usage statistics as text, Markdown, JSON and CSV.
+
+report       totals as a list, groups as a table with bars
+year         one year in review
+explanation  every usage record behind a total
+json         JSON and CSV
+charts       bars and sparklines of block characters
+"""

@@ -1,4 +1,4 @@
-"""Small charts made of block characters."""
+"""Bars and sparklines of block characters."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ _HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def bar(value: float, largest: float, width: int) -> str:
-    """A bar as long as its value among others; what is more than nothing is seen."""
+    """Return a bar of up to `width` cells; at least an eighth of a cell for a value above zero."""
     if largest <= 0 or value <= 0 or width <= 0:
         return ""
     eighths = max(1, round(value / largest * width * 8))
@@ -18,12 +18,12 @@ def bar(value: float, largest: float, width: int) -> str:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """A column per value; nothing is a dot, so that a pause is not taken for little."""
+    """Return one block per value. Zero is a dot, to distinguish it from a small value."""
     largest = max(values, default=0)
-    return "".join(_height(value, largest) for value in values)
+    return "".join(_block(value, largest) for value in values)
 
 
-def _height(value: float, largest: float) -> str:
+def _block(value: float, largest: float) -> str:
     if value <= 0:
         return "·"
     return _HEIGHTS[min(int(value / largest * len(_HEIGHTS)), len(_HEIGHTS) - 1)]

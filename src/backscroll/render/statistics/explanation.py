@@ -1,4 +1,4 @@
-"""How a sum comes about, in a terminal: a line per usage record, then the arithmetic."""
+"""The calculation behind a total: one line per usage record, then tokens times price."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,43 +8,49 @@ from pathlib import PurePath
 
 from backscroll.model.sanitize import one_line
 from backscroll.model.statistics import Charge, Explanation, UsageRecord
+from backscroll.render.terminal.humanize import pluralize
 from backscroll.render.terminal.style import Style
 
 __all__ = ["explanation_lines"]
 
-_NAMES = {
-    "input": "given",
-    "output": "answered",
-    "cache_write": "cache, 5 minutes",
-    "cache_write_1h": "cache, an hour",
-    "cache_read": "cache, read",
+_TOKEN_KINDS = {
+    "input": "input",
+    "output": "output",
+    "cache_write": "cache write 5m",
+    "cache_write_1h": "cache write 1h",
+    "cache_read": "cache read",
 }
-_HEAD = f"{'':19}  {'':16}  {'given':>9} {'answered':>9} {'cache 5m':>9} {'cache 1h':>9} {'read':>11}"
+_VERDICTS = {"other account": "other store"}  # the JSON value is kept for compatibility
+_HEADING = f"{'':19}  {'':16}  {'input':>9} {'output':>9} {'write 5m':>9} {'write 1h':>9} {'cache read':>11}"
 
 
-def explanation_lines(told: Explanation, *, style: Style, zone: tzinfo | None = None) -> Iterator[str]:
-    """Every usage record with what became of it, and how the cost of those that count adds up."""
-    fates = Counter(record.fate for record in told.records)
-    parts = ", ".join(f"{fate} {count:,}" for fate, count in fates.most_common())
-    yield style("strong", f"How the tokens of {one_line(told.what, 300)} add up")
-    if not told.records:
-        yield "There is no usage record: nobody counted them."
+def explanation_lines(explanation: Explanation, *, style: Style, zone: tzinfo | None = None) -> Iterator[str]:
+    """Yield every usage record with its verdict, and the cost of the counted ones."""
+    yield style("strong", f"Token usage of {one_line(explanation.what, 300)}")
+    records = explanation.records
+    if not records:
+        yield "No usage records: the tool stored no token counts."
         return
-    records = "record" if len(told.records) == 1 else "records"
-    yield f"{len(told.records):,} usage {records}: {parts}"
-    for (ref, agent), group in groupby(told.records, key=lambda one: (one.session_ref, one.agent_id)):
+    verdicts = Counter(_verdict(record) for record in records)
+    parts = ", ".join(f"{verdict} {count:,}" for verdict, count in verdicts.most_common())
+    yield f"{pluralize(len(records), 'usage record')}: {parts}"
+    for (ref, agent), group in groupby(records, key=lambda record: (record.session_ref, record.agent_id)):
         yield ""
         yield style("title", one_line(f"{ref} · subagent {agent}" if agent else ref, 300))
-        yield style("dim", _HEAD)
+        yield style("dim", _HEADING)
         for record in group:
             line = _record_line(record, zone)
             yield line if record.fate == "counted" else style("dim", line)
-    for charge in told.charges:
+    for charge in explanation.charges:
         yield ""
         yield from _charge_lines(charge, style)
     yield ""
-    yield style("strong", _sum(told))
-    yield style("dim", f"Times are those of {told.zone}.")
+    yield style("strong", _total(explanation))
+    yield style("dim", f"Time zone: {explanation.zone}.")
+
+
+def _verdict(record: UsageRecord) -> str:
+    return _VERDICTS.get(record.fate, record.fate)
 
 
 def _record_line(record: UsageRecord, zone: tzinfo | None) -> str:
@@ -54,34 +60,34 @@ def _record_line(record: UsageRecord, zone: tzinfo | None) -> str:
         f"{tokens.input:>9,} {tokens.output:>9,} {tokens.cache_write:>9,} {tokens.cache_write_1h:>9,}"
         f" {tokens.cache_read:>11,}"
     )
-    least = "counted before it had ended" if record.is_at_least else ""
-    notes = "; ".join(filter(None, (record.reason, least)))
-    return f"{at:<19}  {record.fate:<16}  {counts}  {_place(record)}{f'  ({notes})' if notes else ''}"
+    incomplete = "counted before the response was complete" if record.is_at_least else ""
+    notes = "; ".join(filter(None, (record.reason, incomplete)))
+    return f"{at:<19}  {_verdict(record):<16}  {counts}  {_origin(record)}{f'  ({notes})' if notes else ''}"
 
 
-def _place(record: UsageRecord) -> str:
+def _origin(record: UsageRecord) -> str:
     if record.origin is None:
-        return "a record without a message"
+        return "(no message)"
     return one_line(f"{PurePath(record.origin.path).name} {record.origin.place}", 120)
 
 
 def _charge_lines(charge: Charge, style: Style) -> Iterator[str]:
-    model = one_line(charge.model or "a model that was not named", 80)
-    marks = [f"{charge.speed} class" if charge.speed else "", "long prompts" if charge.is_long else ""]
-    many = f"{charge.responses:,} response{'s' * (charge.responses != 1)}"
-    yield style("title", ", ".join(filter(None, (model, *marks, many))))
+    model = one_line(charge.model or "unknown model", 80)
+    notes = [f"{charge.speed} class" if charge.speed else "", "long prompts" if charge.is_long else ""]
+    responses = pluralize(charge.responses, "response")
+    yield style("title", ", ".join(filter(None, (model, *notes, responses))))
     if charge.usd is None:
-        yield f"  {charge.tokens.total:,} tokens without a known price, in no cost"
+        yield f"  {charge.tokens.total:,} tokens, no known price: excluded from the cost"
         return
     for kind, tokens, rate, usd in charge.lines:
-        yield f"  {_NAMES[kind]:<16} {tokens:>13,} × ${rate:<9,.4g} a million = ${usd:>12,.6f}"
-    yield f"  {'':16} {charge.tokens.total:>13,} {'':24} ${charge.usd:>12,.6f}"
+        yield f"  {_TOKEN_KINDS[kind]:<16} {tokens:>13,} × ${rate:<9,.4g} per million = ${usd:>12,.6f}"
+    yield f"  {'Total':<16} {charge.tokens.total:>13,} {'':26} ${charge.usd:>12,.6f}"
 
 
-def _sum(told: Explanation) -> str:
-    unpriced = sum(one.tokens.total for one in told.charges if one.usd is None)
-    priced = (
-        f"${told.usd:,.6f} at prices of {told.prices_checked}" if told.usd is not None else "no known price"
-    )
-    without = f", without the {unpriced:,} tokens that have none" if unpriced and told.usd is not None else ""
-    return f"Together {told.tokens.total:,} tokens, {priced}{without}"
+def _total(explanation: Explanation) -> str:
+    tokens = f"Total: {explanation.tokens.total:,} tokens"
+    if explanation.usd is None:
+        return f"{tokens}, no known price"
+    unpriced = sum(charge.tokens.total for charge in explanation.charges if charge.usd is None)
+    excluded = f"; {unpriced:,} tokens without a price are excluded" if unpriced else ""
+    return f"{tokens}, ${explanation.usd:,.6f} (prices of {explanation.prices_checked}{excluded})"

@@ -1,4 +1,4 @@
-"""Figures for programs: JSON and CSV, under the same names."""
+"""Statistics as JSON and CSV, with the same names."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ __all__ = ["explanation_document", "report_csv", "report_document", "year_docume
 
 
 def report_document(report: Report) -> dict[str, Any]:
-    """Rows under ``data``, the sum of everything under ``total``."""
+    """Return the rows as ``data`` and their total as ``total``."""
     return {
         "by": report.by,
         "since": iso(report.since),
@@ -23,7 +23,7 @@ def report_document(report: Report) -> dict[str, Any]:
         "prices_checked": report.prices_checked.isoformat(),
         "data": [_row(row) for row in report.rows],
         "total": _row(report.total),
-        "unpriced": [msgspec.structs.asdict(one) for one in report.unpriced],
+        "unpriced": [msgspec.structs.asdict(entry) for entry in report.unpriced],
         "undated_messages": report.undated_messages,
         "uncounted_sessions": report.uncounted_sessions,
     }
@@ -54,9 +54,9 @@ def _row(row: Sums) -> dict[str, Any]:
 
 
 def _tokens(tokens: Tokens | None) -> dict[str, int | None]:
-    """Under the names that usage has elsewhere; a cache kept for an hour is part of what was written."""
+    """Return the counts by the names of the API. Cache creation includes the 1-hour cache."""
     if tokens is None:
-        return dict.fromkeys(_TOKENS)
+        return dict.fromkeys(_TOKEN_NAMES)
     counts = (
         tokens.input,
         tokens.output,
@@ -65,10 +65,10 @@ def _tokens(tokens: Tokens | None) -> dict[str, int | None]:
         tokens.cache_read,
         tokens.total,
     )
-    return dict(zip(_TOKENS, counts, strict=True))
+    return dict(zip(_TOKEN_NAMES, counts, strict=True))
 
 
-_TOKENS = (
+_TOKEN_NAMES = (
     "input_tokens",
     "output_tokens",
     "cache_creation_input_tokens",
@@ -79,12 +79,12 @@ _TOKENS = (
 
 
 def _dollars(usd: float | None) -> float | None:
-    """Without the crumbs of adding many small numbers."""
+    """Round to 8 digits, to remove errors of floating-point addition."""
     return round(usd, 8) if usd is not None else None
 
 
 def report_csv(report: Report) -> str:
-    """A line per row, or one for the sum of everything; the first names the columns."""
+    """Return a header line and one line per row, or one line with the total."""
     rows = [_row(row) for row in (report.rows if report.by is not None else [report.total])]
     out = io.StringIO()
     names = list(_row(report.total))
@@ -96,7 +96,7 @@ def report_csv(report: Report) -> str:
 
 
 def _cell(value: object) -> object:
-    """A value as a spreadsheet reads it: no text of somebody's history is taken for a formula."""
+    """Return a value for a spreadsheet. Text that looks like a formula is quoted."""
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, str):
@@ -105,51 +105,51 @@ def _cell(value: object) -> object:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text
 
 
-def explanation_document(told: Explanation) -> dict[str, Any]:
-    """Every usage record, the arithmetic, and the sums."""
+def explanation_document(explanation: Explanation) -> dict[str, Any]:
+    """Return every usage record, the charges and the totals."""
     return {
-        "what": told.what,
-        "zone": told.zone,
-        "prices_checked": told.prices_checked.isoformat(),
+        "what": explanation.what,
+        "zone": explanation.zone,
+        "prices_checked": explanation.prices_checked.isoformat(),
         "records": [
             {
-                "session_ref": one.session_ref,
-                "agent_id": one.agent_id,
-                "response_id": one.response_id,
-                "origin": msgspec.structs.asdict(one.origin) if one.origin is not None else None,
-                "at": iso(one.at),
-                "model": one.model,
-                "speed": one.speed,
-                **_tokens(one.tokens),
-                "are_tokens_at_least": one.is_at_least,
-                "reported_cost_usd": _dollars(one.reported_usd),
-                "fate": one.fate,
-                "reason": one.reason,
+                "session_ref": record.session_ref,
+                "agent_id": record.agent_id,
+                "response_id": record.response_id,
+                "origin": msgspec.structs.asdict(record.origin) if record.origin is not None else None,
+                "at": iso(record.at),
+                "model": record.model,
+                "speed": record.speed,
+                **_tokens(record.tokens),
+                "are_tokens_at_least": record.is_at_least,
+                "reported_cost_usd": _dollars(record.reported_usd),
+                "fate": record.fate,
+                "reason": record.reason,
             }
-            for one in told.records
+            for record in explanation.records
         ],
         "charges": [
             {
-                "model": one.model,
-                "speed": one.speed,
-                "is_long": one.is_long,
-                "responses": one.responses,
-                **_tokens(one.tokens),
+                "model": charge.model,
+                "speed": charge.speed,
+                "is_long": charge.is_long,
+                "responses": charge.responses,
+                **_tokens(charge.tokens),
                 "lines": [
                     {"kind": kind, "tokens": tokens, "usd_per_million": rate, "cost_usd": _dollars(usd)}
-                    for kind, tokens, rate, usd in one.lines
+                    for kind, tokens, rate, usd in charge.lines
                 ],
-                "cost_usd": _dollars(one.usd),
+                "cost_usd": _dollars(charge.usd),
             }
-            for one in told.charges
+            for charge in explanation.charges
         ],
-        **_tokens(told.tokens),
-        "cost_usd": _dollars(told.usd),
+        **_tokens(explanation.tokens),
+        "cost_usd": _dollars(explanation.usd),
     }
 
 
 def year_document(year: Year) -> dict[str, Any]:
-    """A year in review."""
+    """Return a year in review."""
     document: dict[str, Any] = msgspec.to_builtins(year)
     document["total"] = _row(year.total)
     document["months"] = [_row(row) for row in year.months]

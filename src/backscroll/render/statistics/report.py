@@ -1,4 +1,4 @@
-"""Figures in a terminal: the sum of everything as a list, its parts as a table with bars."""
+"""Usage statistics for terminals: totals as a list, groups as a table with bars."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import tzinfo
@@ -14,6 +14,7 @@ from backscroll.render.terminal.humanize import (
     format_duration,
     format_percent,
     format_usd,
+    pluralize,
 )
 from backscroll.render.terminal.style import Style
 from backscroll.render.terminal.width import cell_width, pad, wrap
@@ -21,12 +22,14 @@ from backscroll.render.terminal.width import cell_width, pad, wrap
 __all__ = ["report_lines", "token_lines"]
 
 _GAP = "  "
-_LABEL = 14
-_KEY = 40  # columns that a name may take
-_BAR = 24
-_NARROWEST_BAR = 6
-_DROPPED = ("accepted", "failed", "lines", "calls", "prompts", "active", "messages", "sessions")
-_UNNAMED = {"workspace": "no workspace", "model": "model not said", "tool": "tool not said"}
+_LABEL_WIDTH = 14
+_MAX_KEY_WIDTH = 40
+_MIN_KEY_WIDTH = 10
+_MAX_BAR_WIDTH = 24
+_MIN_BAR_WIDTH = 6
+# Columns to drop on a narrow terminal, in this order.
+_DROP_ORDER = ("accepted", "failed", "lines", "calls", "prompts", "active", "messages", "sessions")
+_UNKNOWN_KEYS = {"workspace": "no workspace", "model": "unknown model", "tool": "unknown tool"}
 
 
 class _Column(Struct, frozen=True):
@@ -39,7 +42,7 @@ class _Column(Struct, frozen=True):
 
 
 def report_lines(report: Report, *, style: Style, width: int, zone: tzinfo | None = None) -> Iterator[str]:
-    """A report in lines of at most so many columns."""
+    """Yield a report in lines of at most `width` cells."""
     yield style("strong", _heading(report, zone))
     yield ""
     if report.by is None:
@@ -53,104 +56,104 @@ def report_lines(report: Report, *, style: Style, width: int, zone: tzinfo | Non
 
 
 def _heading(report: Report, zone: tzinfo | None) -> str:
-    span = " ".join(
+    period = " ".join(
         f"{word} {at.astimezone(zone):%Y-%m-%d %H:%M}".removesuffix(" 00:00")
-        for word, at in (("from", report.since), ("until before", report.until))
+        for word, at in (("from", report.since), ("before", report.until))
         if at is not None
     )
     by = f" by {report.by}" if report.by else ""
-    many = f"{report.total.sessions:,} session{'s' * (report.total.sessions != 1)}{by}"
-    return f"{many}, {span}" if span else many
+    sessions = f"{pluralize(report.total.sessions, 'session')}{by}"
+    return f"{sessions}, {period}" if period else sessions
 
 
 def _total_lines(report: Report, style: Style) -> Iterator[str]:
     total = report.total
-    yield _fact("Prompts", f"{total.prompts or 0:,}")
-    helped = f", and {total.subagent_messages:,} by subagents" if total.subagent_messages else ""
-    yield _fact("Messages", f"{total.messages or 0:,}{helped}")
-    yield _fact("Active time", format_duration(total.active_seconds) if total.active_seconds else "not known")
+    yield _field("Prompts", f"{total.prompts or 0:,}")
+    subagents = f" (plus {total.subagent_messages:,} by subagents)" if total.subagent_messages else ""
+    yield _field("Messages", f"{total.messages or 0:,}{subagents}")
+    yield _field("Active time", format_duration(total.active_seconds) if total.active_seconds else "unknown")
     if total.tokens is None:
-        yield _fact("Tokens", "nobody counted them")
+        yield _field("Tokens", "unknown (no token counts)")
     else:
-        least = "at least " if total.is_at_least else ""
-        yield _fact("Tokens", f"{least}{total.tokens.total:,}")
-        yield from (_fact("", words) for words in token_lines(total.tokens))
-        told = format_cost(total) if total.cost_usd is not None else "no model used has a known price"
-        yield _fact(
-            "Cost", f"{told} at prices of {report.prices_checked}" if total.cost_usd is not None else told
-        )
+        at_least = "at least " if total.is_at_least else ""
+        yield _field("Tokens", f"{at_least}{total.tokens.total:,}")
+        yield from (_field("", line) for line in token_lines(total.tokens))
+        is_priced = total.cost_usd is not None
+        prices = f"{format_cost(total)} (prices of {report.prices_checked})"
+        yield _field("Cost", prices if is_priced else "unknown (no price for the models used)")
     if total.reported_usd is not None:
-        yield _fact(
-            "", f"{format_usd(total.reported_usd)} is what the tools themselves said of some responses"
-        )
-    yield _fact("Lines", f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,}")
+        yield _field("", f"{format_usd(total.reported_usd)} reported by the tools for some responses")
+    yield _field("Lines", f"+{total.lines_added or 0:,} -{total.lines_removed or 0:,}")
     if total.acceptance_rate is not None:
-        yield _fact("Edits", f"{format_percent(total.acceptance_rate)} of {total.edits_decided:,} accepted")
+        yield _field("Edits", f"{format_percent(total.acceptance_rate)} of {total.edits_decided:,} accepted")
     calls, failures = total.tool_calls or 0, total.tool_failures or 0
     failed = f", {failures:,} failed ({format_percent(failures / calls)})" if failures else ""
-    yield _fact("Tool calls", f"{calls:,}{failed}")
+    yield _field("Tool calls", f"{calls:,}{failed}")
     if len(report.timeline) > 1:
         first, last = report.timeline[0][0], report.timeline[-1][0]
-        span = "month" if len(first) == 7 else "week" if "W" in first else "day"
+        period = "month" if len(first) == 7 else "week" if "W" in first else "day"
         line = style("accent", sparkline([count for _, count in report.timeline]))
         yield ""
         yield f"{first} {line} {last}"
-        yield style("dim", f"messages by {span}, {max(count for _, count in report.timeline):,} at most")
+        yield style("dim", f"messages per {period}, maximum {max(count for _, count in report.timeline):,}")
 
 
 def token_lines(tokens: Tokens) -> Iterator[str]:
-    """The kinds of tokens that there are, a line each."""
+    """Yield one line per kind of token with a count above zero."""
     for name, count in (
-        ("given", tokens.input),
-        ("answered", tokens.output),
-        ("written to a cache for 5 minutes", tokens.cache_write),
-        ("written to a cache for an hour", tokens.cache_write_1h),
-        ("read from a cache", tokens.cache_read),
+        ("input", tokens.input),
+        ("output", tokens.output),
+        ("cache write (5 minutes)", tokens.cache_write),
+        ("cache write (1 hour)", tokens.cache_write_1h),
+        ("cache read", tokens.cache_read),
     ):
         if count:
             yield f"{count:,} {name}"
 
 
-def _fact(label: str, told: str) -> str:
-    return f"{label:<{_LABEL}}{told}"
+def _field(label: str, text: str) -> str:
+    return f"{label:<{_LABEL_WIDTH}}{text}"
 
 
 def _table_lines(report: Report, style: Style, width: int) -> Iterator[str]:
-    rows = [*report.rows, report.total] if len(report.rows) > 1 else list(report.rows)
-    names = [_name(row, report) for row in report.rows] + ["together"] * (len(report.rows) > 1)
-    columns = [_Column(name, [told(row) for row in rows]) for name, told in _columns()]
+    has_total = len(report.rows) > 1
+    rows = [*report.rows, report.total] if has_total else list(report.rows)
+    keys = [_key(row, report) for row in report.rows] + ["Total"] * has_total
+    columns = [_Column(name, [cell(row) for row in rows]) for name, cell in _columns()]
     columns = [column for column in columns if any(column.cells[: len(report.rows)])]
-    dropped = list(_DROPPED)
-    key = min(max(map(cell_width, names), default=0), _KEY)
+    dropped = list(_DROP_ORDER)
+    key_width = min(max(map(cell_width, keys), default=0), _MAX_KEY_WIDTH)
 
-    def room() -> int:
-        return width - key - sum(column.width + len(_GAP) for column in columns) - len(_GAP)
+    def unused() -> int:
+        return width - key_width - sum(column.width + len(_GAP) for column in columns) - len(_GAP)
 
-    while room() < _NARROWEST_BAR and dropped:
+    while unused() < _MIN_BAR_WIDTH and dropped:
         columns = [column for column in columns if column.name != dropped[0]]
         dropped.pop(0)
-    key = min(key, max(key + room() - _NARROWEST_BAR, 10))
-    length = min(_BAR, max(room(), 0))
-    sizes = [_size(row) for row in report.rows]
+    key_width = min(key_width, max(key_width + unused() - _MIN_BAR_WIDTH, _MIN_KEY_WIDTH))
+    bar_width = min(_MAX_BAR_WIDTH, max(unused(), 0))
+    sizes = [_bar_value(row) for row in report.rows]
     measure = "by calls" if report.by == "tool" else "by messages"
-    heads = [" " * key, *(pad(one.name, one.width, is_right=True) for one in columns)]
-    heads += [measure] if length >= len(measure) else []
-    yield style("dim", _GAP.join(heads))
-    for place, name in enumerate(names):
-        is_total = place == len(report.rows)
-        cells_ = [pad(one.cells[place], one.width, is_right=True) for one in columns]
-        chart = "" if is_total else bar(sizes[place], max(sizes), length)
-        line = _GAP.join([pad(name, key), *cells_])
-        yield style("strong", line) if is_total else f"{line}{_GAP}{style('accent', chart)}".rstrip()
+    headings = [" " * key_width, *(pad(column.name, column.width, is_right=True) for column in columns)]
+    headings += [measure] if bar_width >= len(measure) else []
+    yield style("dim", _GAP.join(headings))
+    for index, key in enumerate(keys):
+        cells = [pad(column.cells[index], column.width, is_right=True) for column in columns]
+        line = _GAP.join([pad(key, key_width), *cells])
+        if index == len(report.rows):
+            yield style("strong", line)
+            continue
+        chart = bar(sizes[index], max(sizes), bar_width)
+        yield f"{line}{_GAP}{style('accent', chart)}".rstrip()
 
 
-def _size(row: Sums) -> int:
-    """What a bar stands for: messages, or calls where these are not told apart."""
+def _bar_value(row: Sums) -> int:
+    """Return messages, or tool calls where messages are not counted by group."""
     return row.messages if row.messages is not None else row.tool_calls or 0
 
 
 def _columns() -> list[tuple[str, Callable[[Sums], str]]]:
-    """Every column; one that is empty in all rows is left out."""
+    """Return name and content of every column. Columns that are empty in all rows are left out."""
     return [
         ("sessions", lambda row: f"{row.sessions:,}"),
         ("prompts", lambda row: _count(row.prompts)),
@@ -158,47 +161,50 @@ def _columns() -> list[tuple[str, Callable[[Sums], str]]]:
         ("active", lambda row: format_duration(row.active_seconds) if row.active_seconds else ""),
         ("tokens", lambda row: compact_number(row.tokens.total) if row.tokens is not None else ""),
         ("cost", format_cost),
-        ("lines", _lines),
-        (
-            "accepted",
-            lambda row: format_percent(row.acceptance_rate) if row.acceptance_rate is not None else "",
-        ),
+        ("lines", _changed_lines),
+        ("accepted", _acceptance),
         ("calls", lambda row: _count(row.tool_calls)),
         ("failed", lambda row: f"{row.tool_failures:,}" if row.tool_failures else ""),
     ]
 
 
-def _count(number: int | None) -> str:
-    return f"{number:,}" if number is not None else ""
+def _count(count: int | None) -> str:
+    return f"{count:,}" if count is not None else ""
 
 
-def _lines(row: Sums) -> str:
+def _changed_lines(row: Sums) -> str:
     if not row.lines_added and not row.lines_removed:
         return ""
     return f"+{compact_number(row.lines_added or 0)} -{compact_number(row.lines_removed or 0)}"
 
 
-def _name(row: Sums, report: Report) -> str:
+def _acceptance(row: Sums) -> str:
+    return format_percent(row.acceptance_rate) if row.acceptance_rate is not None else ""
+
+
+def _key(row: Sums, report: Report) -> str:
     if row.key is None:
-        return _UNNAMED.get(report.by or "", "no date")
-    name = one_line(row.key, 300)
-    return name if len(name) <= _KEY else f"…{name[1 - _KEY :]}"
+        return _UNKNOWN_KEYS.get(report.by or "", "no date")
+    key = one_line(row.key, 300)
+    return key if len(key) <= _MAX_KEY_WIDTH else f"…{key[1 - _MAX_KEY_WIDTH :]}"
 
 
 def _notes(report: Report) -> Iterator[str]:
     if report.unpriced:
-        named = ", ".join(
-            f"{one_line(one.model or 'a model that was not named', 60)}"
-            f"{f' ({one.speed})' if one.speed else ''} with {one.tokens:,} tokens"
-            for one in report.unpriced
+        models = ", ".join(
+            f"{one_line(entry.model or 'unknown model', 60)} "
+            f"({f'{entry.speed}, ' if entry.speed else ''}{entry.tokens:,} tokens)"
+            for entry in report.unpriced
         )
-        yield f"Without a known price, and in no cost: {named}."
+        yield f"No known price, excluded from the cost: {models}."
     if report.uncounted_sessions and report.by != "tool":
-        many = f"{report.uncounted_sessions:,} session{'s' * (report.uncounted_sessions != 1)}"
-        yield f"Of {many} the tool did not say how many tokens were used; what they cost is in no sum."
+        is_one = report.uncounted_sessions == 1
+        verbs = "has no token counts and is" if is_one else "have no token counts and are"
+        yield f"{pluralize(report.uncounted_sessions, 'session')} {verbs} excluded."
     if report.total.is_at_least and report.by not in (None, "tool"):
-        yield "Some responses were counted before they had ended: it is at least so many tokens."
+        yield "Some responses were counted before they were complete: token counts are minimums."
     if report.undated_messages and report.by in ("day", "week", "month"):
-        yield f"{report.undated_messages:,} messages have no time."
+        verb = "has" if report.undated_messages == 1 else "have"
+        yield f"{pluralize(report.undated_messages, 'message')} {verb} no timestamp."
     if report.by in ("day", "week", "month"):
-        yield f"Days are those of {report.zone}; a session counts in each that it was held in."
+        yield f"Time zone: {report.zone}. A session counts in every {report.by} in which it was active."

@@ -13,8 +13,8 @@ __all__ = ["normal"]
 def normal(told: UnitContent, root: Path) -> dict[str, Any]:
     """Readable and comparable: paths relative to the root, nothing that is unset."""
     tally = msgspec.to_builtins(told.counts)
-    tally.pop("mark")
-    tally.pop("whole")
+    tally.pop("checkpoint")
+    tally.pop("file_content")
     document = {
         "readings": [
             {

@@ -17,7 +17,7 @@ MODEL = {
     "PaginatedResult", "Pagination", "Problem", "RecordCounts", "Retention", "Role",
     "SearchMatch", "SearchResult", "Session", "SessionSummary", "Status", "SubagentLink", "TimeSource",
     "TitleHint", "TokenUsage", "ToolCall", "ToolResult", "TrackedFile", "Unit", "UsageReport",
-    "Visibility", "Workspace", "is_same_response", "normalised",
+    "Visibility", "Workspace", "is_same_response", "normalize_path",
     "workspace_hash",
 }  # fmt: skip
 

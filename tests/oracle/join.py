@@ -19,10 +19,10 @@ from backscroll.model import (
     Opening,
     SubagentLink,
     TokenUsage,
-    is_universal,
-    record_of,
+    is_uuid,
+    record_id_of,
 )
-from backscroll.model.merge_messages import woven
+from backscroll.model.merge_messages import merge_messages
 from backscroll.model.session import OWN_TITLES, title_rank
 from tests.oracle.fold import ParsedSession, UnitContent
 
@@ -76,7 +76,7 @@ def _settled(readings: list[ParsedSession]) -> Session:
     closing = best.closing
     for other in ordered[1:]:
         if other.opening.store == best.opening.store:
-            messages = tuple(woven(messages, other.messages))
+            messages = tuple(merge_messages(messages, other.messages))
         closing = _completed(closing, other.closing)
     stores = tuple(dict.fromkeys((one.opening.source, one.opening.store) for one in ordered))
     return Session(best.opening, closing, messages, stores)
@@ -107,8 +107,8 @@ def _completed(closing: Closing, other: Closing) -> Closing:
 
 def _record(key: Key, message: Message) -> str:
     """The record a message is from, by a name that is the same in every session that holds it."""
-    record = record_of(message.id)
-    return f"{key[0]} {record}" if is_universal(record) else f"{key} {record}"
+    record = record_id_of(message.id)
+    return f"{key[0]} {record}" if is_uuid(record) else f"{key} {record}"
 
 
 def _owners(sessions: dict[Key, Session]) -> dict[str, Key]:

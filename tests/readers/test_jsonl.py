@@ -99,7 +99,7 @@ def test_nesting_without_end_is_a_fault_of_its_line_only(scratch: Path) -> None:
 
 
 def test_a_line_too_large_keeps_its_first_fields(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "LARGEST_LINE", 200)
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 200)
     large = b'{"type":"user","n":7,"message":{"content":"' + b"x" * 500 + b'"}}\n'
     skimmed, after = read(written(scratch, large + b'{"b":2}\n'))
     assert skimmed.values == ({"type": "user", "n": 7},)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.readers.json_outline import Outline, name_of
+from backscroll.readers.json_outline import Outline, safe_name
 
 HOSTILE = [
     "/home/alice/tax.ods",
@@ -109,7 +109,7 @@ def test_an_object_with_very_many_keys_is_a_map() -> None:
     ],
 )
 def test_a_type_is_told_by_its_name_and_nothing_else_is(value: Any, shown: str) -> None:
-    assert name_of(value) == shown
+    assert safe_name(value) == shown
 
 
 @given(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.readers.protobuf import DEEPEST, Record
+from backscroll.readers.protobuf import MAX_DEPTH, Record
 
 
 def varint(number: int) -> bytes:
@@ -96,14 +96,14 @@ def test_text_that_is_not_utf8_is_still_text() -> None:
 
 def test_records_within_records_end_at_a_depth() -> None:
     data = b""
-    for _ in range(DEEPEST + 5):
+    for _ in range(MAX_DEPTH + 5):
         data = field(1, data)
     record: Record | None = Record(data)
     depth = 0
     while record is not None and record.fault is None:
         record, depth = record.record(1), depth + 1
     assert record is not None
-    assert depth == DEEPEST + 1
+    assert depth == MAX_DEPTH + 1
 
 
 def test_a_number_longer_than_ten_bytes_is_a_fault() -> None:

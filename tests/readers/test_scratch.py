@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.readers.temp_folder import Scratch
+from backscroll.readers.temp_folder import TempFolder
 
-HOLD = "from backscroll.readers.temp_folder import Scratch; s = Scratch(); print(s.path, flush=True); input()"
+HOLD = (
+    "from backscroll.readers.temp_folder import TempFolder; s = TempFolder();"
+    " print(s.path, flush=True); input()"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +33,7 @@ def held() -> tuple[subprocess.Popen[str], Path]:
 
 
 def test_it_is_its_owners_alone_and_gone_afterwards(temporary: Path) -> None:
-    with Scratch() as folder:
+    with TempFolder() as folder:
         assert folder.parent == temporary
         if os.name == "posix":
             assert folder.stat().st_mode & 0o077 == 0
@@ -42,11 +45,11 @@ def test_what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() -> No
     (dead, left), (alive, used) = held(), held()
     (left / "copy").write_text("words")
     (used / "copy").write_text("words")
-    with Scratch() as mine:
+    with TempFolder() as mine:
         assert left.exists()
         dead.send_signal(signal.SIGKILL)
         dead.communicate()
-        with Scratch():
+        with TempFolder():
             assert not left.exists()
             assert (used / "copy").exists()
             assert mine.exists()
@@ -57,6 +60,6 @@ def test_folders_of_others_are_left_alone(temporary: Path) -> None:
     (temporary / "backscroll-bench").mkdir()
     (temporary / "backscroll-scratch-new").mkdir()
     (temporary / "backscroll-scratch-file").write_text("not a folder")
-    with Scratch():
+    with TempFolder():
         pass
     assert len(list(temporary.iterdir())) == 3

@@ -14,7 +14,7 @@ import pytest
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.readers import sqlite_files
 from backscroll.readers.sqlite import Database, as_bytes, change_token
-from backscroll.readers.sqlite_wal import holds_commits
+from backscroll.readers.sqlite_wal import has_commits
 
 WRITER = """
 import sqlite3, sys
@@ -163,7 +163,7 @@ def test_a_log_of_uncommitted_rows_only_is_left_alone(path: Path, start: Start) 
     log = path.with_name("state.vscdb-wal")
     path.with_name("state.vscdb-shm").unlink()
     assert log.stat().st_size > 4096
-    assert not holds_commits(log)
+    assert not has_commits(log)
     assert read_untouched(path) == (1, "private")
 
 
@@ -182,7 +182,7 @@ def test_a_log_cut_anywhere_is_judged_as_sqlite_judges_it(path: Path, start: Sta
         copy = tmp_path / f"{cut}.db"
         copy.write_bytes(main)
         (tmp_path / f"{cut}.db-wal").write_bytes(log[:cut])
-        judged = holds_commits(tmp_path / f"{cut}.db-wal")
+        judged = has_commits(tmp_path / f"{cut}.db-wal")
         db = sqlite3.connect(copy)
         assert judged is bool(db.execute("select count(*) from sqlite_master").fetchone()[0])
         db.close()

@@ -32,7 +32,7 @@ def test_any_json_value_is_a_time_within_range_or_none(value: object) -> None:
 
 @given(st.text())
 def test_any_words_are_a_time_within_range_or_none(text: str) -> None:
-    assert_usable(timestamps.from_words(text))
+    assert_usable(timestamps.from_english(text))
 
 
 @given(
@@ -42,7 +42,7 @@ def test_any_words_are_a_time_within_range_or_none(text: str) -> None:
     )
 )
 def test_anything_shaped_like_a_told_time_is_one_or_none(text: str) -> None:
-    assert_usable(timestamps.from_words(text))
+    assert_usable(timestamps.from_english(text))
 
 
 @given(
@@ -126,8 +126,8 @@ def test_what_is_no_time_is_none(value: object) -> None:
     ],
 )
 def test_a_time_told_in_words_is_read(words: str, at: datetime) -> None:
-    assert timestamps.from_words(words) == at
-    assert timestamps.from_words(f"<timestamp>{words}</timestamp>") == at
+    assert timestamps.from_english(words) == at
+    assert timestamps.from_english(f"<timestamp>{words}</timestamp>") == at
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_a_time_told_in_words_is_read(words: str, at: datetime) -> None:
     ["", "Foo 31, 2026, 11:12 PM", "Feb 31, 2026, 11:12 PM", "Jul 31, 2026, 25:12", "Jul 31, 1999, 1:00"],
 )
 def test_words_that_name_no_time_are_none(words: str) -> None:
-    assert timestamps.from_words(words) is None
+    assert timestamps.from_english(words) is None
 
 
 def test_a_zone_no_clock_has_is_refused() -> None:
-    assert timestamps.from_words("Jul 31, 2026, 11:12 PM (UTC+99)") is None
-    assert timestamps.from_words("Jul 31, 2026, 11:12 PM (UTC+14)") is not None
+    assert timestamps.from_english("Jul 31, 2026, 11:12 PM (UTC+99)") is None
+    assert timestamps.from_english("Jul 31, 2026, 11:12 PM (UTC+14)") is not None

@@ -42,7 +42,7 @@ def test_after_a_kill_at_any_point_the_next_sync_gives_the_same_content(
             assert now[what] == before, (what, seconds, statement)
         shutil.rmtree(home)
     subprocess.run(
-        [sys.executable, "-c", "from backscroll.readers.temp_folder import Scratch; Scratch().close()"]
+        [sys.executable, "-c", "from backscroll.readers.temp_folder import TempFolder; TempFolder().close()"]
     )
     assert list(temporary.iterdir()) == []
 

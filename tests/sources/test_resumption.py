@@ -45,7 +45,7 @@ def asked(name: str, wanted: Resumable, machine: Machine = MACHINE) -> Command:
 def refused(name: str, wanted: Resumable) -> str:
     found = sources.named(name).resume_command(wanted, MACHINE)
     assert isinstance(found, Refusal)
-    return found.why
+    return found.reason
 
 
 def test_claude_code_goes_to_the_folder_that_gave_the_project_its_name() -> None:

@@ -69,7 +69,7 @@ def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, no
         if count
     ]
     yield f"Synced: {', '.join(changes)}." if changes else "Up to date."
-    if events.fates:
+    if events.events:
         from backscroll.render.events import events_line
 
         yield f"{events_line(events, now)}."

@@ -12,7 +12,7 @@ from backscroll.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
 from backscroll.config import Machine, NamedRoot, Settings, archive_home, settings
 from backscroll.errors import UsageError
-from backscroll.readers.file_names import is_text, plain
+from backscroll.readers.file_names import escape_name, is_utf8
 
 if TYPE_CHECKING:
     from backscroll.history.index_access import IndexAccess
@@ -72,9 +72,9 @@ class Stores:
             source = sources.named(name)
             paths = [root.path for root in self._named_roots if root.source == name]
             for path in paths or source.roots(self.machine):
-                if not is_text(str(path)):
+                if not is_utf8(str(path)):
                     raise UsageError(
-                        f"{plain(str(path))} has a name that is not UTF-8."
+                        f"{escape_name(str(path))} has a name that is not UTF-8."
                         " Create a link with another name and pass that one."
                     )
                 yield source, path

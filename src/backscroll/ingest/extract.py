@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from backscroll.archive import Archive
 from backscroll.archive.write.reparse import Original
 from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResult, UsageReport
-from backscroll.readers.temp_folder import Scratch
+from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 from backscroll.sources.protocols import close, raw_rows
 from backscroll.sources.restore_rows import Restoring
@@ -84,7 +84,7 @@ def retold_rows(
     close(source)
     if not changed:
         return
-    with Scratch() as folder:
+    with TempFolder() as folder:
         with Restoring(folder) as restoring:
             for original in changed:
                 _add(archive, restoring, original, fullest=False)

@@ -15,7 +15,7 @@ from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.extract import placed, retold_rows
 from backscroll.ingest.indexer import update
 from backscroll.model import SessionSummary, Unit
-from backscroll.readers.temp_folder import Scratch
+from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source, named
 from backscroll.sources.protocols import close
 
@@ -106,7 +106,7 @@ def _retold(
                 ),
             )
             continue
-        with Scratch() as folder:
+        with TempFolder() as folder:
             copy = _copy(archive, source, original, folder)
             if copy is None:
                 yield original, False

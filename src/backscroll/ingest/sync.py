@@ -132,14 +132,14 @@ def _read_side_by_side(
     from backscroll.ingest.indexer import Indexing
     from backscroll.ingest.malloc import give_back_now
     from backscroll.ingest.parallel import read_batches
-    from backscroll.readers.temp_folder import Scratch
+    from backscroll.readers.temp_folder import TempFolder
 
     ready = Ready()
     left = sum(batch.size for batch in work)
     done = 0
     held: list[Shard] = []  # read, and not yet in the archive
     with (
-        Scratch() as folder,
+        TempFolder() as folder,
         archive.units.bulk_merge(),
         nullcontext() if index is None else Indexing(archive, index()) as indexing,
     ):

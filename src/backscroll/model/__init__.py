@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         TimeSource,
         TokenUsage,
         ToolCall,
-        is_universal,
-        record_of,
+        is_uuid,
+        record_id_of,
     )
     from backscroll.model.problem import PROBLEM_CODES, Fault, Problem
     from backscroll.model.retention import Retention
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         with_result,
     )
     from backscroll.model.unit import Unit
-    from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalised, workspace_hash
+    from backscroll.model.workspace import UNKNOWN_WORKSPACE, Workspace, normalize_path, workspace_hash
 
 __all__ = [
     "ORPHAN_RESULT",
@@ -102,11 +102,11 @@ __all__ = [
     "Visibility",
     "Workspace",
     "is_same_response",
-    "is_universal",
+    "is_uuid",
     "merge_repeated_call",
     "message_for_orphan_result",
-    "normalised",
-    "record_of",
+    "normalize_path",
+    "record_id_of",
     "with_result",
     "workspace_hash",
 ]
@@ -117,7 +117,7 @@ _PLACES = {
     " with_result",
     "filters": "Filter",
     "message": "Attachment Decision Edit Hunk Message Origin Role Status TimeSource TokenUsage ToolCall"
-    " is_universal record_of",
+    " is_uuid record_id_of",
     "problem": "PROBLEM_CODES Fault Problem",
     "retention": "Retention",
     "search": "SearchMatch SearchResult",
@@ -125,7 +125,7 @@ _PLACES = {
     " RecordCounts Replacement SubagentLink TitleHint ToolResult TrackedFile UsageReport Visibility",
     "session": "Note PaginatedResult Pagination Session SessionSummary",
     "unit": "Unit",
-    "workspace": "UNKNOWN_WORKSPACE Workspace normalised workspace_hash",
+    "workspace": "UNKNOWN_WORKSPACE Workspace normalize_path workspace_hash",
 }
 
 

@@ -27,7 +27,7 @@ class EventLog:
 
     def __init__(self, since: datetime | None, fates: tuple[SessionEvent, ...]) -> None:
         self.since = since  # None: ever
-        self.fates = fates  # by time
+        self.events = fates  # by time
 
     def count(self, what: EventCode) -> int:
-        return sum(fate.what == what for fate in self.fates)
+        return sum(fate.what == what for fate in self.events)

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from backscroll.model.message import Message
 
-__all__ = ["texts_of", "woven"]
+__all__ = ["merge_messages", "message_texts"]
 
 
-def woven(told: Sequence[Message], others: Iterable[Message]) -> Sequence[Message]:
+def merge_messages(told: Sequence[Message], others: Iterable[Message]) -> Sequence[Message]:
     """What two accounts tell, the first in its own order.
 
     What only the other has comes where its time belongs. Where both have a message and the other says what
@@ -27,14 +27,14 @@ def woven(told: Sequence[Message], others: Iterable[Message]) -> Sequence[Messag
         first = known.get(message.id)
         if first is None:
             more.append((moment, message))
-        elif not all(any(_has(one, text) for one in first) for text in texts_of(message)):
+        elif not all(any(_has(one, text) for one in first) for text in message_texts(message)):
             more.append((moment, replace(message, is_active=False)))
     if not more:
         return told
     return [message for _, message in merge(_with_moments(told), more, key=itemgetter(0))]
 
 
-def texts_of(message: Message) -> Iterator[str]:
+def message_texts(message: Message) -> Iterator[str]:
     """What a message says; the output of a call that was still running is not what came of it."""
     if content := message.content.strip():
         yield content

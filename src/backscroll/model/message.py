@@ -22,8 +22,8 @@ __all__ = [
     "TimeSource",
     "TokenUsage",
     "ToolCall",
-    "is_universal",
-    "record_of",
+    "is_uuid",
+    "record_id_of",
 ]
 
 Role = Literal["user", "assistant", "thinking", "tool", "error", "system"]
@@ -154,12 +154,12 @@ class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # faster than ignoring case
 
 
-def record_of(id_: str) -> str:
+def record_id_of(id_: str) -> str:
     """The id of the record that a message is from."""
     return id_.partition(".")[0]
 
 
-def is_universal(record: str) -> bool:
+def is_uuid(record: str) -> bool:
     """Whether a record's id means the same record in any session; hashes and line numbers do not."""
     return _UUID.fullmatch(record) is not None
 

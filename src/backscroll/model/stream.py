@@ -200,7 +200,7 @@ class Closing(Struct, frozen=True, kw_only=True):
 class ClosingUpdate(Closing, frozen=True, kw_only=True):
     """What is known of a session from its unit's end alone; what was told of it before stands."""
 
-    def added_to(self, before: Closing) -> Closing:
+    def applied_to(self, before: Closing) -> Closing:
         """What is known of it altogether."""
         return replace(
             before,
@@ -224,8 +224,8 @@ class RecordCounts(Struct, kw_only=True):
     problems: int = 0  # could not be read, or is of no known kind
     kinds: dict[str, int] = field(default_factory=dict)  # records by type or key family
     unknown: dict[str, int] = field(default_factory=dict)  # types, families and versions never met before
-    mark: Checkpoint | None = None  # where the next reading can begin
-    whole: bytes = b""  # the file itself, where it was read at once, so that nobody has to read it again
+    checkpoint: Checkpoint | None = None  # where the next sync continues
+    file_content: bytes = b""  # of a file that was read at once, so that the archive need not read it again
 
     def count(self, kind: str, verdict: Literal["parsed", "ignored", "problems"], number: int = 1) -> None:
         """Count a record, once."""
@@ -248,10 +248,10 @@ class RecordCounts(Struct, kw_only=True):
             problems=self.problems + later.problems,
             kinds=_added(self.kinds, later.kinds),
             unknown=_added(self.unknown, later.unknown),
-            mark=later.mark,
+            checkpoint=later.checkpoint,
         )
 
-    def meet(self, name: str, number: int = 1) -> None:
+    def add_unknown(self, name: str, number: int = 1) -> None:
         """Note a type, family or version that nobody here knows."""
         self.unknown[name] = self.unknown.get(name, 0) + number
 
@@ -289,4 +289,4 @@ class RawRow(Struct, frozen=True, kw_only=True, gc=False):
     is_shared: bool = False  # other sessions may have the same
     is_text: bool = True  # how SQLite has it: as text or as a blob
     blanked: tuple[str, ...] = ()  # fields whose values were left out
-    passing: tuple[str, ...] = ()  # fields that change all the time without anything being lost; "" is all
+    volatile: tuple[str, ...] = ()  # fields that change all the time without anything being lost; "" is all

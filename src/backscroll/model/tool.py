@@ -49,7 +49,7 @@ class Command(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Why the tool cannot continue a session, as a clause: "only a text copy of it is left"."""
 
-    why: str
+    reason: str
 
 
 class RestorePlan(Struct, frozen=True):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-__all__ = ["UNKNOWN_WORKSPACE", "Workspace", "WorkspaceSummary", "normalised", "workspace_hash"]
+__all__ = ["UNKNOWN_WORKSPACE", "Workspace", "WorkspaceSummary", "normalize_path", "workspace_hash"]
 
 UNKNOWN_WORKSPACE = "unknown"
 
@@ -25,7 +25,7 @@ class Workspace(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The last part of the path, the way people call the folder."""
-        stem = normalised(self.path).rstrip("/").rpartition("/")[2]
+        stem = normalize_path(self.path).rstrip("/").rpartition("/")[2]
         return stem.removesuffix(".code-workspace") or self.path
 
     @property
@@ -43,7 +43,7 @@ class WorkspaceSummary(Struct, frozen=True, kw_only=True):
     updated_at: datetime | None  # when the last of its sessions was
 
 
-def normalised(path: str) -> str:
+def normalize_path(path: str) -> str:
     """One spelling per folder: NFC, forward slashes, lower-case drive letter, no slash at the end."""
     path = unicodedata.normalize("NFC", path)
     if drive := _DRIVE.match(path):
@@ -59,6 +59,6 @@ def workspace_hash(path: str | None, *, authority: str = "") -> str:
         return UNKNOWN_WORKSPACE
     from hashlib import sha256  # needed by few of those who need the rest
 
-    spelling = normalised(path)
+    spelling = normalize_path(path)
     whole = f"{authority}{spelling}" if not authority else f"{authority}:{spelling}"
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]

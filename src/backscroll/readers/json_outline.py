@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Outline", "name_of"]
+__all__ = ["Outline", "safe_name"]
 
 _NAME = re.compile(r"[a-z_$][A-Za-z0-9_$]{0,39}")
 _ID = re.compile(r"[0-9a-f]{8,}|[a-z]+_(?=\w*\d)(?=\w*[A-Z])\w{10,}")
@@ -131,7 +131,7 @@ def _is_data(key: Any) -> bool:
     return not isinstance(key, str) or (not _is_name(key) and _TYPE_NAME.fullmatch(key) is None)
 
 
-def name_of(value: Any) -> str:
+def safe_name(value: Any) -> str:
     """A type, role or key as it may be shown: a name as it is, anything else only as what it is."""
     if isinstance(value, str) and _TYPE_NAME.fullmatch(value):
         return value

@@ -17,12 +17,12 @@ import msgspec
 from backscroll.model.problem import Fault
 from backscroll.readers import lenient_json
 
-__all__ = ["LARGEST_LINE", "Line", "lines", "salvage"]
+__all__ = ["MAX_LINE_BYTES", "Line", "lines", "salvage"]
 
 T = TypeVar("T")
 IsRecord = Callable[[dict[str, Any]], bool]
 
-LARGEST_LINE = 64 * 1024 * 1024  # a longer line is skimmed, not decoded
+MAX_LINE_BYTES = 64 * 1024 * 1024  # a longer line is skimmed, not decoded
 _SKIMMED = 64 * 1024
 _CHUNK = 1024 * 1024
 _NEWLINE = ord("\n")
@@ -43,11 +43,11 @@ class Line(msgspec.Struct, Generic[T], gc=False):
     parts: tuple[bytes, ...] = ()  # where a line holds several objects: the text of each
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Whether nothing can be added to it any more."""
         return self.is_complete or (bool(self.values) and self.fault is None)
 
-    def text_of(self, number: int) -> bytes:
+    def value_bytes(self, number: int) -> bytes:
         """The bytes that one of its values was read from."""
         return self.parts[number] if self.parts else self.raw
 
@@ -84,11 +84,11 @@ def lines(
             if file.read(1) != b"\n":
                 line -= 1  # the newline of the last line read was still to come
         readline = file.readline
-        while raw := readline(LARGEST_LINE if end - offset > LARGEST_LINE else end - offset):
+        while raw := readline(MAX_LINE_BYTES if end - offset > MAX_LINE_BYTES else end - offset):
             line += 1
             size = len(raw)
             complete = raw[-1] == _NEWLINE
-            if not complete and size == LARGEST_LINE:
+            if not complete and size == MAX_LINE_BYTES:
                 skimmed = _skim(file, raw, decoder, end - offset)
                 skimmed.number, skimmed.offset = line, offset
                 offset += skimmed.size

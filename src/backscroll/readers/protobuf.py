@@ -7,9 +7,9 @@ knowledge. Nothing here raises: what cannot be read ends the record, and its
 
 from typing import NamedTuple
 
-__all__ = ["DEEPEST", "Field", "Record"]
+__all__ = ["MAX_DEPTH", "Field", "Record"]
 
-DEEPEST = 32  # records within records
+MAX_DEPTH = 32  # records within records
 _MOST_FIELDS = 1_000_000
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
@@ -29,8 +29,8 @@ class Record:
         self.fields: list[Field] = []
         self.fault: str | None = None
         self._by_number: dict[int, list[int | bytes]] = {}
-        if depth > DEEPEST:
-            self.fault = f"more than {DEEPEST} records within each other"
+        if depth > MAX_DEPTH:
+            self.fault = f"more than {MAX_DEPTH} records within each other"
             return
         try:
             self._parse(data)

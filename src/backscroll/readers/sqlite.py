@@ -26,8 +26,15 @@ from backscroll.errors import (
     DatabaseUnreadableError,
 )
 from backscroll.readers.sqlite_change import change_token
-from backscroll.readers.sqlite_files import Copy, Files, beside, is_in_wal_mode, look, settle
-from backscroll.readers.sqlite_wal import holds_commits
+from backscroll.readers.sqlite_files import (
+    Copy,
+    Files,
+    add_suffix,
+    is_in_wal_mode,
+    stat_files,
+    wait_until_stable,
+)
+from backscroll.readers.sqlite_wal import has_commits
 
 __all__ = ["Database", "as_bytes", "change_token", "problem_code"]
 
@@ -151,7 +158,7 @@ class Database:
 
     def _stand(self, refused: set[_Way]) -> _Footing:
         """The open connection if it still serves, or the first step of the ladder that fits the files."""
-        files = look(self._path)
+        files = stat_files(self._path)
         if self._footing is not None and self._footing.still_holds(files):
             return self._footing
         self.close()
@@ -189,10 +196,10 @@ class Database:
                 return _Footing(way, _connect(copy.path, "mode=rw", self._busy_timeout), copy.files, copy)
 
     def _open_private(self) -> _Footing:
-        files = settle(self._path)
+        files = wait_until_stable(self._path)
         # Without a committed transaction in the log, everything is in the main file; and SQLite
         # would create a missing log, or delete an idle one, even through the connection below.
-        if files.wal is None or not holds_commits(beside(self._path, "-wal")):
+        if files.wal is None or not has_commits(add_suffix(self._path, "-wal")):
             return _Footing("private", self._connect("mode=ro&immutable=1"), files)
         connection = self._connect(f"mode=ro&vfs={_LOCKLESS_VFS}")
         connection.execute("pragma locking_mode = exclusive")  # keeps the index of the log in memory
@@ -203,7 +210,7 @@ class Database:
 
     def _has_moved(self, footing: _Footing) -> bool:
         """Whether a reading that took no locks may have seen two states of the file."""
-        return footing.way == "private" and look(self._path).content != footing.files.content
+        return footing.way == "private" and stat_files(self._path).content != footing.files.content
 
 
 def _connect(path: Path, options: str, busy_timeout: float) -> sqlite3.Connection:

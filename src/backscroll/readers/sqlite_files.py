@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
-from backscroll.readers.temp_folder import Scratch
+from backscroll.readers.temp_folder import TempFolder
 
-__all__ = ["Copy", "Files", "Stamp", "beside", "look", "settle"]
+__all__ = ["Copy", "Files", "Stamp", "add_suffix", "stat_files", "wait_until_stable"]
 
 _WAL_MODE = 2  # bytes 18 and 19 of the main file
 _COPIES = 5
@@ -45,11 +45,11 @@ class Files(NamedTuple):
         return tuple(stamp and stamp.inode for stamp in (self.main, self.wal, self.shm))
 
 
-def beside(path: Path, suffix: str) -> Path:
+def add_suffix(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def look(path: Path) -> Files:
+def stat_files(path: Path) -> Files:
     """The files as they are now. Raises when there is no file, or something that is none."""
     name = str(path)
     try:
@@ -75,16 +75,16 @@ def _stamp(name: str) -> Stamp | None:
     return Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def settle(path: Path) -> Files:
+def wait_until_stable(path: Path) -> Files:
     """The files once they have been still for long enough that the next write must show in an mtime."""
-    files = look(path)
+    files = stat_files(path)
     for _ in range(5):
         newest = max(stamp.mtime_ns for stamp in files.content if stamp is not None)
         age = time.time() - newest / 1e9
         if not 0 <= age < _TICK:
             break
         time.sleep(_TICK - age)
-        files = look(path)
+        files = stat_files(path)
     return files
 
 
@@ -103,7 +103,7 @@ class Copy:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._folder = Scratch()
+            self._folder = TempFolder()
         except OSError as error:
             raise DatabaseUnreadableError(
                 f"{path} cannot be read in place, nor copied to be read: {error.strerror or error}.", path
@@ -120,15 +120,15 @@ class Copy:
 
     def _take(self, path: Path) -> Files:
         for attempt in range(_COPIES):
-            files = settle(path)
+            files = wait_until_stable(path)
             try:
                 for suffix in ("", "-wal", "-journal"):
-                    self._copy_one(beside(path, suffix), suffix)
+                    self._copy_one(add_suffix(path, suffix), suffix)
             except OSError as error:
                 raise DatabaseUnreadableError(
                     f"{path} cannot be read in place, nor copied to be read: {error.strerror}.", path
                 ) from error
-            is_still = look(path).content == files.content
+            is_still = stat_files(path).content == files.content
             # A copy of files that stood still and yet fails its check is what the original is like:
             # whatever can still be read from it should be.
             if is_still and (self._is_sound() or attempt == _COPIES - 1):
@@ -138,10 +138,10 @@ class Copy:
         )
 
     def _copy_one(self, original: Path, suffix: str) -> None:
-        for stale in (beside(self.path, suffix), beside(self.path, "-shm")):
+        for stale in (add_suffix(self.path, suffix), add_suffix(self.path, "-shm")):
             stale.unlink(missing_ok=True)
         if not suffix or original.exists():
-            target = beside(self.path, suffix)
+            target = add_suffix(self.path, suffix)
             target.touch(mode=0o600)
             shutil.copyfile(original, target)
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from backscroll.errors import DatabaseUnreadableError
 
-__all__ = ["holds_commits"]
+__all__ = ["has_commits"]
 
 _HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
@@ -20,7 +20,7 @@ _MAGIC = 0x377F0682  # with the lowest bit set when the checksums are over big-e
 _VERIFIED_FRAMES = 2_000  # beyond this, a frame is believed by its salt: checksums cost 0.1 ms a page
 
 
-def holds_commits(log: Path) -> bool:
+def has_commits(log: Path) -> bool:
     """Whether SQLite would find a committed transaction in this log. One that is gone holds none."""
     try:
         file = log.open("rb")

@@ -7,13 +7,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Scratch"]
+__all__ = ["TempFolder"]
 
 _PREFIX = "backscroll-scratch-"
 _HELD = "held"  # a database that is locked for as long as somebody uses the folder
 
 
-class Scratch:
+class TempFolder:
     """A folder in the system's temporary one, for this user alone.
 
     A killed process leaves its folder behind, with a part of somebody's history in it. Its lock dies with

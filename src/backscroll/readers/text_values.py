@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["words_in"]
+__all__ = ["text_in"]
 
 _DEEPEST = 24
 _LONGEST_WORD = 200  # characters; what is longer is data that nobody said
@@ -14,7 +14,7 @@ _WORDLESS = frozenset(
 )
 
 
-def words_in(value: Any, depth: int = 0) -> str:
+def text_in(value: Any, depth: int = 0) -> str:
     """Whatever words a value has, its data and ids left out."""
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_WORD or any(map(str.isspace, value)) else ""
@@ -23,4 +23,4 @@ def words_in(value: Any, depth: int = 0) -> str:
     inner = value
     if isinstance(value, dict):
         inner = [one for name, one in value.items() if name not in _WORDLESS]
-    return "\n".join(filter(None, (words_in(one, depth + 1) for one in inner)))
+    return "\n".join(filter(None, (text_in(one, depth + 1) for one in inner)))

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-__all__ = ["EARLIEST", "from_number", "from_text", "from_value", "from_words"]
+__all__ = ["EARLIEST", "from_english", "from_number", "from_text", "from_value"]
 
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
@@ -117,7 +117,7 @@ def _from_git(text: str) -> datetime | None:
     return _in_range(at)
 
 
-def from_words(text: str) -> datetime | None:
+def from_english(text: str) -> datetime | None:
     """A time as a tool tells it to a model: ``Friday, Jul 31, 2026, 11:12 PM (UTC+8)``."""
     found = re.search(_WORDS, text)
     if found is None or (month := _MONTHS.get(found[1].lower())) is None:

@@ -15,9 +15,9 @@ def events_line(log: EventLog, now: datetime, *, zone: tzinfo | None = None) -> 
 
     None if there are no events. Days are in the local time zone unless `zone` is given.
     """
-    if not log.fates:
+    if not log.events:
         return None
-    since = _since(log.fates[0].at.astimezone(zone), now.astimezone(zone)) if log.since else ""
+    since = _since(log.events[0].at.astimezone(zone), now.astimezone(zone)) if log.since else ""
     parts: list[str] = []
     codes: tuple[EventCode, ...] = ("vanished", "overwritten", "came_back")
     for code in codes:
@@ -60,6 +60,6 @@ def events_document(log: EventLog) -> dict[str, Any]:
                 "what": event.what,
                 "at": iso(event.at),
             }
-            for event in log.fates
+            for event in log.events
         ],
     }

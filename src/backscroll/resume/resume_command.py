@@ -22,7 +22,7 @@ def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> R
     if isinstance(source, ResumeCommands):
         found = source.resume_command(resumable, machine)
     if isinstance(found, Refusal):
-        return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.why}", False, None)
+        return Resumption(summary, None, f"{summary.ref} cannot be continued: {found.reason}", False, None)
     is_installed = shutil.which(found.argv[0], path=machine.environ.get("PATH")) is not None
     if summary.is_gone:
         returning = plan(archive, summary)

@@ -44,7 +44,7 @@ def in_two(path: Path, cut: int, kind: str = "session") -> UnitContent:
     path.write_bytes(whole)
     tally = first[-1]
     assert isinstance(tally, RecordCounts)
-    second = list(ClaudeCode().read(unit, tally.mark))
+    second = list(ClaudeCode().read(unit, tally.checkpoint))
     return fold(_joined([*first, *second]))
 
 

@@ -30,8 +30,8 @@ def swapped(session: Transcript) -> Transcript:
 def left(path: Path) -> Remembered:
     """What is kept for the next reading."""
     *_, tally = ClaudeCode().read(Unit("claude-code", "", str(path)))
-    assert tally.mark is not None  # type: ignore[union-attr]
-    return msgspec.msgpack.decode(tally.mark.state, type=Remembered)  # type: ignore[union-attr]
+    assert tally.checkpoint is not None  # type: ignore[union-attr]
+    return msgspec.msgpack.decode(tally.checkpoint.state, type=Remembered)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("has_copy", [True, False])

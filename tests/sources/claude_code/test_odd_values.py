@@ -62,7 +62,7 @@ def test_a_number_too_large_for_anyone_is_no_fault(tmp_path: Path) -> None:
 def test_a_line_too_large_to_decode_is_one_problem(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl, "LARGEST_LINE", 4096)
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 4096)
     huge = b'{"cwd":"C:\\x","type":"%b","uuid":"u1","content":"%b"}' % (kind.encode(), b"x" * 9000)
     plain = huge.replace(b"\\x", b"x")
     for line in (huge, plain):

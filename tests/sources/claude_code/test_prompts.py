@@ -88,7 +88,7 @@ def test_a_log_that_grew_is_read_from_where_it_ended(tmp_path: Path, lines: int)
     first = list(ClaudeCode().read(unit))
     path.write_bytes(data)
     assert isinstance(first[-1], RecordCounts)
-    second = list(ClaudeCode().read(unit, first[-1].mark))
+    second = list(ClaudeCode().read(unit, first[-1].checkpoint))
     messages = [item for item in (*first, *second) if isinstance(item, Message)]
     told = sorted((m.id, m.content) for m in messages)
     assert told == sorted((m.id, m.content) for one in whole.sessions for m in one.messages)
@@ -102,6 +102,6 @@ def test_what_was_known_of_a_session_stands_when_it_goes_on() -> None:
         workspace=Workspace("/p"), created_at=START, updated_at=START, completeness="lossy", reasons=("why",)
     )
     later = START + timedelta(days=1)
-    added = ClosingUpdate(workspace=Workspace("/q"), created_at=later, updated_at=later).added_to(before)
+    added = ClosingUpdate(workspace=Workspace("/q"), created_at=later, updated_at=later).applied_to(before)
     assert added == replace(before, updated_at=later)
     assert type(added) is Closing

@@ -308,8 +308,8 @@ def test_reading_in_two_parts_tells_the_same(generation: str, tmp_path: Path) ->
 
 def _mark(items: list[object]) -> Checkpoint:
     tally = fold(items).counts  # type: ignore[arg-type]
-    assert tally.mark is not None
-    return tally.mark
+    assert tally.checkpoint is not None
+    return tally.checkpoint
 
 
 def _messages(first: list[object], second: list[object]) -> list[tuple[str, str, str | None]]:

@@ -258,7 +258,7 @@ def test_reading_since_a_mark_gives_everything_again(tmp_path: Path) -> None:
     write(tmp_path, prompt("go"))
     source = CursorCli()
     (unit,) = source.units(tmp_path)
-    assert fold(source.read(unit)).counts.mark is None
+    assert fold(source.read(unit)).counts.checkpoint is None
 
 
 def test_a_part_of_an_unknown_form_still_says_its_words(tmp_path: Path) -> None:

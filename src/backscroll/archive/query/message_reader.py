@@ -17,7 +17,7 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_chunk, decode_messages, hash64
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.model import Message, SessionSummary, TokenUsage
-from backscroll.model.merge_messages import woven
+from backscroll.model.merge_messages import merge_messages
 
 __all__ = ["fragment_messages", "session_extent", "session_messages"]
 
@@ -115,7 +115,7 @@ def _merged_messages(
         return _with_usage(streams[0], usage_by_response(db, fragments[0].id))
     messages: Sequence[Message] = []
     for stream in streams:
-        messages = woven(messages, stream)
+        messages = merge_messages(messages, stream)
     return _with_usage(messages, _merged_usage(messages))
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from backscroll.archive.storage.blob_store import BlobRef, BlobStore
 from backscroll.archive.storage.delta import BodyReader
-from backscroll.model import Message, Origin, SessionSummary, is_universal, record_of
+from backscroll.model import Message, Origin, SessionSummary, is_uuid, record_id_of
 
 __all__ = ["OriginalRecords", "ResultCallIds", "RowKeys"]
 
@@ -101,7 +101,7 @@ class OriginalRecords:
         unit_id = self._units.get(message.origin.path)
         if unit_id is None:
             return None
-        record_id = record_of(message.id)
+        record_id = record_id_of(message.id)
         versions = self._db.execute(
             "select distinct version from raw_segment where unit_id = ? order by version desc", [unit_id]
         )
@@ -109,7 +109,7 @@ class OriginalRecords:
         for (version,) in versions.fetchall():
             file = self._files.setdefault((unit_id, version), _FileLines(self._db, unit_id, version))
             line = file.get(number)
-            if line is not None and (not is_universal(record_id) or record_id.encode() in line):
+            if line is not None and (not is_uuid(record_id) or record_id.encode() in line):
                 return line
             newest = newest or line
         # In a rewritten file the record can have moved to another line. Generated ids are in no line.

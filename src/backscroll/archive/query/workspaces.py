@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from backscroll.archive.query.wildcards import matches
 from backscroll.errors import WorkspaceNotFoundError
-from backscroll.model import normalised
+from backscroll.model import normalize_path
 
 __all__ = ["KnownWorkspace", "find_workspaces", "known_workspaces", "workspace_hashes"]
 
@@ -108,4 +108,4 @@ def find_workspaces(workspaces: Sequence[KnownWorkspace], name: str, *, is_stric
 
 
 def _fold(path: str) -> str:
-    return normalised(path).replace("\\", "/").casefold()
+    return normalize_path(path).replace("\\", "/").casefold()

@@ -17,7 +17,7 @@ from backscroll.archive.storage.seekable import (
     frame_boundaries,
     read_seek_table,
 )
-from backscroll.model import Message, is_universal, record_of
+from backscroll.model import Message, is_uuid, record_id_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -180,8 +180,8 @@ def hash64(id_: str) -> int:
 @lru_cache(maxsize=1 << 12)  # a response is counted by the record that a message was from
 def hash_record(id_: str, session_id: str = "") -> int:
     """A message's record as a number: the same in every session that holds it, if it is the same anywhere."""
-    record = record_of(id_)
-    return hash64(record if is_universal(record) else f"{session_id} {record}")
+    record = record_id_of(id_)
+    return hash64(record if is_uuid(record) else f"{session_id} {record}")
 
 
 def to_milliseconds(at: datetime | None) -> int | None:

@@ -108,7 +108,7 @@ class _Keeper:
         """Whether nothing is lost when the newer version takes the place of the older one."""
         if known.spot is None:
             return True
-        return row.value is not None and is_superset(row.value, self._pieces.get(known.spot), row.passing)
+        return row.value is not None and is_superset(row.value, self._pieces.get(known.spot), row.volatile)
 
     def _add(self, row: RawRow, version: int, digest: bytes | None) -> None:
         spot: tuple[int | None, int | None, int | None] = (None, None, None)

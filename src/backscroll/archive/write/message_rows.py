@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from backscroll.archive.storage.codec import hash64, hash_record, to_milliseconds
 from backscroll.archive.storage.strings import StringTable
-from backscroll.model import Message, record_of
+from backscroll.model import Message, record_id_of
 
 __all__ = ["insert_messages"]
 
@@ -36,7 +36,7 @@ def insert_messages(
     edits: list[tuple[object, ...]] = []
     last_record, record_hash = "", 0
     for position, message in messages:
-        record = record_of(message.id)
+        record = record_id_of(message.id)
         if record != last_record:  # the messages of a record follow each other
             last_record, record_hash = record, hash_record(record, session_id)
         tool, copied_from = message.tool, message.copied_from

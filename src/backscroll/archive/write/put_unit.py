@@ -84,10 +84,10 @@ def put_unit(
                     is_new=is_new,
                     is_appended=is_appended,
                     end=unit.size or sys.maxsize,
-                    whole=counts.whole if is_new else b"",
+                    whole=counts.file_content if is_new else b"",
                 )
             if writer.has_excluded and unit.kind in SINGLE_SESSION_KINDS:
-                counts.mark = None  # when the exclusion ends, the unit is read from the start
+                counts.checkpoint = None  # when the exclusion ends, the unit is read from the start
             # Part of a file that grew may have been excluded before. A new unit has no such row.
             if writer.has_excluded or not (is_appended or is_new):
                 units.set_excluded(db, unit_id, exclusions.patterns_hash if writer.has_excluded else None)
@@ -103,7 +103,7 @@ def put_unit(
                 delta_base=delta_base,
                 content=content,
             )
-            if snapshot is not None and not snapshot.is_unchanged(may_grow=counts.mark is not None):
+            if snapshot is not None and not snapshot.is_unchanged(may_grow=counts.checkpoint is not None):
                 raise _UnreadableError
     except (_UnreadableError, OSError) as error:
         # Locked, unreadable or changing: what was stored before stays, and the next sync tries again.

@@ -292,7 +292,7 @@ class SessionWriter:
         if isinstance(closing, ClosingUpdate):
             before = _load_closing(self.db, self._fragment_id)
             if before is not None:
-                closing = closing.added_to(before)
+                closing = closing.applied_to(before)
         self.db.execute(
             "update fragment set closing = ?, message_count = ?, preview = ?, is_derived = 0 where id = ?",
             [_encode_closing(closing), self._count, self._preview, self._fragment_id],

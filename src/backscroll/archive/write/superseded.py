@@ -7,7 +7,7 @@ from backscroll.archive.query.message_reader import fragment_messages
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.delta import rebase_fragment_dependents
 from backscroll.archive.write.session_writer import retain_title
-from backscroll.model.merge_messages import texts_of
+from backscroll.model.merge_messages import message_texts
 
 __all__ = ["retain_removed_messages"]
 
@@ -133,10 +133,12 @@ def _delete_repeated(db: sqlite3.Connection, fragment_id: int, new_id: int) -> N
     )
     if not record_hashes and not db.execute(placeholders, [fragment_id, *_PLACEHOLDER_KINDS]).fetchone():
         return
-    new_texts = {hash(text) for message in fragment_messages(db, new_id, start) for text in texts_of(message)}
+    new_texts = {
+        hash(text) for message in fragment_messages(db, new_id, start) for text in message_texts(message)
+    }
     repeated = []
     for position, message in enumerate(fragment_messages(db, fragment_id, start), start=start):
-        missing = [text for text in texts_of(message) if hash(text) not in new_texts]
+        missing = [text for text in message_texts(message) if hash(text) not in new_texts]
         record_hash = record_hashes.get(position)
         if message.kind in _PLACEHOLDER_KINDS:
             is_repeated = record_hash is not None or not missing

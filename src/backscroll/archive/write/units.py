@@ -144,7 +144,7 @@ def save_unit(
 
     `delta_base` contains the messages read from it. `content` is the file, if the caller has it in memory.
     """
-    checkpoint = counts.mark
+    checkpoint = counts.checkpoint
     status = stat_or_none(unit.path)
     if is_appended:
         counts = _load_counts(db, unit_id).plus(counts)
@@ -175,7 +175,7 @@ def save_unit(
 
 def save_reparsed_unit(db: sqlite3.Connection, unit_id: int, counts: RecordCounts, file: Path) -> None:
     """Record that a unit's stored original was parsed again. The unit itself was not looked at."""
-    checkpoint = counts.mark
+    checkpoint = counts.checkpoint
     prefix = None
     if checkpoint:
         # `file` may be a copy, so the identity of the file that was read in place is kept.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from backscroll import __version__
-from backscroll.readers.file_names import is_text, plain
+from backscroll.readers.file_names import escape_name, is_utf8
 
 if TYPE_CHECKING:
     from backscroll.model import Unit
@@ -74,8 +74,8 @@ class Folder:
         is_unreadable: bool = False,
     ) -> None:
         self.is_unreadable = is_unreadable  # it is there, and could not be listed
-        self.path = f"{plain(path)}{_SEP}"
-        self._is_text = is_text(path)
+        self.path = f"{escape_name(path)}{_SEP}"
+        self._is_text = is_utf8(path)
         self._root = root
         rows.sort()
         beside.sort()
@@ -107,8 +107,8 @@ class Folder:
         for row in self._rows:
             name, _, token = row.partition("/")
             kind, session = self._told_by(name)
-            if not self._is_text or not is_text(name):
-                name, kind, session = plain(name), "unnamed", None
+            if not self._is_text or not is_utf8(name):
+                name, kind, session = escape_name(name), "unnamed", None
             if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
                 token = f"{token}-{time}"
             if kind == STORE:

@@ -63,7 +63,7 @@ class _Stored(Transcript):
                 case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
                     yield replace(item, origin=self._placed(item.origin))
                 case RecordCounts():
-                    item.mark = None  # rows are read anew each time
+                    item.checkpoint = None  # rows are read anew each time
                     yield item
                 case _:
                     yield item
@@ -99,13 +99,13 @@ def _rest(unit: Unit) -> Iterator[Item]:
         reason = f"is not a store of Claude Code 0.2: it has {tables}"
         yield Problem(Origin(unit.path, "database"), "unknown-type", reason)
         tally.count("database of unknown tables", "problems")
-        tally.meet("tables of __store.db")
+        tally.add_unknown("tables of __store.db")
     for table, number in sorted(found.lost.items()):
         if table in (legacy_db.MESSAGES, *legacy_db.WORDS):
             yield Problem(Origin(unit.path, table), "orphaned-record", f"{number} rows belong to no session")
         else:
             yield Problem(Origin(unit.path, table), "unknown-type", f"unknown table, with {number} rows")
-            tally.meet(f"table {table}")
+            tally.add_unknown(f"table {table}")
         tally.count(table, "problems", max(1, number))
     if found.summaries:
         tally.count(legacy_db.SUMMARIES, "ignored", found.summaries)

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.readers.file_names import is_text
+from backscroll.readers.file_names import is_utf8
 from backscroll.sources.claude_code.folders import (
     DATABASE,
     NAME,
@@ -65,7 +65,7 @@ def _siblings(home: Path) -> list[Path]:
         names = sorted(entry.name for entry in os.scandir(home) if entry.name.startswith(".claude"))
     except OSError:
         return []
-    found = [home / name for name in names if name != ".claude" and is_text(name)]
+    found = [home / name for name in names if name != ".claude" and is_utf8(name)]
     return [path for path in found if (path / "projects").is_dir() or (path / "history.jsonl").is_file()]
 
 

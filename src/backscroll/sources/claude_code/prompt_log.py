@@ -27,7 +27,7 @@ from backscroll.model import (
     RecordCounts,
     Unit,
     Workspace,
-    normalised,
+    normalize_path,
 )
 from backscroll.readers import jsonl, timestamps
 from backscroll.sources.claude_code.transcript.line_types import text
@@ -81,7 +81,7 @@ class _Remembered(msgspec.Struct, array_like=True):
 
     def sitting(self, project: str | None, at: datetime | None) -> str:
         """The id of the sitting that a prompt belongs to."""
-        key = _digest(normalised(project) if project else "")
+        key = _digest(normalize_path(project) if project else "")
         seconds = at.timestamp() if at is not None else 0.0
         sitting = self.sittings.get(key)
         if sitting is None or seconds - sitting.last_at > _PAUSE.total_seconds():
@@ -132,12 +132,12 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
     groups: dict[str, _Group] = {}
     end = unit.size or sys.maxsize
     for line in jsonl.lines(path, _decoder, offset=offset, line=number, end=end):
-        if line.is_settled:
+        if line.is_final:
             offset, number = line.offset + line.size, line.number
         if line.is_blank:
             continue
         prompts = [(at, one) for at, one in enumerate(line.values) if text(one.display) is not None]
-        for at, prompt in prompts if line.is_settled else ():
+        for at, prompt in prompts if line.is_final else ():
             group, id_ = _group_of(prompt, groups, kept)
             group.places.append(_Place(id_, line.number, line.offset, line.size, at))
         if line.fault is not None:
@@ -159,7 +159,7 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
                     moments.append(message.timestamp)
                 yield message
             yield _closing(group, moments, is_whole=since is None)
-    tally.mark = Checkpoint(offset, number, msgspec.msgpack.encode(kept))
+    tally.checkpoint = Checkpoint(offset, number, msgspec.msgpack.encode(kept))
     yield tally
 
 

@@ -47,7 +47,7 @@ def retention(
         settings=str(setting.path),
         expiring=tuple(expiring),
         diff=change(setting, _KEY, _LONG),
-        trouble=setting.trouble,
+        trouble=setting.error,
     )
 
 

@@ -23,7 +23,7 @@ class Setting(NamedTuple):
     path: Path
     value: Any = None
     is_said: bool = False
-    trouble: str | None = None  # why it could not be understood
+    error: str | None = None  # why it could not be understood
 
 
 def find(root: Path, key: str) -> Setting:
@@ -43,15 +43,15 @@ def _read(path: Path, key: str) -> Setting:
     except FileNotFoundError:
         return Setting(path)
     except OSError as error:
-        return Setting(path, trouble=f"cannot be read: {error.strerror}")
+        return Setting(path, error=f"cannot be read: {error.strerror}")
     import json  # loaded by nobody who has no such file
 
     try:
         said = json.loads(text, strict=False) if text.strip() else {}
     except (ValueError, RecursionError):
-        return Setting(path, trouble="is not JSON")
+        return Setting(path, error="is not JSON")
     if not isinstance(said, dict):
-        return Setting(path, trouble="is not a JSON object")
+        return Setting(path, error="is not a JSON object")
     value = said.get(key, _ABSENT)
     return Setting(path) if value is _ABSENT else Setting(path, value, is_said=True)
 
@@ -59,7 +59,7 @@ def _read(path: Path, key: str) -> Setting:
 def change(setting: Setting, key: str, value: int) -> str:
     """A diff that sets the key in this file, without a line of context; empty when nobody can say where."""
     path = setting.path
-    if setting.trouble is not None:
+    if setting.error is not None:
         return ""
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     if not text.strip():

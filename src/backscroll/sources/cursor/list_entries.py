@@ -89,13 +89,13 @@ def _entry(path: str, key: str, session: str, raw: bytes) -> RawRow:
         part=f"allComposers[]/{session}",
         value=value,
         blanked=blanked,
-        passing=_PASSING,
+        volatile=_PASSING,
     )
 
 
 def _json(path: str, key: str, part: str, value: Any) -> RawRow:
     return RawRow(
-        path=path, table="ItemTable", key=key, part=part, value=msgspec.json.encode(value), passing=("",)
+        path=path, table="ItemTable", key=key, part=part, value=msgspec.json.encode(value), volatile=("",)
     )
 
 
@@ -122,7 +122,7 @@ def _header_row(path: str, session: str, columns: dict[str, Any]) -> RawRow:
         key=session,
         value=msgspec.json.encode(told),
         blanked=blanked,
-        passing=_PASSING,
+        volatile=_PASSING,
     )
 
 

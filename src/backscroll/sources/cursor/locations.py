@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backscroll.config import Machine
-from backscroll.readers.file_names import is_text
+from backscroll.readers.file_names import is_utf8
 
 __all__ = [
     "TITLES",
@@ -101,7 +101,7 @@ def storages(root: Path) -> Iterator[Storage]:
 def _folders(root: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root / "User" / "workspaceStorage") as found:
-            named = (entry for entry in found if entry.is_dir() and is_text(entry.name))
+            named = (entry for entry in found if entry.is_dir() and is_utf8(entry.name))
             return sorted(named, key=lambda entry: entry.name)
     except OSError:
         return []

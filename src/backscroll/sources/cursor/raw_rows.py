@@ -64,11 +64,11 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[RawRow]
     for rowid, data, is_text in warehouse.whole_rows(places, _AT_ONCE):
         key = places[rowid]
         value, blanked = blank(data) if data is not None else (None, ())
-        passing: tuple[str, ...] = ()
+        volatile: tuple[str, ...] = ()
         if key.startswith("bubbleId:"):
-            passing = _OF_A_BUBBLE
+            volatile = _OF_A_BUBBLE
         elif key.startswith("composerData:"):
-            passing = _OF_A_COMPOSER
+            volatile = _OF_A_COMPOSER
             roots = _roots(value)
         yield RawRow(
             table="cursorDiskKV",
@@ -76,14 +76,14 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[RawRow]
             value=value,
             is_text=bool(is_text),
             blanked=blanked,
-            passing=passing,
+            volatile=volatile,
         )
     yield from _memory_rows(warehouse, session, as_text(roots.conversation_state))
     yield from list_entries.rows(library, path, session, as_map(roots.workspace_identifier))
     if not any(key.startswith("bubbleId:") for key in places.values()) or not as_text(roots.name):
         for table, key, columns in library.side.search_rows(session):
             value = msgspec.json.encode(columns)
-            yield RawRow(path=list_entries.SEARCH, table=table, key=key, value=value, passing=("",))
+            yield RawRow(path=list_entries.SEARCH, table=table, key=key, value=value, volatile=("",))
 
 
 def _places(connection: Connection, session: str) -> dict[int, str]:
@@ -115,7 +115,7 @@ def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Raw
         name = data.decode("ascii", "replace").strip(' "')
         if len(name) == 64:
             ids.append(name)
-        yield RawRow(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), passing=("",))
+        yield RawRow(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), volatile=("",))
 
     def fetch(wanted: list[str]) -> Iterator[tuple[str, Stored]]:
         left = [_BLOB + id for id in wanted]
@@ -175,4 +175,6 @@ def log_rows(library: Library, mark: Shelfmark) -> Iterator[RawRow]:
 
 def _part(key: str, part: str, raw: bytes) -> RawRow:
     value, blanked = blank(raw)
-    return RawRow(table="ItemTable", key=key, part=part, value=value, blanked=blanked, passing=_OF_A_COMPOSER)
+    return RawRow(
+        table="ItemTable", key=key, part=part, value=value, blanked=blanked, volatile=_OF_A_COMPOSER
+    )

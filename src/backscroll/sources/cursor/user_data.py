@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec import Raw, Struct
 
 from backscroll.errors import BackscrollError, DatabaseLockedError, DatabaseNotFoundError
-from backscroll.model import normalised
+from backscroll.model import normalize_path
 from backscroll.readers.sqlite import Database, change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
@@ -193,9 +193,9 @@ class Library:
         if self._storage_ids is None:
             self._storage_ids = {}
             for name, note in self.folders().items():
-                spelling = note.address._replace(path=normalised(note.address.path))
+                spelling = note.address._replace(path=normalize_path(note.address.path))
                 self._storage_ids.setdefault(spelling, []).append(name)
-        return self._storage_ids.get(folder._replace(path=normalised(folder.path)), [])
+        return self._storage_ids.get(folder._replace(path=normalize_path(folder.path)), [])
 
     def images(self) -> dict[str, Path]:
         """Pasted images that are still there, by the uuid at the end of their names."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from backscroll.model import Workspace, normalised
+from backscroll.model import Workspace, normalize_path
 from backscroll.sources.cursor.database.decode import Undecodable, as_list, as_map, as_text, decode, unwrap
 from backscroll.sources.cursor.database.record_types import Composer, Head
 from backscroll.sources.cursor.uri import Address, address
@@ -181,7 +181,7 @@ def _from_transcript(library: Library, session: str) -> Workspace | None:
         return None
     spelled = {_NOT_IN_SLUG.sub("-", slug).strip("-").lower() for slug in slugs}
     for storage, note in library.folders().items():
-        if _NOT_IN_SLUG.sub("-", normalised(note.address.path)).strip("-").lower() in spelled:
+        if _NOT_IN_SLUG.sub("-", normalize_path(note.address.path)).strip("-").lower() in spelled:
             return stored(library, storage, "transcript")
     return None
 
@@ -210,7 +210,7 @@ def from_files(library: Library, files: Iterable[str]) -> Workspace | None:
         if found is None or found.authority:
             continue
         number += 1
-        folder = normalised(found.path).split("/")
+        folder = normalize_path(found.path).split("/")
         if file.endswith("/"):
             folders.append(folder)
         else:

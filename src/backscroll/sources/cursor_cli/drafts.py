@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts
 from backscroll.readers import lenient_json, timestamps
-from backscroll.readers.json_outline import name_of
+from backscroll.readers.json_outline import safe_name
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.locations import SOURCE
 from backscroll.sources.cursor_cli.metadata import Sidecar, read_sidecar
@@ -60,7 +60,7 @@ def meet_schema(sidecar: Sidecar, tally: RecordCounts) -> None:
     """Say it when the file is of a version nobody here knows."""
     version = sidecar.fields.get("schemaVersion")
     if version is not None and version != KNOWN_SCHEMA:
-        tally.meet(f"meta.json schemaVersion {name_of(version)}")
+        tally.add_unknown(f"meta.json schemaVersion {safe_name(version)}")
 
 
 def read_prompts(path: Path) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from backscroll.config import Machine
 from backscroll.model import Unit
-from backscroll.readers.file_names import is_text
+from backscroll.readers.file_names import is_utf8
 from backscroll.readers.sqlite_change import change_token
 from backscroll.sources.cursor_cli.transcript_layout import rivals_of
 
@@ -176,7 +176,7 @@ def _is(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted((one for one in entries if is_text(one.name)), key=lambda entry: entry.name)
+            return sorted((one for one in entries if is_utf8(one.name)), key=lambda entry: entry.name)
     except OSError:
         return []
 

@@ -9,7 +9,7 @@ import msgspec
 
 from backscroll.errors import DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.readers import jsonl, lenient_json
-from backscroll.readers.json_outline import name_of
+from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record
 from backscroll.readers.sqlite import Database
 from backscroll.sources.cursor_cli.blob_rows import fetch, survey
@@ -38,7 +38,7 @@ def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
             try:
                 for line in jsonl.lines(path, _DECODER):
                     for record in line.values:
-                        yield f"transcript/{name_of(record.get('role') or record.get('type'))}", record
+                        yield f"transcript/{safe_name(record.get('role') or record.get('type'))}", record
             except OSError:
                 return
 
@@ -54,7 +54,7 @@ def _stored(path: Path) -> Iterator[tuple[str, Any]]:
             for id, data in blobs.each(rows.sizes):
                 message = load_message(data) if data is not None and data[:1] == b"{" else None
                 if message is not None:
-                    yield f"blob/{name_of(message.get('role'))}", message
+                    yield f"blob/{safe_name(message.get('role'))}", message
                 elif data is not None and id == meta.text("latestRootBlobId"):
                     yield "blob/root", {f"field_{number}": None for number in Record(data).numbers}
         except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error):

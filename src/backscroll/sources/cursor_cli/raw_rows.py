@@ -54,14 +54,14 @@ def _meta_row(key: str, value: bytes | None) -> Iterator[RawRow]:
     if is_secret(key) and key not in KNOWN:
         return
     if value is None or key in KNOWN:
-        yield RawRow(table="meta", key=key, value=value, passing=("",))
+        yield RawRow(table="meta", key=key, value=value, volatile=("",))
         return
     text = text_of_hex(value)
     told, blanked = _without_secrets(text)
     if blanked and is_hex(value):
         digits = value.strip()
         told = hexlify(told) + (digits[-1:] if len(digits) % 2 else b"")
-    yield RawRow(table="meta", key=key, value=told if blanked else value, blanked=blanked, passing=_PASSING)
+    yield RawRow(table="meta", key=key, value=told if blanked else value, blanked=blanked, volatile=_PASSING)
 
 
 def file_row(path: Path, root: Path) -> Iterator[RawRow]:
@@ -73,7 +73,7 @@ def file_row(path: Path, root: Path) -> Iterator[RawRow]:
     except (OSError, ValueError):
         return
     told, blanked = _without_secrets(data)
-    yield RawRow(path=name, table="", key="", value=told, blanked=blanked, passing=("updatedAtMs",))
+    yield RawRow(path=name, table="", key="", value=told, blanked=blanked, volatile=("updatedAtMs",))
 
 
 def _without_secrets(text: bytes) -> tuple[bytes, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from backscroll.errors import DatabaseLockedError, DatabaseNotFoundError, DatabaseUnreadableError
 from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, RecordCounts
 from backscroll.readers import timestamps
-from backscroll.readers.json_outline import name_of
+from backscroll.readers.json_outline import safe_name
 from backscroll.readers.sqlite import Database, problem_code
 from backscroll.sources.cursor_cli.blob_rows import Rows, count_blobs, fetch, survey
 from backscroll.sources.cursor_cli.drafts import meet_schema, store_name
@@ -91,9 +91,9 @@ def _first_problems(rows: Rows, head: Head, tally: RecordCounts) -> Iterator[Pro
     """What is wrong with everything but the conversation, and the account of the metadata."""
     meet_schema(head.sidecar, tally)
     for name in head.meta.unknown:
-        tally.meet(f"meta key {name_of(name)}")
+        tally.add_unknown(f"meta key {safe_name(name)}")
     for table in rows.strange:
-        tally.meet(f"table {name_of(table)}")
+        tally.add_unknown(f"table {safe_name(table)}")
     wrong = [Fault("missing-table", f"has no table {table}") for table in rows.absent]
     wrong += [
         Fault("unexpected-shape", f"has a table {table} without the columns that are known")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Item, Message, Origin, Problem, RecordCounts, TimeSource, ToolResult
 from backscroll.readers import jsonl
-from backscroll.readers.json_outline import name_of
+from backscroll.readers.json_outline import safe_name
 from backscroll.sources.cursor_graph.calls_without_id import joined
 from backscroll.sources.cursor_graph.message_parts import (
     Place,
@@ -63,9 +63,9 @@ def _items(path: Path, tally: RecordCounts) -> Iterator[Message | ToolResult | P
 def _verdict(record: dict[str, Any], told: list[Message | ToolResult]) -> tuple[str, _Verdict]:
     kind = record.get("role") or record.get("type")
     if told:
-        return name_of(kind), "parsed"
+        return safe_name(kind), "parsed"
     is_known = kind in ("user", "assistant", "tool", "system", "turn_ended")
-    return name_of(kind), "ignored" if is_known and not _lacks_message(kind, record) else "problems"
+    return safe_name(kind), "ignored" if is_known and not _lacks_message(kind, record) else "problems"
 
 
 def _lacks_message(kind: Any, record: dict[str, Any]) -> bool:
@@ -105,7 +105,7 @@ class _Reader:
                 self._failure = _reason(record)
                 yield message_at(place, "error", self._failure)
             case kind:
-                self._tally.meet(f"transcript line {name_of(kind)}")
+                self._tally.add_unknown(f"transcript line {safe_name(kind)}")
                 heard = {**message, "role": "unknown"}
                 yield from said_by(heard, place, calls=self._calls, tally=self._tally)
 
@@ -137,7 +137,7 @@ class _Reader:
             case "success" | None:
                 return
             case status:
-                self._tally.meet(f"turn_ended status {name_of(status)}")
+                self._tally.add_unknown(f"turn_ended status {safe_name(status)}")
 
     def _timed(self, place: Place, at: datetime | None, source: TimeSource) -> Place:
         return place if at is None else replace(place, timestamp=at, timestamp_source=source)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from backscroll.model import Item, Message, ToolCall, ToolResult, record_of
+from backscroll.model import Item, Message, ToolCall, ToolResult, record_id_of
 from backscroll.sources.cursor_graph.edits import edits_of, made_new
 from backscroll.sources.cursor_graph.tool_calls import UNNAMED, is_new_file
 
@@ -47,7 +47,9 @@ def _is_answer(item: Item) -> bool:
 def _is_beside(item: Item, other: Item) -> bool:
     """Whether two messages are out of one record."""
     return (
-        isinstance(item, Message) and isinstance(other, Message) and record_of(item.id) == record_of(other.id)
+        isinstance(item, Message)
+        and isinstance(other, Message)
+        and record_id_of(item.id) == record_id_of(other.id)
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from backscroll.model import Message, Origin, Problem, RecordCounts, ToolResult
-from backscroll.readers.json_outline import name_of
+from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph import timeline
 from backscroll.sources.cursor_graph.blobs import Blobs
@@ -80,7 +80,7 @@ class Conversation:
     def _items(self, entries: Sequence[Entry] | None) -> Iterator[Message | ToolResult | Problem]:
         state = self.state
         for number in state.unknown_fields:
-            self._tally.meet(f"root field {number}")
+            self._tally.add_unknown(f"root field {number}")
         archives = read_archives(state.archives, self._blobs)
         for archive in archives:
             self._mark(archive.id, "blob (archive)", "ignored")
@@ -160,7 +160,7 @@ class Conversation:
             return
         role = message.get("role")
         if role not in _ROLES:
-            self._tally.meet(f"role {name_of(role)}")
+            self._tally.add_unknown(f"role {safe_name(role)}")
         place = self._place(entry.id, spot)
         if archive is not None or is_summary(message):
             # The message that stands for what a compaction took out: nobody said it.
@@ -234,7 +234,7 @@ class Conversation:
     def _noted(self, steps: Iterable[Step]) -> Iterator[Step]:
         for step in steps:
             if step.unknown is not None:
-                self._tally.meet(f"step field {step.unknown}")
+                self._tally.add_unknown(f"step field {step.unknown}")
             yield step
 
     def _tell_pending(self, whole: Sequence[Entry]) -> Iterator[Message | ToolResult | Problem]:

@@ -8,8 +8,8 @@ import msgspec
 
 from backscroll.model import Attachment, Message, Origin, RecordCounts, Role, TimeSource, ToolCall, ToolResult
 from backscroll.readers import lenient_json
-from backscroll.readers.json_outline import name_of
-from backscroll.readers.text_values import words_in
+from backscroll.readers.json_outline import safe_name
+from backscroll.readers.text_values import text_in
 from backscroll.sources.cursor_graph.calls_without_id import ANSWER
 from backscroll.sources.cursor_graph.edits import edits_of, made_new
 from backscroll.sources.cursor_graph.pending_calls import Calls, call_id
@@ -153,12 +153,12 @@ def said_by(
         elif (text := _text(part)) is not None:
             said = message_at(spot, speaker, text) if text.strip() else None
             if kind not in _TEXTS:
-                tally.meet(f"part type {name_of(kind)}")
+                tally.add_unknown(f"part type {safe_name(kind)}")
         elif (attached := attachment_of(part)) is not None:
             said = message_at(spot, speaker, "", attachments=(attached,))
         else:
-            tally.meet(f"part type {name_of(kind)}")
-            words = words_in(part)
+            tally.add_unknown(f"part type {safe_name(kind)}")
+            words = text_in(part)
             said = message_at(spot, speaker, words, kind="unknown block") if words else None
         if said is not None:
             number += isinstance(said, Message)

@@ -80,7 +80,7 @@ class Prompt(Struct, frozen=True):
 def read_prompt(raw: str) -> Prompt:
     """Take the typed part out of a user record; without a mark, whatever no known block encloses."""
     told = _TIMESTAMP.search(raw)
-    at = timestamps.from_words(told[1]) if told else None
+    at = timestamps.from_english(told[1]) if told else None
     images = [
         Attachment("image", name=re.split(r"[\\/]", path)[-1], path=path)
         for block in _IMAGES.findall(raw)

@@ -7,7 +7,7 @@ six. Lines of one response share its id and need not be neighbours.
 from typing import Any
 
 from backscroll.model import Role, ToolCall, UsageReport
-from backscroll.readers.text_values import words_in
+from backscroll.readers.text_values import text_in
 from backscroll.sources.claude_code.transcript import tool_results, user_lines
 from backscroll.sources.claude_code.transcript.branches import TALK
 from backscroll.sources.claude_code.transcript.content_blocks import attachment, blocks_of
@@ -55,11 +55,11 @@ def _tell_block(block: Block, number: int, said: Said) -> None:
     if kind == "tool_use":
         _call(block, said)
     elif kind == "text":
-        words = block.text if isinstance(block.text, str) else words_in(said.block(number))
+        words = block.text if isinstance(block.text, str) else text_in(said.block(number))
         if words.strip() and not said.repeats("text", words):
             said.say(_role(words, said), words)
     elif kind == "thinking":
-        words = block.thinking if isinstance(block.thinking, str) else words_in(said.block(number))
+        words = block.thinking if isinstance(block.thinking, str) else text_in(said.block(number))
         if not words.strip():
             # Empty but signed is how most thinking is kept since 2026.
             said.say("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
@@ -82,8 +82,8 @@ def _tell_rare(block: Block, number: int, said: Said) -> None:
     elif (found := attachment(block)) is not None:
         said.say("assistant", "", attachments=(found,))
     else:
-        said.transcript.tally.meet(f"content block {kind}")
-        words = text(block.text) or f"[{kind}]\n{words_in(said.block(number))}".strip()
+        said.transcript.tally.add_unknown(f"content block {kind}")
+        words = text(block.text) or f"[{kind}]\n{text_in(said.block(number))}".strip()
         said.say("assistant", words, kind="unknown block")
 
 

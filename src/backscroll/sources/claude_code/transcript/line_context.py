@@ -64,7 +64,7 @@ class Said:
     @property
     def raw(self) -> bytes:
         """The bytes of the line; none of one that was only skimmed."""
-        return self.line.text_of(self.number)
+        return self.line.value_bytes(self.number)
 
     def message(self) -> ApiMessage:
         """The line's API message, whatever form it has."""

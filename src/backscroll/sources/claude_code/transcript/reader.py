@@ -107,7 +107,7 @@ class Transcript:
         yield from self._end()
         for (kind, verdict), number in counts.items():
             self.tally.count(kind, verdict, number)
-        self.tally.mark = self._mark(line)
+        self.tally.checkpoint = self._mark(line)
         yield self.tally
 
     def _lines(self) -> Iterator[jsonl.Line[Line]]:
@@ -127,13 +127,13 @@ class Transcript:
         if self.offset or not 0 < self.unit.size <= _SMALL:
             return b""
         with self.path.open("rb", buffering=0) as file:
-            self.tally.whole = file.read(self.unit.size)
-        return self.tally.whole
+            self.tally.file_content = file.read(self.unit.size)
+        return self.tally.file_content
 
     def _mark(self, last: jsonl.Line[Line] | None) -> Checkpoint:
         """Where the next reading begins: behind the last line, or before it while more may be added to it."""
         offset, line = self.offset, self.line
-        if last is not None and last.is_settled:
+        if last is not None and last.is_final:
             offset, line = last.offset + last.size, last.number
         elif last is not None and last.offset > offset:
             offset, line = last.offset, last.number - 1
@@ -172,7 +172,7 @@ class Transcript:
     def _unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
         """Something of no known kind. A line that is broken anyhow is a problem already."""
         if line.fault is None:
-            self.tally.meet(name)
+            self.tally.add_unknown(name)
             self._out.append(
                 Problem(Origin(self.unit.path, f"line {line.number}"), "unknown-type", f"unknown {name}")
             )
@@ -183,7 +183,7 @@ class Transcript:
         facts.note(value)
         if state_lines.is_opaque(kind):
             return "ignored"
-        record = whole(line.text_of(number))
+        record = whole(line.value_bytes(number))
         if state_lines.absorb(facts, kind, record):
             return "ignored"
         origin = Origin(self.unit.path, f"line {line.number}")

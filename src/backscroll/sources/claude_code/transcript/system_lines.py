@@ -25,7 +25,7 @@ def system(said: Said) -> None:
     transcript = said.transcript
     told = notices.tell(said.value, said.whole)
     if told.subtype is not None:
-        transcript.tally.meet(f"system subtype {told.subtype}")
+        transcript.tally.add_unknown(f"system subtype {told.subtype}")
         if not told.said:
             transcript.note(Problem(said.origin, "unknown-type", f"unknown system subtype {told.subtype}"))
     if told.retracted:
@@ -47,7 +47,7 @@ def attachment(said: Said) -> None:
     shown = said.value.attachment
     kind = text(shown.type) if isinstance(shown, Attached) else None
     if not notices.is_known(kind):
-        transcript.tally.meet(f"attachment {kind}")
+        transcript.tally.add_unknown(f"attachment {kind}")
         transcript.note(Problem(said.origin, "unknown-type", f"unknown attachment {kind}"))
         return
     if kind != "queued_command":

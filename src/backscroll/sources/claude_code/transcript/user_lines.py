@@ -3,7 +3,7 @@
 from typing import Any
 
 from backscroll.model import Attachment, Edit, SubagentLink, ToolResult
-from backscroll.readers.text_values import words_in
+from backscroll.readers.text_values import text_in
 from backscroll.sources.claude_code.transcript import tool_results, user_text
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, TALK
 from backscroll.sources.claude_code.transcript.checkpoint import Early
@@ -50,10 +50,10 @@ def tell(said: Said) -> None:
                 said.transcript.delivered(part.content.replace("! ", "!", 1))
             said.say("system", part.content, kind=part.kind, attachments=() if human else attachments)
     for number, kind in unknown:
-        words = words_in(said.block(number))
+        words = text_in(said.block(number))
         if kind is None and not words:
             continue
-        said.transcript.tally.meet(f"content block {kind}")
+        said.transcript.tally.add_unknown(f"content block {kind}")
         said.say("system", f"[{kind}]\n{words}".strip(), kind="unknown block")
 
 

@@ -84,7 +84,7 @@ def _counted(tally: RecordCounts, path: str, counts: list[Count], items: list[_I
         tally.count(count.family, "problems", count.number)
         fault = count.fault
         if fault is None:
-            tally.meet(f"key family {count.family}", count.number)
+            tally.add_unknown(f"key family {count.family}", count.number)
             fault = Fault("unknown-type", f"unknown key family '{count.family}' ({count.number} rows)")
         yield Problem(Origin(path, count.family), *fault)
     for item in items:

@@ -78,7 +78,7 @@ def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
         notes.tally.count("composerData", "parsed" if has_data else empty)
     version = as_int(composer.v)
     if version is not None and version > KNOWN_COMPOSER:
-        notes.tally.meet(f"composerData _v {version}")
+        notes.tally.add_unknown(f"composerData _v {version}")
     head = entry.head if entry else Head()
     is_damaged = value is not None and not has_data
     return Facts(session, head, composer, entry, has_data, bool(shelf.data_rowid), is_damaged)

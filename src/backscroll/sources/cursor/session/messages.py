@@ -134,7 +134,7 @@ class Talk:
             else:
                 version = as_int(found.v)
                 if version is not None and version > KNOWN_BUBBLE:
-                    self._notes.tally.meet(f"bubbleId _v {version}")
+                    self._notes.tally.add_unknown(f"bubbleId _v {version}")
                 return found
         self._notes.tally.count("bubbleId", "problems")
         self._notes.trouble(place, *fault)

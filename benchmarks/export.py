@@ -19,7 +19,7 @@ def figures(stage: Stage) -> Iterator[Figure]:
     with stage.history() as history:
         sessions = history.all_sessions()
         messages = [
-            m for summary in sessions[:_SAMPLE] for m in history._archive.messages.of_session(summary)
+            m for summary in sessions[:_SAMPLE] for m in history._stores.archive.messages.of_session(summary)
         ]
     with TemporaryDirectory() as folder:
         ran = stage.command(

@@ -31,7 +31,7 @@ def sessions(history: History) -> list[SessionSummary]:
 
 
 def archive_of(history: History) -> Archive:
-    return history._archive
+    return history._stores.archive
 
 
 def test_messages_are_the_same_from_every_start_position(history: History) -> None:

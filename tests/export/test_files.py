@@ -128,7 +128,7 @@ def test_a_subagent_stands_after_the_call_that_started_it(history: History) -> N
 
     with history:
         summary = history.find("5e551011")
-        archive = history._archive
+        archive = history._stores.archive
         started = [Subagent(agent, call) for agent, call in archive.sessions.subagents(summary)]
         events = list(transcript_items(summary, started, archive.messages.of_session))
     (place,) = [place for place, event in enumerate(events) if isinstance(event, SubagentStart)]

@@ -175,7 +175,7 @@ def test_what_the_archive_is_asked_for_a_call_that_nobody_waits_for_ends(tmp_pat
         # As long as anything in the archive may take, and without a step in between.
         endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
         try:
-            call.history._archive._db.execute(endless).fetchone()
+            call.history._stores.archive._db.execute(endless).fetchone()
         except sqlite3.OperationalError as error:
             assert "interrupted" in str(error)
             ended.set()

@@ -54,7 +54,7 @@ def _roots(folder: Path) -> list[NamedRoot]:
 def archive_content(folder: Path, home: Path, scratch: Path) -> dict[str, Any]:
     """Return the content of an archive without internal ids, its path and read times."""
     with history_of(folder, home) as history:
-        archive = history._archive
+        archive = history._stores.archive
         status = history.archive_admin.status()
         numbers = {name: getattr(status, name) for name in status.__struct_fields__}
         found = {

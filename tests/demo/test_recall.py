@@ -1,4 +1,4 @@
-"""A task worded as it comes to mind brings back the sessions that bear on it."""
+"""Recall finds the relevant sessions of the demo history for a task in everyday words."""
 
 import json
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def test_every_task_names_a_session_that_exists(history: History) -> None:
     [(QUESTIONS, 0.85), (TASKS, 0.85), (HELD_OUT, 0.7)],
     ids=["questions", "tasks", "held-out"],
 )
-def test_the_session_that_answers_is_among_the_first_three(
+def test_the_relevant_session_is_among_the_first_three(
     history: History, asked: list[tuple[str, list[str]]], share: float
 ) -> None:
     found = [
@@ -58,22 +58,22 @@ def test_the_session_that_answers_is_among_the_first_three(
 
 
 @pytest.mark.parametrize("budget", [200, 300, 800, 1500, 6000])
-def test_it_stays_within_its_budget(history: History, budget: int) -> None:
+def test_the_result_stays_within_the_token_budget(history: History, budget: int) -> None:
     for task, _ in QUESTIONS[::3]:
         document = recall_document(history.recall(task, token_budget=budget))
         assert estimate_tokens(msgspec.json.encode(document["data"]).decode()) <= budget
 
 
-def test_what_was_asked_and_what_came_of_it_stand_beside_the_find(history: History) -> None:
+def test_an_excerpt_contains_prompt_and_outcome(history: History) -> None:
     (best, *_) = history.recall("did we ever try asyncio for the poller and what came of it?").sessions
-    told = "\n".join(
+    text = "\n".join(
         part for one in best.excerpts for part in (one.asked, one.text, one.outcome) if part is not None
     )
-    assert "Would the poller be better with asyncio?" in told
-    assert "37.1 against 38.2 ms" in told
+    assert "Would the poller be better with asyncio?" in text
+    assert "37.1 against 38.2 ms" in text
 
 
-def test_the_answer_is_shown_between_what_was_asked_and_what_came_of_it(history: History) -> None:
+def test_the_answer_is_shown_between_prompt_and_outcome(history: History) -> None:
     (best, *_) = history.recall("why did CI fail on windows only?").sessions
     (one, *_) = best.excerpts
     assert one.asked is not None and one.asked.startswith("CI is red on windows only.")
@@ -81,30 +81,30 @@ def test_the_answer_is_shown_between_what_was_asked_and_what_came_of_it(history:
     assert one.outcome is not None and one.outcome.startswith("Green here.")
 
 
-def test_a_message_that_has_all_of_the_task_is_shown_wherever_it_stands(history: History) -> None:
+def test_a_message_that_contains_the_whole_task_is_shown(history: History) -> None:
     (best, *_) = history.recall("what happens to a departure that a correction removes?").sessions
     assert best.excerpts[0].role == "tool"
     assert '"Keep it with valid_until"' in best.excerpts[0].text
 
 
-def test_what_a_subagent_said_is_told_with_its_session(history: History) -> None:
+def test_the_text_of_a_subagent_is_an_excerpt_of_its_session(history: History) -> None:
     found = history.recall("anything that can store a wrong level: distinct on without order by")
     (review,) = [one for one in found.sessions if one.session_id.startswith("f841ceec")]
-    said = next(one for one in review.excerpts if one.agent_ref is not None)
-    there = history.get_session(said.agent_ref or "")
-    assert there.messages[said.message_index].content.startswith(said.text[:40])
+    excerpt = next(one for one in review.excerpts if one.agent_ref is not None)
+    agent = history.get_session(excerpt.agent_ref or "")
+    assert agent.messages[excerpt.message_index].content.startswith(excerpt.text[:40])
 
 
-def test_another_workspace_is_left_alone(history: History) -> None:
+def test_recall_can_be_limited_to_a_workspace(history: History) -> None:
     found = history.recall("why is redis gone", workspace="tideline").sessions
     assert {one.workspace_name for one in found} <= {"tideline"}
     assert {one.workspace_name for one in history.recall("why is redis gone").sessions} >= {"saltern"}
 
 
-def test_a_workspace_that_nobody_knows_has_nothing_to_say(history: History) -> None:
+def test_an_unknown_workspace_has_no_sessions(history: History) -> None:
     assert history.recall("redis", workspace="nowhere").sessions == ()
 
 
-def test_too_small_a_budget_is_a_wrong_call(history: History) -> None:
-    with pytest.raises(UsageError, match="takes 200 tokens or more, not 10"):
+def test_too_small_a_budget_is_a_usage_error(history: History) -> None:
+    with pytest.raises(UsageError, match="at least 200, not 10"):
         history.recall("redis", token_budget=10)

@@ -1,13 +1,13 @@
-# make run     set up, read your history and list it (ARGS="..." for any other command)
-# make test    set up and run the whole suite
-# make lint    formatting, lint and types
+# make run     install into .venv and list your sessions (ARGS="..." for any other command)
+# make test    run all tests
+# make lint    check formatting, lint and types
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# One more than there are cores: some tests wait for a lock or a clock.
+# One more than the number of cores: some tests wait for locks or timers.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1)) || echo auto)
 
 .PHONY: setup run test lint bench bench-large fuzz soak pictures lock clean
@@ -16,7 +16,7 @@ WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo $$((n + 1
 setup: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
-	@test -n "$(PYTHON)" || { echo "Backscroll needs Python 3.11 or newer, and found none; set PYTHON=/path/to/python3"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Backscroll needs Python 3.11 or newer. Set PYTHON=/path/to/python3."; exit 1; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) install --require-hashes -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .
@@ -31,7 +31,7 @@ run: setup
 
 test: $(VENV)/.tested
 	@command -v git >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy git >/dev/null; } \
-		|| echo "git is not installed: the tests that need it are skipped"
+		|| echo "git is not installed: tests that need it are skipped."
 	@$(BIN)/pytest -q -n $(WORKERS)
 
 lint: $(VENV)/.tested
@@ -42,7 +42,7 @@ lint: $(VENV)/.tested
 bench: $(VENV)/.tested
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-# Ten thousand sessions, 5 GB: needs 15 GB of room and half an hour.
+# 10,000 sessions, 5 GB: needs 15 GB of disk space and half an hour.
 bench-large: $(VENV)/.tested
 	@$(BIN)/python -m benchmarks --scale L --check $(ARGS)
 
@@ -57,7 +57,7 @@ pictures: $(VENV)/.tested
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -qqy chromium >/dev/null; } || true
 	@$(BIN)/python tools/pictures.py
 
-# Needs uv; the lock files name versions and hashes, and no place to get them from.
+# Needs uv. The lock files contain versions and hashes, but no index URL.
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--extra all --extra build pyproject.toml -o requirements.lock

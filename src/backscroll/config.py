@@ -1,6 +1,6 @@
-"""Where things live: flag, then environment, then file, then default.
+"""Paths and settings: from an option, else the environment, else the settings file, else the default.
 
-Values are tuples with names here: loading what makes structs takes longer than a refresh of a thousand files.
+Values are named tuples: importing msgspec takes longer than a sync of a thousand unchanged files.
 """
 
 import os
@@ -14,64 +14,64 @@ from backscroll.errors import UsageError
 __all__ = ["Machine", "NamedRoot", "Settings", "archive_home", "named_roots", "settings", "this_machine"]
 
 
-_BELOW_HOME = {"linux": ".local/share", "darwin": "Library/Application Support"}
-_ELSEWHERE = {"XDG_DATA_HOME", "ANDROID_ROOT"}  # variables that name, or hint at, another place
+_DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
+_OTHER_FOLDER_VARIABLES = {"XDG_DATA_HOME", "ANDROID_ROOT"}  # if set, platformdirs decides
 
 
 class Machine(NamedTuple):
-    """A home folder, an environment and an operating system; tests make their own."""
+    """Home folder, environment variables and operating system. Tests create their own."""
 
     home: Path
     environ: Mapping[str, str] = {}
-    system: str = "linux"  # as sys.platform says it
+    system: str = "linux"  # value of sys.platform
 
     def folder(self, variable: str, default: Path) -> Path:
-        """The folder an environment variable names, or the default when it is unset or empty."""
-        named = self.environ.get(variable, "")
-        return self.expanded(named) if named else default
+        """Return the folder in an environment variable, or the default if it is unset or empty."""
+        value = self.environ.get(variable, "")
+        return self.expanded(value) if value else default
 
     def expanded(self, path: str) -> Path:
-        """A path as typed, with a leading ``~`` standing for this machine's home."""
+        """Return a path with a leading ``~`` replaced by this machine's home."""
         if path == "~" or path.startswith(("~/", "~\\")):
             return self.home / path[2:]
         return Path(path)
 
 
 def this_machine() -> Machine:
-    """The machine this process runs on."""
+    """Return the machine this process runs on."""
     return Machine(Path.home(), dict(os.environ), sys.platform)
 
 
 def archive_home(flag: Path | None, machine: Machine) -> Path:
-    """The archive's folder: ``--home``, then ``BACKSCROLL_HOME``, then the system's place for such things."""
+    """Return the archive folder: ``--home``, else ``BACKSCROLL_HOME``, else the default for user data."""
     if flag is not None:
         return flag
     named = machine.environ.get("BACKSCROLL_HOME", "")
     if named:
         return machine.expanded(named)
-    return _usual_home()
+    return _default_home()
 
 
-def _usual_home() -> Path:
-    """The system's place for such things."""
-    home, below = os.environ.get("HOME", ""), _BELOW_HOME.get(sys.platform)
-    if below is not None and home.startswith("/") and not _ELSEWHERE & os.environ.keys():
+def _default_home() -> Path:
+    """Return the operating system's default folder for user data."""
+    home, below = os.environ.get("HOME", ""), _DATA_FOLDERS.get(sys.platform)
+    if below is not None and home.startswith("/") and not _OTHER_FOLDER_VARIABLES & os.environ.keys():
         return Path(home, below, "backscroll")
-    from platformdirs import user_data_path  # loading it takes a tenth of the time of most commands
+    from platformdirs import user_data_path  # importing it takes 10 % of most commands
 
     return user_data_path("backscroll", appauthor=False)
 
 
 class Settings(NamedTuple):
-    """What the file ``config.toml`` in the archive's folder says."""
+    """Values of ``config.toml`` in the archive folder."""
 
-    exclude: tuple[str, ...] = ()  # patterns of workspaces that are not to be kept
-    prices: Path | None = None  # a price table of one's own
-    unknown: tuple[str, ...] = ()  # keys that nobody here knows
+    exclude: tuple[str, ...] = ()  # patterns of workspaces that are not archived
+    prices: Path | None = None  # the user's own price table
+    unknown: tuple[str, ...] = ()  # keys that are not settings
 
 
 def settings(home: Path, machine: Machine) -> Settings:
-    """The settings of an archive; none when it has no file. One that cannot be understood is a wrong call."""
+    """Read the settings of an archive; return defaults without a file. Raise UsageError if it is invalid."""
     path = home / "config.toml"
     try:
         text = path.read_text(encoding="utf-8")
@@ -79,43 +79,43 @@ def settings(home: Path, machine: Machine) -> Settings:
         return Settings()
     except OSError as error:
         if not os.access(home, os.X_OK):
-            return Settings()  # what cannot be looked into is said where the archive is opened
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+            return Settings()  # opening the archive reports this
+        raise UsageError(f"Cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not TOML: it is not UTF-8") from error
-    import tomllib  # only those who have a file need it
+        raise UsageError(f"{path} is not valid TOML: it is not UTF-8.") from error
+    import tomllib  # start-up time: most archives have no settings file
 
     try:
-        said = tomllib.loads(text)
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
-    exclude = said.pop("exclude", [])
-    if not isinstance(exclude, list) or not all(isinstance(one, str) and one for one in exclude):
-        raise UsageError(f'{path}: exclude is a list of patterns, for example exclude = ["~/private/**"]')
-    prices = said.pop("prices", None)
+        raise UsageError(f"{path} is not valid TOML: {error}.") from error
+    exclude = values.pop("exclude", [])
+    if not isinstance(exclude, list) or not all(isinstance(pattern, str) and pattern for pattern in exclude):
+        raise UsageError(f'{path}: exclude must be a list of patterns, such as exclude = ["~/private/**"].')
+    prices = values.pop("prices", None)
     if prices is not None and (not isinstance(prices, str) or not prices):
-        raise UsageError(f'{path}: prices is the path of a price table, for example prices = "prices.toml"')
+        raise UsageError(f'{path}: prices must be the path of a price table, such as prices = "prices.toml".')
     return Settings(
-        exclude=tuple(str(machine.expanded(one)) for one in exclude),
+        exclude=tuple(str(machine.expanded(pattern)) for pattern in exclude),
         prices=home / machine.expanded(prices) if prices is not None else None,
-        unknown=tuple(sorted(said)),
+        unknown=tuple(sorted(values)),
     )
 
 
 class NamedRoot(NamedTuple):
-    """A folder that was named as a source's root."""
+    """Folder given as the root of a source."""
 
     source: str
     path: Path
 
 
 def named_roots(flags: Iterable[str], machine: Machine) -> list[NamedRoot]:
-    """The roots named by ``--root SOURCE=DIR`` or, without any, by ``BACKSCROLL_ROOTS``."""
+    """Parse the roots of ``--root SOURCE=DIR`` or, without any, of ``BACKSCROLL_ROOTS``."""
     items = list(flags) or machine.environ.get("BACKSCROLL_ROOTS", "").split(os.pathsep)
     roots: list[NamedRoot] = []
     for item in filter(None, items):
         source, equals, path = item.partition("=")
         if not equals or not source or not path:
-            raise UsageError(f"a root is written SOURCE=DIR, for example claude-code=~/.claude; got {item!r}")
+            raise UsageError(f"Invalid root {item!r}. Use SOURCE=DIR, such as claude-code=~/.claude.")
         roots.append(NamedRoot(source, machine.expanded(path).absolute()))
     return roots

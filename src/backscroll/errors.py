@@ -1,17 +1,17 @@
-"""Every error a caller can catch.
+"""Errors that Backscroll raises.
 
 BackscrollError
-├── UsageError                     the call itself cannot be carried out
-├── DataNotFoundError              a tool's history is not where it was looked for
+├── UsageError                     invalid name, value or combination of arguments
+├── DataNotFoundError              a tool's history is not at the expected path
 │   └── DatabaseNotFoundError
-├── DatabaseUnreadableError        there, but not to be read
-│   └── DatabaseLockedError        another process holds it
-├── ArchiveError                   Backscroll's own archive cannot be opened or written
+├── DatabaseUnreadableError        exists but cannot be read
+│   └── DatabaseLockedError        locked by another process
+├── ArchiveError                   the archive or its index cannot be opened or written
 ├── SessionNotFoundError
 ├── WorkspaceNotFoundError
-└── DestinationError               a place that cannot be written to
+└── DestinationError               a path cannot be written to
 
-A record that cannot be read is not an error but a `Problem`, a value.
+A record that cannot be parsed is not an error but a `Problem`, a value.
 """
 
 from os import PathLike, fspath
@@ -31,11 +31,11 @@ __all__ = [
 
 
 class BackscrollError(Exception):
-    """Anything Backscroll raises on purpose; its text is written for people."""
+    """Base class. The message is a sentence for users."""
 
 
 class UsageError(BackscrollError):
-    """The call itself cannot be carried out: a wrong name, value or combination."""
+    """Invalid name, value or combination of arguments."""
 
 
 class _DataError(BackscrollError):
@@ -45,31 +45,31 @@ class _DataError(BackscrollError):
 
 
 class DataNotFoundError(_DataError):
-    """A tool's history is not where it was looked for."""
+    """A tool's history is not at the expected path."""
 
 
 class DatabaseNotFoundError(DataNotFoundError):
-    """A tool's database is not where it was looked for."""
+    """A tool's database is not at the expected path."""
 
 
 class DatabaseUnreadableError(_DataError):
-    """A database that is there and cannot be read: damaged, encrypted or not permitted."""
+    """A database exists but cannot be read: damaged, encrypted or without permission."""
 
 
 class DatabaseLockedError(DatabaseUnreadableError):
-    """Another process holds the database and did not let go in time."""
+    """A database stayed locked by another process until the timeout."""
 
 
 class ArchiveError(_DataError):
-    """Backscroll's own archive or its index cannot be opened or written."""
+    """The archive or its index cannot be opened or written."""
 
     def __init__(self, message: str, data_path: str | PathLike[str], *, is_readable: bool = False) -> None:
         super().__init__(message, data_path)
-        self.is_readable = is_readable  # what the archive holds can be told all the same
+        self.is_readable = is_readable  # sessions in the archive can still be read
 
 
 class SessionNotFoundError(BackscrollError):
-    """No session answers to this ref."""
+    """No session matches a ref, or several do."""
 
     def __init__(self, message: str, session_id: str | int) -> None:
         super().__init__(message)
@@ -77,7 +77,7 @@ class SessionNotFoundError(BackscrollError):
 
 
 class WorkspaceNotFoundError(BackscrollError):
-    """No session belongs to this workspace."""
+    """No session belongs to a workspace."""
 
     def __init__(self, message: str, workspace: str) -> None:
         super().__init__(message)
@@ -85,4 +85,4 @@ class WorkspaceNotFoundError(BackscrollError):
 
 
 class DestinationError(_DataError):
-    """A place that was asked for cannot be written to."""
+    """A path cannot be written to."""

@@ -24,7 +24,8 @@ from backscroll.model import Message, Origin
 from backscroll.testing.claude_code import Transcript
 from tests.archive.synced_archive import SyncedArchive
 
-DB = sqlite3.connect(":memory:")  # nothing here leans on anything
+DB = sqlite3.connect(":memory:")
+DB.execute("create table message_chunk (fragment_id, position, body)")  # no delta bases
 NOISE = "".join(map(chr, Random(3).choices(range(32, 0x250), k=50_000)))
 
 

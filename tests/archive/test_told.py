@@ -86,7 +86,7 @@ def test_a_file_kept_by_an_earlier_version_comes_back(
 ) -> None:
     file = session.user('two lines,\n\tand "quotes" \\').write(kept.root)
     with monkeypatch.context() as earlier:
-        earlier.setattr(delta_raw, "_JSON_LINES", "of none")
+        earlier.setattr(delta_raw, "_JSONL_SUFFIX", "of none")
         kept.sync()
     with sqlite3.connect(kept.archive.path) as db:
         bodies = db.execute(

@@ -1,4 +1,4 @@
-"""Where the values of kept rows lie: many together in a compressed piece."""
+"""Values of stored database rows. Many values share a compressed chunk."""
 
 import sqlite3
 import sys
@@ -14,137 +14,136 @@ else:
 
 __all__ = ["BlobRef", "BlobStore", "compact_chunk", "merge_small_chunks"]
 
-_PIECE = 2 * 1024 * 1024  # bytes: the same answers and files lie in several rows, and not side by side
-# As quick as the lowest level is, and with the whole of a piece in sight.
-_OPTIONS: dict[int, int] = {
+_CHUNK_BYTES = 2 * 1024 * 1024  # large, because equal answers and files are in rows that are far apart
+# As fast as level 1, with a window as large as a chunk.
+_COMPRESSION: dict[int, int] = {
     zstd.CompressionParameter.compression_level: 1,
-    zstd.CompressionParameter.window_log: _PIECE.bit_length() - 1,
+    zstd.CompressionParameter.window_log: _CHUNK_BYTES.bit_length() - 1,
     zstd.CompressionParameter.hash_log: 16,
 }
 
 
 @cache
 def _compressor() -> zstd.ZstdCompressor:
-    """One for all: its tables cost more than a small piece does."""
-    return zstd.ZstdCompressor(options=_OPTIONS)
+    """Return the shared compressor. Allocating its tables costs more than compressing a small chunk."""
+    return zstd.ZstdCompressor(options=_COMPRESSION)
 
 
 class BlobRef(NamedTuple):
-    """The place of a value."""
+    """Location of a value."""
 
-    piece: int
+    chunk_id: int
     offset: int
     size: int
 
 
 class BlobStore:
-    """Takes values in, and gives them back; the caller has a transaction open while it takes any."""
+    """Write and read values. The caller opens a transaction before `add`."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._held: list[bytes] = []
-        self._size = 0
-        self._number = 0  # of the piece in hand
-        self._open: tuple[int, bytes] = (0, b"")  # the piece read last
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._pending_id = 0  # of the chunk that is being filled
+        self._last_read: tuple[int, bytes] = (0, b"")  # chunk id and data
 
     def add(self, value: bytes) -> tuple[int, int, int]:
-        """Take a value in; it is written with the next `flush` at the latest. What a `BlobRef` says of it."""
-        if self._size and self._size + len(value) > _PIECE:
+        """Add a value and return its location. It is written by the next `flush` at the latest."""
+        if self._pending_bytes and self._pending_bytes + len(value) > _CHUNK_BYTES:
             self.flush()
-        if not self._number:
+        if not self._pending_id:
             row = self._db.execute("select coalesce(max(id), 0) + 1 from blob_chunk").fetchone()
-            self._number = int(row[0])
-        spot = (self._number, self._size, len(value))
-        self._held.append(value)
-        self._size += len(value)
-        if self._size >= _PIECE:
+            self._pending_id = int(row[0])
+        ref = (self._pending_id, self._pending_bytes, len(value))
+        self._pending.append(value)
+        self._pending_bytes += len(value)
+        if self._pending_bytes >= _CHUNK_BYTES:
             self.flush()
-        return spot
+        return ref
 
     def flush(self) -> None:
-        """Write the piece in hand."""
-        if self._number:
-            self.write(self._number, b"".join(self._held))
-            self._held, self._size, self._number = [], 0, 0
+        """Write the chunk that is being filled."""
+        if self._pending_id:
+            self.write(self._pending_id, b"".join(self._pending))
+            self._pending, self._pending_bytes, self._pending_id = [], 0, 0
 
-    def write(self, number: int, data: bytes) -> None:
-        """Write a piece, in the place of the one that has this number."""
+    def write(self, chunk_id: int, data: bytes) -> None:
+        """Write or replace a chunk."""
         body = _compressor().compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
-        self._db.execute("insert or replace into blob_chunk values (?, ?, ?)", [number, len(data), body])
-        self._open = (0, b"")
+        self._db.execute("insert or replace into blob_chunk values (?, ?, ?)", [chunk_id, len(data), body])
+        self._last_read = (0, b"")
 
-    def get(self, spot: BlobRef) -> bytes:
-        """A value that was written."""
-        if self._open[0] != spot.piece:
-            row = self._db.execute("select body from blob_chunk where id = ?", [spot.piece]).fetchone()
+    def get(self, ref: BlobRef) -> bytes:
+        """Return a value that was written; fewer bytes if the chunk is missing or damaged."""
+        if self._last_read[0] != ref.chunk_id:
+            row = self._db.execute("select body from blob_chunk where id = ?", [ref.chunk_id]).fetchone()
             try:
                 data = decompress(row[0]) if row is not None else b""
-            except zstd.ZstdError:  # damaged; the digest tells
+            except zstd.ZstdError:  # the caller compares the content hash
                 data = b""
-            self._open = (spot.piece, data)
-        return self._open[1][spot.offset : spot.offset + spot.size]
+            self._last_read = (ref.chunk_id, data)
+        return self._last_read[1][ref.offset : ref.offset + ref.size]
 
 
-def _spots(db: sqlite3.Connection, piece: int) -> list[BlobRef]:
-    """What rows still have of a piece, from its beginning to its end."""
+def _used_refs(db: sqlite3.Connection, chunk_id: int) -> list[BlobRef]:
+    """Return the values of a chunk that rows refer to, by offset."""
     found = db.execute(
         "select distinct blob_chunk_id, offset, size from raw_row where blob_chunk_id = ? order by offset",
-        [piece],
+        [chunk_id],
     )
     return [BlobRef(*row) for row in found]
 
 
-def compact_chunk(db: sqlite3.Connection, piece: int, *, always: bool = False) -> None:
-    """After rows have let go of values: write their piece anew without them, where that pays or must be."""
-    left = _spots(db, piece)
-    if not left:
-        db.execute("delete from blob_chunk where id = ?", [piece])
+def compact_chunk(db: sqlite3.Connection, chunk_id: int, *, always: bool = False) -> None:
+    """Rewrite a chunk without unused values, if these are more than half of it or with ``always``."""
+    used = _used_refs(db, chunk_id)
+    if not used:
+        db.execute("delete from blob_chunk where id = ?", [chunk_id])
         return
-    live = sum(spot.size for spot in left)
-    (size,) = db.execute("select size from blob_chunk where id = ?", [piece]).fetchone()
-    if live < size if always else live * 2 < size:
-        pieces = BlobStore(db)
-        _move(db, pieces, left, piece)
+    used_bytes = sum(ref.size for ref in used)
+    (size,) = db.execute("select size from blob_chunk where id = ?", [chunk_id]).fetchone()
+    if used_bytes < size if always else used_bytes * 2 < size:
+        _move(db, BlobStore(db), used, chunk_id)
 
 
-def _move(db: sqlite3.Connection, pieces: BlobStore, spots: list[BlobRef], number: int) -> None:
-    """Write values one after the other into a piece of this number."""
-    data = [pieces.get(spot) for spot in spots]
+def _move(db: sqlite3.Connection, store: BlobStore, refs: list[BlobRef], chunk_id: int) -> None:
+    """Write values, joined, into a chunk with this id and update the rows."""
+    data = [store.get(ref) for ref in refs]
     offset = 0
-    for spot in spots:  # never to the right of where one lies that is still to be moved
+    for ref in refs:  # by offset: a value never moves onto one that is still to be moved
         db.execute(
             "update raw_row set blob_chunk_id = ?, offset = ? where blob_chunk_id = ? and offset = ?",
-            [number, offset, spot.piece, spot.offset],
+            [chunk_id, offset, ref.chunk_id, ref.offset],
         )
-        offset += spot.size
-    pieces.write(number, b"".join(data))
+        offset += ref.size
+    store.write(chunk_id, b"".join(data))
 
 
 def merge_small_chunks(db: sqlite3.Connection) -> int:
-    """Make few pieces of many small ones, and drop what no row has; how many fewer there are."""
-    for (piece,) in db.execute(
+    """Remove unused values and merge small chunks. Return by how many the number of chunks shrank."""
+    for (chunk_id,) in db.execute(
         "select c.id from blob_chunk c left join (select blob_chunk_id, offset, size from raw_row"
         " where blob_chunk_id is not null group by blob_chunk_id, offset) r on r.blob_chunk_id = c.id"
         " group by c.id having coalesce(sum(r.size), 0) < max(c.size)"
     ).fetchall():
-        compact_chunk(db, piece, always=True)
-    small = db.execute("select id from blob_chunk where size < ? order by id", [_PIECE // 2]).fetchall()
-    pieces = BlobStore(db)
-    waiting: list[BlobRef] = []
-    emptied: list[int] = []
+        compact_chunk(db, chunk_id, always=True)
+    small = db.execute("select id from blob_chunk where size < ? order by id", [_CHUNK_BYTES // 2]).fetchall()
+    store = BlobStore(db)
+    pending: list[BlobRef] = []
+    merged: list[int] = []
     written = 0
-    for (piece,) in small:
-        waiting += _spots(db, piece)
-        emptied.append(piece)
-        if sum(spot.size for spot in waiting) >= _PIECE or piece == small[-1][0]:
-            if len(emptied) > 1:
-                _gather(db, pieces, waiting, emptied)
+    for (chunk_id,) in small:
+        pending += _used_refs(db, chunk_id)
+        merged.append(chunk_id)
+        if sum(ref.size for ref in pending) >= _CHUNK_BYTES or chunk_id == small[-1][0]:
+            if len(merged) > 1:
+                _merge(db, store, pending, merged)
             written += 1
-            waiting, emptied = [], []
+            pending, merged = [], []
     return len(small) - written
 
 
-def _gather(db: sqlite3.Connection, pieces: BlobStore, spots: list[BlobRef], emptied: list[int]) -> None:
-    (number,) = db.execute("select max(id) + 1 from blob_chunk").fetchone()
-    _move(db, pieces, spots, number)
-    db.executemany("delete from blob_chunk where id = ?", [(piece,) for piece in emptied])
+def _merge(db: sqlite3.Connection, store: BlobStore, refs: list[BlobRef], merged: list[int]) -> None:
+    (chunk_id,) = db.execute("select max(id) + 1 from blob_chunk").fetchone()
+    _move(db, store, refs, chunk_id)
+    db.executemany("delete from blob_chunk where id = ?", [(id_,) for id_ in merged])

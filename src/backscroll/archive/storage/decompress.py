@@ -1,4 +1,4 @@
-"""Many compressed bodies at once: the work leaves the interpreter to others, so two processors share it."""
+"""Decompress many bodies on two processors. Zstandard releases the interpreter lock."""
 
 import os
 import sys
@@ -14,34 +14,34 @@ else:
 
 __all__ = ["ParallelDecompressor"]
 
-_WORTH_IT = 256 * 1024  # compressed bytes; for fewer a thread takes longer to begin than it saves
+_MIN_THREAD_BYTES = 256 * 1024  # compressed; below this, starting a thread takes longer than it saves
 
 
 class ParallelDecompressor:
-    """Bodies that are being unpacked, while whoever began it does something else."""
+    """Decompress bodies in a second thread while the caller does something else."""
 
     def __init__(self, bodies: Sequence[bytes]) -> None:
         self._bodies = bodies
         self._plain: dict[int, bytes] = {}
-        self._rest = iter(range(len(bodies)))  # each number is taken by one of the two
-        is_worth_it = len(bodies) > 1 and sum(map(len, bodies)) >= _WORTH_IT and os.cpu_count() != 1
-        self._other = Thread(target=self._work) if is_worth_it else None
-        if self._other is not None:
-            self._other.start()
+        self._remaining = iter(range(len(bodies)))  # shared by both threads; each takes the next index
+        is_large = len(bodies) > 1 and sum(map(len, bodies)) >= _MIN_THREAD_BYTES and os.cpu_count() != 1
+        self._thread = Thread(target=self._work) if is_large else None
+        if self._thread is not None:
+            self._thread.start()
 
     def result(self) -> list[bytes]:
-        """Every body as it was before it was compressed. Raises what `decompress` raises."""
+        """Return every body decompressed. Raises what `decompress` raises."""
         self._work()
-        if self._other is not None:
-            self._other.join()
+        if self._thread is not None:
+            self._thread.join()
         plain = self._plain
         return [
-            plain[place] if place in plain else decompress(body) for place, body in enumerate(self._bodies)
+            plain[index] if index in plain else decompress(body) for index, body in enumerate(self._bodies)
         ]
 
     def _work(self) -> None:
-        for place in self._rest:
+        for index in self._remaining:
             try:
-                self._plain[place] = decompress(self._bodies[place])
+                self._plain[index] = decompress(self._bodies[index])
             except ZstdError:
-                return  # whoever puts them together meets it again
+                return  # `result` decompresses this body again and raises

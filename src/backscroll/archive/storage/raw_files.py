@@ -1,4 +1,4 @@
-"""Originals, kept so that a file can be written back byte for byte."""
+"""Original files, stored by segment so that they can be restored byte for byte."""
 
 import sqlite3
 import sys
@@ -12,114 +12,116 @@ from backscroll.errors import ArchiveError, DestinationError
 
 __all__ = ["SEGMENT_BYTES", "store_file", "write_file"]
 
-SEGMENT_BYTES = 2 * 1024 * 1024  # bytes; with what it leans on, a process holds several times as many
+SEGMENT_BYTES = 2 * 1024 * 1024  # compressing a segment takes several times as much memory
 
 
 def store_file(
     db: sqlite3.Connection,
-    unit: int,
+    unit_id: int,
     path: Path,
-    told: RawDeltaBase,
+    base: RawDeltaBase,
     *,
     is_new: bool,
     is_appended: bool,
     end: int = sys.maxsize,
-    whole: bytes = b"",
+    content: bytes = b"",
 ) -> bytes:
-    """Keep a file, or what was added to it. One that was rewritten keeps its former state beside the new.
+    """Store a file, or what was appended to it. A rewritten file is stored as a new version.
 
-    It leans on what was told of it. What was written behind ``end`` since the file was looked at is left for
-    the next time. ``whole`` is a new file up to there, where somebody has it in hand. Returns a new file that
-    is no larger than one segment, and nothing of others.
+    Bytes after ``end``, written since the file was listed, are left for the next sync. ``content`` is a new
+    file up to there, if the caller has read it. Return the content of a new file that fits into one segment;
+    nothing otherwise.
     """
-    if 0 < len(whole) < SEGMENT_BYTES:
-        _keep_segment(db, unit, told, whole)
-        return whole
-    state, segments = (0, []) if is_new else _last_kept(db, unit)
-    kept = sum(size for size, _ in segments)
-    if is_appended and kept < _read_until(db, unit):
-        return b""  # something that was read of it before was not to be kept
+    if 0 < len(content) < SEGMENT_BYTES:
+        _store_segment(db, unit_id, base, content)
+        return content
+    version, segments = (0, []) if is_new else _last_version(db, unit_id)
+    stored = sum(size for size, _ in segments)
+    if is_appended and stored < _checkpoint_offset(db, unit_id):
+        return b""  # an earlier part was excluded from storage
     with path.open("rb") as file:
         if is_appended and segments:
-            # The last line may have been torn when it was kept, and be another one now.
+            # The last line may have been incomplete when it was stored.
             size, digest = segments[-1]
-            file.seek(kept - size)
+            file.seek(stored - size)
             if sha256(file.read(size)).digest() != digest:
-                kept -= size
-                rebase_unit_dependents(db, unit, offset=kept)
+                stored -= size
+                rebase_unit_dependents(db, unit_id, offset=stored)
                 query = "delete from raw_segment where unit_id = ? and version = ? and offset = ?"
-                db.execute(query, [unit, state, kept])
+                db.execute(query, [unit_id, version, stored])
         elif any(sha256(file.read(size)).digest() != digest for size, digest in segments):
-            state, kept = state + 1, 0
-        file.seek(kept)
-        line = told.first_line if kept else 1
-        whole = b""
-        while data := file.read(max(0, min(SEGMENT_BYTES, end - kept))):
-            lines = (
-                data.count(b"\n") if len(data) == SEGMENT_BYTES else None
-            )  # only a whole one is not the last
-            _keep_segment(db, unit, told, data, offset=kept, state=state, line=line, lines=lines)
-            if is_new and not kept and lines is None:
-                whole = data
-            kept += len(data)
-            line += lines or 0
-    return whole
+            version, stored = version + 1, 0
+        file.seek(stored)
+        line = base.first_line if stored else 1
+        content = b""
+        while data := file.read(max(0, min(SEGMENT_BYTES, end - stored))):
+            is_last = len(data) < SEGMENT_BYTES
+            line_count = None if is_last else data.count(b"\n")
+            _store_segment(
+                db, unit_id, base, data, offset=stored, version=version, line=line, line_count=line_count
+            )
+            if is_new and not stored and is_last:
+                content = data
+            stored += len(data)
+            line += line_count or 0
+    return content
 
 
-def _keep_segment(
+def _store_segment(
     db: sqlite3.Connection,
-    unit: int,
-    told: RawDeltaBase,
+    unit_id: int,
+    base: RawDeltaBase,
     data: bytes,
     *,
     offset: int = 0,
-    state: int = 0,
+    version: int = 0,
     line: int = 1,
-    lines: int | None = None,
+    line_count: int | None = None,
 ) -> None:
-    """Keep a piece of a file, which begins in a line and has so many of them or all that are left."""
-    account, body = told.encode_segment(data, line, lines)
+    """Store a segment that starts in ``line`` and has ``line_count`` lines; None: all that are left."""
+    fragment_id, body = base.encode_segment(data, line, line_count)
     db.execute(
         "insert into raw_segment (unit_id, offset, size, sha256, version, delta_base_fragment_id, body)"
         " values (?, ?, ?, ?, ?, ?, ?)",
-        [unit, offset, len(data), sha256(data).digest(), state, account, body],
+        [unit_id, offset, len(data), sha256(data).digest(), version, fragment_id, body],
     )
 
 
-def _last_kept(db: sqlite3.Connection, unit: int) -> tuple[int, list[tuple[int, bytes]]]:
-    """The last state of a file, and the size and digest of each of its segments."""
+def _last_version(db: sqlite3.Connection, unit_id: int) -> tuple[int, list[tuple[int, bytes]]]:
+    """Return the newest version of a file, and the size and SHA-256 of each of its segments."""
     query = "select coalesce(max(version), 0) from raw_segment where unit_id = ?"
-    (state,) = db.execute(query, [unit]).fetchone()
+    (version,) = db.execute(query, [unit_id]).fetchone()
     query = "select size, sha256 from raw_segment where unit_id = ? and version = ? order by offset"
-    segments = db.execute(query, [unit, state]).fetchall()
-    return state, segments
+    segments = db.execute(query, [unit_id, version]).fetchall()
+    return version, segments
 
 
-def _read_until(db: sqlite3.Connection, unit: int) -> int:
-    """Where the last reading of a file ended."""
-    row = db.execute("select checkpoint_offset from unit where id = ?", [unit]).fetchone()
+def _checkpoint_offset(db: sqlite3.Connection, unit_id: int) -> int:
+    row = db.execute("select checkpoint_offset from unit where id = ?", [unit_id]).fetchone()
     return int(row[0] or 0)
 
 
-def write_file(db: sqlite3.Connection, unit: int, target: Path) -> int:
-    """Write a file as it was last seen. Returns its size; the bytes are checked on the way."""
+def write_file(db: sqlite3.Connection, unit_id: int, target: Path) -> int:
+    """Write the newest version of a file, verify its hashes, and return its size."""
     rows = db.execute(
         "select offset, sha256, delta_base_unit_id, delta_base_fragment_id, body from raw_segment"
         " where unit_id = :unit and version = (select max(version) from raw_segment where unit_id = :unit)"
         " order by offset",
-        {"unit": unit},
+        {"unit": unit_id},
     )
     size = 0
     try:
         file = target.open("xb")
     except FileExistsError as error:
-        raise DestinationError(f"{target} exists; name another folder", target) from error
+        raise DestinationError(f"{target} exists. Choose another folder.", target) from error
     with file:
-        plain = BodyReader(db)
-        for offset, digest, *kept in rows:
-            damaged = ArchiveError(f"the kept original of {target.name} is damaged at byte {offset}", target)
+        reader = BodyReader(db)
+        for offset, digest, *stored in rows:
+            damaged = ArchiveError(
+                f"The archived original of {target.name} is damaged at byte {offset}.", target
+            )
             try:
-                data = plain.decode_segment(*kept)
+                data = reader.decode_segment(*stored)
             except decode_errors() as error:
                 raise damaged from error
             if sha256(data).digest() != digest or offset != size:

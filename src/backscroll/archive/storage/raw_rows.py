@@ -1,7 +1,7 @@
-"""Rows of the tools' databases, kept so that a session can be written back.
+"""Rows of the tools' databases, stored so that a session can be restored.
 
-Of each row the newest version is kept, and of older ones those that held something which a later one lost.
-A row that vanished stays.
+The newest version of each row is stored, and older versions that contain something a later one lost. Rows
+that vanish from the database stay.
 """
 
 import sqlite3
@@ -19,8 +19,9 @@ from backscroll.model import RawRow
 
 __all__ = ["delete_rows", "has_same_rows", "read_rows", "store_rows", "verify_rows"]
 
-_TOGETHER = 500  # rows written in one go
-_Place = tuple[str, str, str, str]  # path, table, key, part
+_INSERT_BATCH_SIZE = 500
+_HASH_BYTES = 16
+_RowKey = tuple[str, str, str, str]  # path, table, key, part
 
 _INSERT = (
     "insert into raw_row (unit_id, path, table_name, key, part, version, is_text, is_shared, removed_fields,"
@@ -33,91 +34,91 @@ _SELECT = (
 
 
 class _Version(Struct):
-    """One version of a row, as it is kept."""
+    """One stored version of a row."""
 
-    number: int
+    id: int
     version: int
-    digest: bytes | None
+    content_hash: bytes | None
     is_gone: bool
     is_text: bool
-    blanked: str | None
-    spot: BlobRef | None
+    removed_fields: str | None
+    ref: BlobRef | None
 
 
-def store_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow], *, is_new: bool = False) -> bool:
-    """Keep what is new in a unit's rows, and note which are no longer there; of a new one none was kept.
+def store_rows(db: sqlite3.Connection, unit_id: int, rows: Iterable[RawRow], *, is_new: bool = False) -> bool:
+    """Store the changed rows of a unit and mark the missing ones as gone. A new unit has no stored rows.
 
-    False when somebody holds the database, so that they are to be asked for again. Rows that did not come
-    because others could not be read are not called gone.
+    Return False if the database is locked and the rows have to be read again. After any other read error, no
+    row is marked as gone.
     """
-    keeper = _Keeper(db, unit, {} if is_new else dict(_versions(db, unit)))
-    is_whole = is_open = True
+    writer = _RowWriter(db, unit_id, {} if is_new else dict(_versions(db, unit_id)))
+    is_complete = is_unlocked = True
     try:
         for row in rows:
-            keeper.keep(row)
+            writer.store(row)
     except (
         BackscrollError,
         sqlite3.OperationalError,
     ) as error:  # of the source; a full disk fails again below
-        is_whole, is_open = False, not isinstance(error, DatabaseLockedError)
-    keeper.flush()
-    if is_whole:
-        keeper.mark_gone()
-    return is_open
+        is_complete, is_unlocked = False, not isinstance(error, DatabaseLockedError)
+    writer.flush()
+    if is_complete:
+        writer.mark_gone()
+    return is_unlocked
 
 
-class _Keeper:
-    """One unit's rows on their way in."""
+class _RowWriter:
+    """Store the rows of one unit."""
 
-    def __init__(self, db: sqlite3.Connection, unit: int, known: dict[_Place, _Version]) -> None:
+    def __init__(self, db: sqlite3.Connection, unit_id: int, stored: dict[_RowKey, _Version]) -> None:
         self._db = db
-        self._unit = unit
-        self._known = known  # the newest of each row; those told are taken out
-        self._pieces = BlobStore(db)
-        self._new: list[tuple[object, ...]] = []
-        self._left: set[int] = set()  # pieces that a row has let go of
+        self._unit_id = unit_id
+        self._unseen = stored  # newest version of each row; a row is removed when it is stored again
+        self._blobs = BlobStore(db)
+        self._pending: list[tuple[object, ...]] = []
+        self._freed_chunks: set[int] = set()
 
-    def keep(self, row: RawRow) -> None:
+    def store(self, row: RawRow) -> None:
         digest = content_hash(row.value) if row.value is not None else None
-        known = self._known.pop((row.path, row.table, row.key, row.part), None) if self._known else None
+        known = self._unseen.pop((row.path, row.table, row.key, row.part), None) if self._unseen else None
         if known is None:
-            self._add(row, 1, digest)
+            self._insert(row, 1, digest)
             return
         if known.is_gone:
-            self._mark([known], is_gone=False)
-        if known.digest == digest:
+            self._set_gone([known], is_gone=False)
+        if known.content_hash == digest:
             return
-        if self._is_replaced(row, known):
-            self._db.execute("delete from raw_row where id = ?", [known.number])
-            if known.spot is not None:
-                self._left.add(known.spot.piece)
-        if not self._is_back(row, known.version + 1, digest):
-            self._add(row, known.version + 1, digest)
+        if self._is_replaceable(known, row):
+            self._db.execute("delete from raw_row where id = ?", [known.id])
+            if known.ref is not None:
+                self._freed_chunks.add(known.ref.chunk_id)
+        if not self._reuse_version(row, known.version + 1, digest):
+            self._insert(row, known.version + 1, digest)
 
-    def _is_back(self, row: RawRow, version: int, digest: bytes | None) -> bool:
-        """Whether the row is again what it was before; then that version is the newest."""
+    def _reuse_version(self, row: RawRow, version: int, digest: bytes | None) -> bool:
+        """Make an older version with the same content the newest one. Return whether there is one."""
         return bool(
             self._db.execute(
                 "update raw_row set version = ?, is_gone = 0 where unit_id = ? and content_hash is ?"
                 " and key = ? and path = ? and table_name = ? and part = ?",
-                [version, self._unit, digest, row.key, row.path, row.table, row.part],
+                [version, self._unit_id, digest, row.key, row.path, row.table, row.part],
             ).rowcount
         )
 
-    def _is_replaced(self, row: RawRow, known: _Version) -> bool:
-        """Whether nothing is lost when the newer version takes the place of the older one."""
-        if known.spot is None:
+    def _is_replaceable(self, known: _Version, row: RawRow) -> bool:
+        """Return whether the row contains everything of its stored version."""
+        if known.ref is None:
             return True
-        return row.value is not None and is_superset(row.value, self._pieces.get(known.spot), row.volatile)
+        return row.value is not None and is_superset(row.value, self._blobs.get(known.ref), row.volatile)
 
-    def _add(self, row: RawRow, version: int, digest: bytes | None) -> None:
-        spot: tuple[int | None, int | None, int | None] = (None, None, None)
+    def _insert(self, row: RawRow, version: int, digest: bytes | None) -> None:
+        ref: tuple[int | None, int | None, int | None] = (None, None, None)
         if row.value is not None:
-            spot = (self._shared(digest) if row.is_shared else None) or self._pieces.add(row.value)
-        blanked = msgspec.json.encode(row.blanked).decode() if row.blanked else None
-        self._new.append(
+            ref = (self._find_shared(digest) if row.is_shared else None) or self._blobs.add(row.value)
+        removed_fields = msgspec.json.encode(row.blanked).decode() if row.blanked else None
+        self._pending.append(
             (
-                self._unit,
+                self._unit_id,
                 row.path,
                 row.table,
                 row.key,
@@ -125,80 +126,88 @@ class _Keeper:
                 version,
                 row.is_text,
                 row.is_shared,
-                blanked,
+                removed_fields,
                 digest,
-                *spot,
+                *ref,
             )
         )
-        if len(self._new) >= _TOGETHER:
-            self._write()
+        if len(self._pending) >= _INSERT_BATCH_SIZE:
+            self._write_pending()
 
-    def _shared(self, digest: bytes | None) -> tuple[int, int, int] | None:
-        """Where a value lies that another session has, too."""
+    def _find_shared(self, digest: bytes | None) -> tuple[int, int, int] | None:
+        """Return the location of an equal value that another session contains."""
         found: tuple[int, int, int] | None = self._db.execute(
             "select blob_chunk_id, offset, size from raw_row where content_hash = ? and is_shared", [digest]
         ).fetchone()
         return found
 
-    def _write(self) -> None:
-        if self._new:
-            self._db.executemany(_INSERT, self._new)
-            self._new = []
+    def _write_pending(self) -> None:
+        if self._pending:
+            self._db.executemany(_INSERT, self._pending)
+            self._pending = []
 
     def flush(self) -> None:
-        """Write what is in hand, and give back the room of what was replaced."""
-        self._write()
-        self._pieces.flush()
-        for piece in self._left:
-            compact_chunk(self._db, piece)
+        """Write pending rows and values, and free the space of replaced values."""
+        self._write_pending()
+        self._blobs.flush()
+        for chunk_id in self._freed_chunks:
+            compact_chunk(self._db, chunk_id)
 
     def mark_gone(self) -> None:
-        """Those that did not come are no longer there."""
-        self._mark([version for version in self._known.values() if not version.is_gone], is_gone=True)
+        """Mark the rows that were not stored again as gone."""
+        self._set_gone([version for version in self._unseen.values() if not version.is_gone], is_gone=True)
 
-    def _mark(self, versions: list[_Version], *, is_gone: bool) -> None:
+    def _set_gone(self, versions: list[_Version], *, is_gone: bool) -> None:
         if versions:
             self._db.executemany(
                 "update raw_row set is_gone = ? where id = ?",
-                [(is_gone, one.number) for one in versions],
+                [(is_gone, version.id) for version in versions],
             )
 
 
 def content_hash(value: bytes) -> bytes:
-    return sha256(value).digest()[:16]
+    """Return the first 16 bytes of the SHA-256."""
+    return sha256(value).digest()[:_HASH_BYTES]
 
 
-def _versions(db: sqlite3.Connection, unit: int) -> Iterator[tuple[_Place, _Version]]:
-    """Every version of every row of a unit, the oldest first."""
-    for path, table, key, part, number, version, digest, is_gone, is_text, blanked, *at in db.execute(
-        _SELECT, [unit]
+def _versions(db: sqlite3.Connection, unit_id: int) -> Iterator[tuple[_RowKey, _Version]]:
+    """Yield every stored version of every row of a unit, oldest first."""
+    for path, table, key, part, id_, version, digest, is_gone, is_text, removed_fields, *ref in db.execute(
+        _SELECT, [unit_id]
     ):
-        spot = BlobRef(*at) if digest is not None else None
         yield (
             (path, table, key, part),
-            _Version(number, version, digest, bool(is_gone), bool(is_text), blanked, spot),
+            _Version(
+                id_,
+                version,
+                digest,
+                bool(is_gone),
+                bool(is_text),
+                removed_fields,
+                BlobRef(*ref) if digest is not None else None,
+            ),
         )
 
 
-def read_rows(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> Iterator[RawRow]:
-    """The rows of a unit as they were when it was last read.
+def read_rows(db: sqlite3.Connection, unit_id: int, *, fullest: bool = False) -> Iterator[RawRow]:
+    """Yield the rows of a unit as of the last sync.
 
-    The fullest are those that vanished as well, and of emptied ones what they held before. Raises
-    `ArchiveError` when a value is damaged.
+    With ``fullest``, include rows that are gone and, for emptied rows, their last content. Raises
+    `ArchiveError` if a value is damaged.
     """
-    chosen: dict[_Place, _Version] = {}
-    for place, version in _versions(db, unit):
-        if not fullest or version.digest is not None or place not in chosen:
-            chosen[place] = version
-    pieces = BlobStore(db)
+    chosen: dict[_RowKey, _Version] = {}
+    for row_key, version in _versions(db, unit_id):
+        if not fullest or version.content_hash is not None or row_key not in chosen:
+            chosen[row_key] = version
+    blobs = BlobStore(db)
     for (path, table, key, part), version in sorted(
-        chosen.items(), key=lambda each: each[1].spot or (0, 0, 0)
+        chosen.items(), key=lambda item: item[1].ref or (0, 0, 0)
     ):
         if version.is_gone and not fullest:
             continue
-        value = pieces.get(version.spot) if version.spot is not None else None
-        if value is not None and content_hash(value) != version.digest:
-            reason = f"the kept row {key} is damaged; backscroll archive verify finds all that is"
+        value = blobs.get(version.ref) if version.ref is not None else None
+        if value is not None and content_hash(value) != version.content_hash:
+            reason = f"The archived row {key} is damaged. Run 'backscroll archive verify' to find all damage."
             raise ArchiveError(reason, Path(path))
         yield RawRow(
             path=path,
@@ -207,14 +216,14 @@ def read_rows(db: sqlite3.Connection, unit: int, *, fullest: bool = False) -> It
             part=part,
             value=value,
             is_text=version.is_text,
-            blanked=tuple(msgspec.json.decode(version.blanked)) if version.blanked else (),
+            blanked=tuple(msgspec.json.decode(version.removed_fields)) if version.removed_fields else (),
         )
 
 
-def has_same_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> bool:
-    """Whether these are the rows that were kept of a unit when it was last read."""
-    newest = dict(_versions(db, unit))
-    known = {place: version.digest for place, version in newest.items() if not version.is_gone}
+def has_same_rows(db: sqlite3.Connection, unit_id: int, rows: Iterable[RawRow]) -> bool:
+    """Return whether these rows equal the stored rows of a unit. False if they cannot be read."""
+    newest = dict(_versions(db, unit_id))
+    known = {row_key: version.content_hash for row_key, version in newest.items() if not version.is_gone}
     try:
         for row in rows:
             digest = content_hash(row.value) if row.value is not None else None
@@ -225,23 +234,24 @@ def has_same_rows(db: sqlite3.Connection, unit: int, rows: Iterable[RawRow]) -> 
     return not known
 
 
-def delete_rows(db: sqlite3.Connection, unit: int) -> None:
-    """Leave nothing of a unit's rows but the values that another session has, too."""
-    pieces = db.execute("select distinct blob_chunk_id from raw_row where unit_id = ?", [unit]).fetchall()
-    db.execute("delete from raw_row where unit_id = ?", [unit])
-    for (piece,) in pieces:
-        if piece is not None:
-            compact_chunk(db, piece, always=True)
+def delete_rows(db: sqlite3.Connection, unit_id: int) -> None:
+    """Delete the rows of a unit, and their values except those that other sessions share."""
+    query = "select distinct blob_chunk_id from raw_row where unit_id = ?"
+    chunks = db.execute(query, [unit_id]).fetchall()
+    db.execute("delete from raw_row where unit_id = ?", [unit_id])
+    for (chunk_id,) in chunks:
+        if chunk_id is not None:
+            compact_chunk(db, chunk_id, always=True)
 
 
 def verify_rows(db: sqlite3.Connection) -> list[str]:
-    """What does not agree, a sentence each."""
-    pieces = BlobStore(db)
+    """Return one sentence per damaged row."""
+    blobs = BlobStore(db)
     return [
-        f"the kept row {key} of unit {unit} is damaged"
-        for unit, key, digest, *at in db.execute(
+        f"the archived row {key} of unit {unit_id} is damaged"
+        for unit_id, key, digest, *ref in db.execute(
             "select unit_id, key, content_hash, blob_chunk_id, offset, size from raw_row"
             " where content_hash is not null order by blob_chunk_id, offset"
         ).fetchall()
-        if content_hash(pieces.get(BlobRef(*at))) != digest
+        if content_hash(blobs.get(BlobRef(*ref))) != digest
     ]

@@ -1,4 +1,4 @@
-"""Whether a newer version of a row still holds all that the older one said."""
+"""Compare two versions of a database row: does the newer one contain everything of the older one?"""
 
 from typing import Any
 
@@ -6,68 +6,69 @@ import msgspec
 
 __all__ = ["is_superset"]
 
-_FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
-_DOCUMENT = ("{", "[")
+_PARSE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
+_JSON_STARTS = ("{", "[")
 
 
-def is_superset(new: bytes, old: bytes, passing: tuple[str, ...] = ()) -> bool:
-    """Whether nothing is lost when the old one goes.
+def is_superset(new: bytes, old: bytes, volatile_fields: tuple[str, ...] = ()) -> bool:
+    """Return whether no content is lost if the old version is deleted.
 
-    Text may have grown at its end, objects and lists anywhere. A number or a truth value under a name is a
-    state, and so is whatever lies under one of the ``passing`` names; an empty one among them is all of it.
+    Text may have grown at its end, objects and lists anywhere. A number or boolean in a named field is state
+    and may change, as may the ``volatile_fields``. An empty name among them makes the whole value volatile.
     """
-    if "" in passing or new.startswith(old):
+    if "" in volatile_fields or new.startswith(old):
         return True
     try:
-        return _holds(_document(new), _document(old), frozenset(passing))
-    except _FAILURES:
+        return _contains(_decode(new), _decode(old), frozenset(volatile_fields))
+    except _PARSE_ERRORS:
         return False
 
 
-def _document(value: bytes) -> Any:
-    """A JSON document, also one that is spelled in hexadecimal digits. Raises when it is neither."""
+def _decode(value: bytes) -> Any:
+    """Decode JSON or hexadecimal digits of JSON. Raises one of `_PARSE_ERRORS` if it is neither."""
     try:
         return msgspec.json.decode(value)
     except msgspec.MsgspecError:
         return msgspec.json.decode(bytes.fromhex(value.decode("ascii")))
 
 
-def _holds(new: Any, old: Any, passing: frozenset[str]) -> bool:
-    if type(new) is type(old) and new == old:  # most of a long session is as it was
+def _contains(new: Any, old: Any, volatile: frozenset[str]) -> bool:
+    if type(new) is type(old) and new == old:  # the most frequent case in a long session
         return True
     match old:
         case None:
             return True
         case str():
-            return isinstance(new, str) and _holds_text(new, old, passing)
+            return isinstance(new, str) and _contains_text(new, old, volatile)
         case dict():
             return isinstance(new, dict) and all(
-                name in passing or (name in new and _holds_field(name, new[name], value, passing))
+                name in volatile or (name in new and _contains_field(name, new[name], value, volatile))
                 for name, value in old.items()
             )
         case list():
-            return isinstance(new, list) and _holds_each(new, old, passing)
+            return isinstance(new, list) and _contains_items(new, old, volatile)
     return False
 
 
-def _holds_field(name: str, new: Any, old: Any, passing: frozenset[str]) -> bool:
+def _contains_field(name: str, new: Any, old: Any, volatile: frozenset[str]) -> bool:
+    # A number under a numeric name is content: a list spelled as an object, such as the bytes of an image.
     if isinstance(old, int | float) and isinstance(new, int | float) and not name.isdecimal():
-        return True  # under a number, it is one of many, as bytes of a picture are
-    return _holds(new, old, passing)
+        return True
+    return _contains(new, old, volatile)
 
 
-def _holds_text(new: str, old: str, passing: frozenset[str]) -> bool:
+def _contains_text(new: str, old: str, volatile: frozenset[str]) -> bool:
     if new.startswith(old):
         return True
-    if not old.startswith(_DOCUMENT) or not new.startswith(_DOCUMENT):
+    if not old.startswith(_JSON_STARTS) or not new.startswith(_JSON_STARTS):
         return False
     try:
-        return _holds(msgspec.json.decode(new), msgspec.json.decode(old), passing)
+        return _contains(msgspec.json.decode(new), msgspec.json.decode(old), volatile)
     except msgspec.MsgspecError:
         return False
 
 
-def _holds_each(new: list[Any], old: list[Any], passing: frozenset[str]) -> bool:
-    """Whether the items are all there, in their order, whatever stands between them."""
-    rest = iter(new)
-    return all(any(_holds(candidate, item, passing) for candidate in rest) for item in old)
+def _contains_items(new: list[Any], old: list[Any], volatile: frozenset[str]) -> bool:
+    """Return whether all old items are in the new list, in the same order."""
+    remaining = iter(new)
+    return all(any(_contains(candidate, item, volatile) for candidate in remaining) for item in old)

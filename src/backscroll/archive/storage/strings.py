@@ -1,13 +1,13 @@
-"""Words that stand in many rows, such as the names of tools and models, kept once and named by a number."""
+"""Interned strings. Names of tools, models and the like occur in many rows; rows store their ids."""
 
 import sqlite3
 
 __all__ = ["FIXED_STRING_IDS", "StringLookup", "StringTable"]
 
-# The first words of every archive, with the numbers they have in all of them. They never change.
+# Ids that are the same in every archive. The first migration inserts these strings.
 FIXED_STRING_IDS = {
-    word: number
-    for number, word in enumerate(
+    text: id_
+    for id_, text in enumerate(
         (
             "user",
             "assistant",
@@ -30,10 +30,10 @@ FIXED_STRING_IDS = {
 
 
 class StringTable(dict[str | None, int]):
-    """The numbers of words, within one transaction, or in a file that nobody else writes.
+    """Ids by string. A missing string is inserted.
 
-    A word that was never met gets the next number when it is asked for. No word is 0, of which statements
-    make null: handing over None takes longer than any number.
+    Valid within one transaction, or in a file that no other process writes. None maps to 0, which statements
+    convert to null: binding None is slower than binding an integer.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -42,33 +42,33 @@ class StringTable(dict[str | None, int]):
         self.reset()
 
     def reset(self) -> None:
-        """At first, and after something was undone, which takes its words along."""
+        """Forget the cached ids. Call this after a rollback, which removes inserted strings."""
         self.clear()
         self.update({None: 0}, **FIXED_STRING_IDS)
 
-    def __missing__(self, word: str) -> int:
+    def __missing__(self, text: str) -> int:
         query = "select id from string where text = ?"
-        row = self._db.execute(query, [word]).fetchone()
+        row = self._db.execute(query, [text]).fetchone()
         if row is None:
-            self._db.execute("insert into string (text) values (?)", [word])
-            row = self._db.execute(query, [word]).fetchone()
-        number = self[word] = int(row[0])
-        return number
+            self._db.execute("insert into string (text) values (?)", [text])
+            row = self._db.execute(query, [text]).fetchone()
+        id_ = self[text] = int(row[0])
+        return id_
 
 
 class StringLookup(dict[int, str]):
-    """The words that numbers stand for, read when they are first asked for, within one transaction."""
+    """Strings by id, read on first use. Valid within one transaction."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__()
         self._db = db
 
-    def __missing__(self, number: int) -> str:
-        (text,) = self._db.execute("select text from string where id = ?", [number]).fetchone()
-        self[number] = str(text)
-        return self[number]
+    def __missing__(self, id_: int) -> str:
+        (text,) = self._db.execute("select text from string where id = ?", [id_]).fetchone()
+        self[id_] = str(text)
+        return self[id_]
 
     def find_id(self, text: str) -> int | None:
-        """The number of a word; None when it was never met."""
+        """Return the id of a string; None if the archive does not contain it."""
         row = self._db.execute("select id from string where text = ?", [text]).fetchone()
         return int(row[0]) if row is not None else None

@@ -84,7 +84,7 @@ def put_unit(
                     is_new=is_new,
                     is_appended=is_appended,
                     end=unit.size or sys.maxsize,
-                    whole=counts.file_content if is_new else b"",
+                    content=counts.file_content if is_new else b"",
                 )
             if writer.has_excluded and unit.kind in SINGLE_SESSION_KINDS:
                 counts.checkpoint = None  # when the exclusion ends, the unit is read from the start

@@ -26,10 +26,10 @@ __all__ = ["command"]
 @launch_options
 @click.pass_obj
 def command(setup: Setup, ref: str, only_print: bool, restore: bool, as_json: bool, no_sync: bool) -> None:
-    """Resume a session in its tool, in the folder it was started in.
+    """Resume a session in its tool.
 
-    If the tool has deleted the session, --restore writes its files back first. Existing files are never
-    overwritten. Without --restore, the files are only listed.
+    Starts the tool in the folder of the session. If the tool has deleted the session, --restore writes its
+    files back first. Existing files are never overwritten. Without --restore, the files are only listed.
 
     \b
     Examples:

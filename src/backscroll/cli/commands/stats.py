@@ -70,10 +70,11 @@ def command(
     no_sync: bool,
     **options: Any,
 ) -> None:
-    """Show statistics: sessions, prompts, time, tokens, cost, lines and tool calls.
+    """Show statistics: sessions, time, tokens, cost and more.
 
-    Each response is counted once, in the session that first contained it. Costs are what the provider's API
-    would charge. Models without a known price are listed and not included in the cost.
+    Also shows prompts, messages, changed lines and tool calls. Each response is counted once, in the session
+    that first contained it. Costs are what the provider's API would charge. Models without a known price are
+    listed and not included in the cost.
 
     \b
     Examples:

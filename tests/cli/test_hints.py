@@ -1,0 +1,77 @@
+"""Commands named in messages, and the list of commands in the help."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from backscroll.cli.app import _COMMANDS, app
+from backscroll.cli.hints import command_hint, localize_hints, program
+from tests.cli.run_command import backscroll
+
+
+def install(folder: Path) -> Path:
+    path = folder / "bin" / "backscroll"
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("started_as", ["backscroll", "-c", "/lib/python/pytest/__main__.py"])
+def test_the_program_is_named_by_its_name_if_no_path_is_known(
+    started_as: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started_as])
+    assert program() == "backscroll"
+
+
+def test_the_program_is_named_by_its_name_if_it_is_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = install(tmp_path)
+    monkeypatch.setenv("PATH", str(path.parent))
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    assert program() == "backscroll"
+
+
+def test_in_a_checkout_hints_contain_the_path_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = install(tmp_path / ".venv")
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.chdir(tmp_path)
+    for started_as in (".venv/bin/backscroll", str(path)):
+        monkeypatch.setattr(sys, "argv", [started_as])
+        assert command_hint("sync") == ".venv/bin/backscroll sync"
+        assert localize_hints("Run 'backscroll list' first.") == "Run '.venv/bin/backscroll list' first."
+
+
+def test_a_program_outside_the_current_folder_is_named_by_its_quoted_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = install(tmp_path / "two words")
+    (tmp_path / "other").mkdir()
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.chdir(tmp_path / "other")
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    assert command_hint("sync") == f"{shlex.quote(str(path))} sync"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [(["docter"], ""), (["list", "--nope"], " list"), (["archive", "extract"], " archive extract")],
+)
+def test_a_usage_error_names_the_help_of_its_command(arguments: list[str], command: str) -> None:
+    result = backscroll(*arguments)
+    assert result.code == 2
+    assert result.err.endswith(f"backscroll{command} --help' for usage.\n")
+
+
+@pytest.mark.parametrize("name", sorted(_COMMANDS))
+def test_the_list_of_commands_has_the_first_line_of_each_help(name: str) -> None:
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    assert (command.help or "").partition("\n")[0] == _COMMANDS[name][1]

@@ -92,7 +92,7 @@ def test_a_record_changed_in_place_before_the_file_grew_is_detected(
     found = contents(synced.messages(path.stem))
     assert ("removed removed", True) in found
     assert ("behind the dike", False) in found
-    assert synced.archive.originals.is_same_file(synced.archive.originals.units_with_file()[0], path)
+    assert synced.archive.originals.is_same_file(synced.archive.originals.units_with_file()[0].id, path)
     with closing(sqlite3.connect(synced.archive.path)) as db:
         assert db.execute("select count(distinct version) from raw_segment").fetchone() == (2,)
 

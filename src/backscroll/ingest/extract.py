@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.archive import Archive
-from backscroll.archive.write.reparse import Original
+from backscroll.archive.storage.originals import Original
 from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResult, UsageReport
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
@@ -77,7 +77,7 @@ def retold_rows(
             continue
         yield (
             original,
-            archive.originals.replace_parsed(
+            archive.units.replace_from_original(
                 original, source.read(unit), Path(unit.path), may_be_incomplete=False
             ),
         )
@@ -98,7 +98,7 @@ def retold_rows(
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
             yield (
                 original,
-                archive.originals.replace_parsed(original, items, Path(copy.path), may_be_incomplete=True),
+                archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True),
             )
         close(source)
 

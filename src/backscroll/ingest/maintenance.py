@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from backscroll.archive import Archive
 from backscroll.archive.maintenance.forget import ForgetResult
-from backscroll.archive.write.reparse import Original
+from backscroll.archive.storage.originals import Original
 from backscroll.index import Index, IndexDamagedError
 from backscroll.ingest.extract import placed, retold_rows
 from backscroll.ingest.indexer import update
@@ -98,10 +98,10 @@ def _retold(
             yield original, False
             continue
         unit = there.get(original.path)
-        if unit is not None and archive.originals.is_same_file(original, Path(unit.path)):
+        if unit is not None and archive.originals.is_same_file(original.id, Path(unit.path)):
             yield (
                 original,
-                archive.originals.replace_parsed(
+                archive.units.replace_from_original(
                     original, source.read(unit), Path(unit.path), may_be_incomplete=False
                 ),
             )
@@ -114,7 +114,7 @@ def _retold(
             items = (placed(item, str(folder), original.root) for item in source.read(copy))
             yield (
                 original,
-                archive.originals.replace_parsed(original, items, Path(copy.path), may_be_incomplete=True),
+                archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True),
             )
 
 

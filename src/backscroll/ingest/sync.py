@@ -250,6 +250,6 @@ def _usable_mark(archive: Archive, unit: Unit, known: KnownUnit | None) -> Check
     mark = archive.units.checkpoint(known)
     if mark is None or mark.offset > unit.size:
         return None
-    if unit.size == known.size and not archive.originals.is_same_file(known, Path(unit.path)):
+    if unit.size == known.size and not archive.originals.is_same_file(known.id, Path(unit.path)):
         return None  # written to, and not at its end
     return mark if archive.units.is_prefix_unchanged(known, unit, mark) else None

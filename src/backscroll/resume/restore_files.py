@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from backscroll.archive import Archive
-from backscroll.archive.write.reparse import Original
+from backscroll.archive.storage.originals import Original
 from backscroll.errors import DestinationError
 from backscroll.model import SessionSummary
 from backscroll.model.tool import RestorePlan

@@ -1,7 +1,8 @@
-"""Kept originals: files and rows."""
+"""Stored originals of units: files and database rows."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -9,23 +10,73 @@ import msgspec
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage import raw_files
 from backscroll.archive.storage.raw_rows import has_same_rows, read_rows
-from backscroll.archive.write import reparse
-from backscroll.archive.write.reparse import Original
-from backscroll.archive.write.units import KnownUnit
-from backscroll.model import STORES, Item, RawRow, SessionSummary
+from backscroll.model import STORES, RawRow, SessionSummary
 from backscroll.model.tool import Resumable, Store
 
-__all__ = ["Originals", "files_of", "resumable"]
+__all__ = ["Original", "Originals"]
+
+_PARENT = "coalesce(f.parent_external_id, f.inferred_parent_external_id)"
+
+
+class Original(msgspec.Struct, frozen=True):
+    """A unit whose file or database rows are stored."""
+
+    id: int
+    source: str
+    platform: str
+    root: str
+    path: str
+    size: int
+    modified_at: int | None  # milliseconds
+    key: str = ""
+    fingerprint: str = ""  # when it was last read
+    is_gone: bool = False
 
 
 class Originals:
-    """Original files and rows of units: write, compare, reparse."""
+    """Original files and rows of units: list, read, compare, write."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
+    def units_with_file(self) -> list[Original]:
+        """Return every unit whose file is stored, ordered by root."""
+        rows = self._db.execute(
+            "select id, source, platform, root, path, size, modified_at from unit"
+            " where id in (select unit_id from raw_segment) order by source, root, path"
+        )
+        return [Original(*row) for row in rows]
+
+    def units_with_rows(self, session_id: str | None = None) -> list[Original]:
+        """Return every unit whose rows are stored, or only those of a session, ordered by root."""
+        rows = self._db.execute(
+            "select id, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
+            " from unit u where exists (select 1 from raw_row where unit_id = u.id)"
+            " and (:id is null or exists (select 1 from fragment f where f.unit_id = u.id"
+            "  and (f.external_id = :id or f.parent_external_id = :id)))"
+            " order by source, root, path, key",
+            {"id": session_id},
+        )
+        return [Original(*row) for row in rows]
+
+    def files(self, summary: SessionSummary) -> list[Original]:
+        """Return the units whose stored file belongs to a session or its subagents alone."""
+        rows = self._db.execute(
+            "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"  # noqa: S608
+            " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
+            " where u.kind <> 'prompts' and f.platform = :platform"
+            f" and (f.external_id = :id and not f.is_subagent or {_PARENT} = :id)"
+            " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
+            {"platform": summary.platform, "id": summary.id},
+        )
+        return [Original(*row) for row in rows]
+
+    def write_file(self, original: Original, target: Path) -> None:
+        """Write one stored file, byte for byte."""
+        raw_files.write_file(self._db, original.id, target)
+
     def write_session(self, session_id: str, folder: Path) -> list[Path]:
-        """Write the kept files of a session into a folder, byte for byte, below the names they had."""
+        """Write the stored files of a session into a folder under their names, byte for byte."""
         rows = self._db.execute(
             "select distinct u.id, u.path from fragment f join unit u on u.id = f.unit_id"
             " where u.kind <> 'prompts'"
@@ -35,94 +86,62 @@ class Originals:
         ).fetchall()
         folder.mkdir(parents=True, exist_ok=True)
         written: list[Path] = []
-        for number, path in rows:
+        for unit_id, path in rows:
             target = folder / Path(path).name
-            if target in written:  # a session that lies in several folders
+            if target in written:  # a session with files in several folders
                 target = folder / Path(path).parent.name / target.name
                 target.parent.mkdir(exist_ok=True)
-            raw_files.write_file(self._db, number, target)
+            raw_files.write_file(self._db, unit_id, target)
             written.append(target)
         return written
 
-    def units_with_rows(self, session_id: str | None = None) -> list[Original]:
-        """Every unit of which rows are kept, or only those that tell of a session and its subagents."""
-        return reparse.units_with_rows(self._db, session_id)
+    def is_same_file(self, unit_id: int, file: Path) -> bool:
+        """Return whether a file equals the last stored version of a unit, byte for byte."""
+        segments = self._db.execute(
+            "select size, sha256 from raw_segment where unit_id = :unit and version ="
+            " (select max(version) from raw_segment where unit_id = :unit) order by offset",
+            {"unit": unit_id},
+        )
+        try:
+            with file.open("rb") as opened:
+                return all(sha256(opened.read(size)).digest() == digest for size, digest in segments) and (
+                    not opened.read(1)
+                )
+        except OSError:
+            return False
 
     def rows(self, original: Original, *, fullest: bool = False) -> Iterator[RawRow]:
-        """A unit's rows; see `kept_rows.rows_of`."""
+        """Read the stored rows of a unit; see `raw_rows.read_rows`."""
         return read_rows(self._db, original.id, fullest=fullest)
 
     def has_same_rows(self, original: Original, rows: Iterable[RawRow]) -> bool:
-        """Whether these are the rows that are kept of a unit."""
+        """Return whether these rows equal the stored rows of a unit."""
         return has_same_rows(self._db, original.id, rows)
 
     def resumable(self, summary: SessionSummary) -> Resumable:
-        """What the tool that held a session is asked to continue."""
-        return resumable(self._db, summary)
-
-    def files(self, summary: SessionSummary) -> list[Original]:
-        """The files of a session and its subagents, as far as they are kept."""
-        return files_of(self._db, summary)
-
-    def write_file(self, original: Original, target: Path) -> None:
-        """Write one kept file, byte for byte."""
-        raw_files.write_file(self._db, original.id, target)
-
-    def units_with_file(self) -> list[Original]:
-        """Every unit of which the file is kept."""
-        return reparse.units_with_file(self._db)
-
-    def is_same_file(self, original: Original | KnownUnit, file: Path) -> bool:
-        """Whether a file is, byte for byte, the one that is kept of a unit."""
-        return reparse.is_same_file(self._db, original.id, file)
-
-    def replace_parsed(
-        self, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
-    ) -> bool:
-        """Put what an original tells today in the place of what it told; see `reparse.retell`."""
-        return reparse.replace_from_original(
-            self._db, original, items, file, may_be_incomplete=may_be_incomplete
+        """Return what a tool needs to resume a session."""
+        session = SessionKey(summary.platform, summary.id)
+        row = self._db.execute(
+            "select metadata from conversations where platform = ? and external_id = ?", [*session]
+        ).fetchone()
+        metadata = msgspec.json.decode(row[0]) if row is not None else {}
+        folders = metadata.get("cwds")
+        return Resumable(
+            id=summary.id,
+            title=summary.original_title or summary.title,
+            folder=summary.workspace_path,
+            authority=metadata.get("workspace_authority"),
+            folders=tuple(folders) if isinstance(folders, list) else (),
+            stores=self._stores(session),
         )
 
-
-def resumable(db: sqlite3.Connection, summary: SessionSummary) -> Resumable:
-    """What the tool that held a session is asked to continue."""
-    session = SessionKey(summary.platform, summary.id)
-    row = db.execute(
-        "select metadata from conversations where platform = ? and external_id = ?", [*session]
-    ).fetchone()
-    metadata = msgspec.json.decode(row[0]) if row is not None else {}
-    folders = metadata.get("cwds")
-    return Resumable(
-        id=summary.id,
-        title=summary.original_title or summary.title,
-        folder=summary.workspace_path,
-        authority=metadata.get("workspace_authority"),
-        folders=tuple(folders) if isinstance(folders, list) else (),
-        stores=_stores(db, session),
-    )
-
-
-def _stores(db: sqlite3.Connection, session: SessionKey) -> tuple[Store, ...]:
-    rows = db.execute(
-        "select distinct u.source, u.root, u.path, f.store, u.is_gone from fragment f"
-        " join unit u on u.id = f.unit_id where f.platform = ? and f.external_id = ?"
-        " and (not f.is_subagent or coalesce(f.parent_external_id, f.inferred_parent_external_id) is null)",
-        [*session],
-    )
-    found = [Store(source, root, path, kind, bool(gone)) for source, root, path, kind, gone in rows]
-    return tuple(sorted(found, key=lambda one: (STORES.index(one.kind), one.is_gone, one.path)))
-
-
-def files_of(db: sqlite3.Connection, summary: SessionSummary) -> list[Original]:
-    """The files that tell of nothing but a session and its subagents, as far as they are kept."""
-    rows = db.execute(
-        "select distinct u.id, u.source, u.platform, u.root, u.path, u.size, u.modified_at, u.key,"
-        " u.fingerprint, u.is_gone from fragment f join unit u on u.id = f.unit_id"
-        " where u.kind <> 'prompts' and f.platform = :platform"
-        " and (f.external_id = :id and not f.is_subagent"
-        " or coalesce(f.parent_external_id, f.inferred_parent_external_id) = :id)"
-        " and exists (select 1 from raw_segment r where r.unit_id = u.id) order by u.path",
-        {"platform": summary.platform, "id": summary.id},
-    )
-    return [Original(*row) for row in rows]
+    def _stores(self, session: SessionKey) -> tuple[Store, ...]:
+        """Return the stores that contain a session, best and current first."""
+        rows = self._db.execute(
+            "select distinct u.source, u.root, u.path, f.store, u.is_gone from fragment f"  # noqa: S608
+            " join unit u on u.id = f.unit_id where f.platform = ? and f.external_id = ?"
+            f" and (not f.is_subagent or {_PARENT} is null)",
+            [*session],
+        )
+        found = [Store(source, root, path, kind, bool(gone)) for source, root, path, kind, gone in rows]
+        return tuple(sorted(found, key=lambda store: (STORES.index(store.kind), store.is_gone, store.path)))

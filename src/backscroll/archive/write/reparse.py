@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterable
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -14,95 +13,17 @@ from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.codec import decode_chunk
 from backscroll.archive.storage.delta import read_messages, rebase_fragment_dependents
 from backscroll.archive.storage.delta_raw import delta_compress_file
-from backscroll.archive.storage.raw_files import SEGMENT_BYTES
+from backscroll.archive.storage.originals import Original
 from backscroll.archive.write import units
 from backscroll.archive.write.session_writer import decode_closing, retain_title
 from backscroll.archive.write.unit_writer import UnitWriter
 from backscroll.model import Closing, Item
 
-__all__ = [
-    "Original",
-    "is_end_unchanged",
-    "is_same_file",
-    "replace_from_original",
-    "units_with_file",
-    "units_with_rows",
-]
-
-
-class Original(Struct, frozen=True):
-    """A unit whose file or database rows are stored."""
-
-    id: int
-    source: str
-    platform: str
-    root: str
-    path: str
-    size: int
-    modified_at: int | None  # milliseconds
-    key: str = ""
-    fingerprint: str = ""  # when it was last read
-    is_gone: bool = False
+__all__ = ["replace_from_original"]
 
 
 class _LessContentError(Exception):
     """The new fragments contain less than the old ones."""
-
-
-def units_with_file(db: sqlite3.Connection) -> list[Original]:
-    """Return every unit whose file is stored, ordered by root."""
-    rows = db.execute(
-        "select id, source, platform, root, path, size, modified_at from unit"
-        " where id in (select unit_id from raw_segment) order by source, root, path"
-    )
-    return [Original(*row) for row in rows]
-
-
-def units_with_rows(db: sqlite3.Connection, session_id: str | None = None) -> list[Original]:
-    """Return every unit whose rows are stored, or only those of a session, ordered by root."""
-    rows = db.execute(
-        "select id, source, platform, root, path, size, modified_at, key, fingerprint, is_gone"
-        " from unit u where exists (select 1 from raw_row where unit_id = u.id) and (:id is null or exists"
-        " (select 1 from fragment f where f.unit_id = u.id"
-        "  and (f.external_id = :id or f.parent_external_id = :id)))"
-        " order by source, root, path, key",
-        {"id": session_id},
-    )
-    return [Original(*row) for row in rows]
-
-
-def is_same_file(db: sqlite3.Connection, unit_id: int, file: Path) -> bool:
-    """Return whether a file equals the last stored version of a unit, byte for byte."""
-    segments = db.execute(
-        "select size, sha256 from raw_segment where unit_id = :unit and version ="
-        " (select max(version) from raw_segment where unit_id = :unit) order by offset",
-        {"unit": unit_id},
-    )
-    try:
-        with file.open("rb") as opened:
-            return all(sha256(opened.read(size)).digest() == digest for size, digest in segments) and (
-                not opened.read(1)
-            )
-    except OSError:
-        return False
-
-
-def is_end_unchanged(db: sqlite3.Connection, unit_id: int, file: Path, end: int) -> bool:
-    """Return whether the last segment's worth of bytes before `end` equals what is stored."""
-    segments = db.execute(
-        "select offset, size, sha256 from raw_segment where unit_id = :unit and version ="
-        " (select max(version) from raw_segment where unit_id = :unit) and offset + size <= :end"
-        " order by offset desc",
-        {"unit": unit_id, "end": end},
-    )
-    with file.open("rb") as opened:
-        for offset, size, digest in segments:
-            opened.seek(offset)
-            if sha256(opened.read(size)).digest() != digest:
-                return False
-            if end - offset >= SEGMENT_BYTES:
-                break
-    return True
 
 
 def replace_from_original(

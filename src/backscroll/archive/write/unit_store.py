@@ -4,14 +4,18 @@ import os
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
+from hashlib import sha256
 from pathlib import Path
 
 from backscroll.archive.connection import transaction
 from backscroll.archive.maintenance import forget
+from backscroll.archive.storage.originals import Original
+from backscroll.archive.storage.raw_files import SEGMENT_BYTES
 from backscroll.archive.storage.strings import StringTable
-from backscroll.archive.write import reparse, units
+from backscroll.archive.write import units
 from backscroll.archive.write.exclusions import SINGLE_SESSION_KINDS, Exclusions
 from backscroll.archive.write.put_unit import put_unit
+from backscroll.archive.write.reparse import replace_from_original
 from backscroll.archive.write.session_writer import MessageObserver
 from backscroll.archive.write.shard_merge import merge_shards, reduced_page_cache
 from backscroll.archive.write.units import KnownUnit
@@ -82,10 +86,27 @@ class UnitStore:
         path = Path(unit.path)
         try:
             return units.is_prefix_unchanged(known, path, checkpoint.offset) and (
-                reparse.is_end_unchanged(self._db, known.id, path, checkpoint.offset)
+                self._is_end_unchanged(known.id, path, checkpoint.offset)
             )
         except OSError:
             return False
+
+    def _is_end_unchanged(self, unit_id: int, file: Path, end: int) -> bool:
+        """Return whether the last segment's worth of bytes before `end` equals what is stored."""
+        segments = self._db.execute(
+            "select offset, size, sha256 from raw_segment where unit_id = :unit and version ="
+            " (select max(version) from raw_segment where unit_id = :unit) and offset + size <= :end"
+            " order by offset desc",
+            {"unit": unit_id, "end": end},
+        )
+        with file.open("rb") as opened:
+            for offset, size, digest in segments:
+                opened.seek(offset)
+                if sha256(opened.read(size)).digest() != digest:
+                    return False
+                if end - offset >= SEGMENT_BYTES:
+                    break
+        return True
 
     def put(
         self,
@@ -119,6 +140,12 @@ class UnitStore:
             observer=observer,
             rows=rows,
         )
+
+    def replace_from_original(
+        self, original: Original, items: Iterable[Item], file: Path, *, may_be_incomplete: bool
+    ) -> bool:
+        """Replace what was read from a unit by parsing its original again; see `reparse`."""
+        return replace_from_original(self._db, original, items, file, may_be_incomplete=may_be_incomplete)
 
     def bulk_merge(self) -> AbstractContextManager[None]:
         """Limit SQLite's page cache while shards are merged, to leave memory to the readers."""

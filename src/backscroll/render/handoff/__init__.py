@@ -1,4 +1,13 @@
-"""A session in short, to go on with elsewhere: drawn from it by rules, and nothing said that is not in it."""
+"""Summary of a session for another assistant, extracted by rules. Every statement is from the session.
+
+builder       read a session once and select points within a token budget
+conversation  goal, decisions, conclusions and open questions from messages
+file_changes  changed files and uncommitted work
+commands      commands, failures and commits
+tasks         unfinished entries of task lists
+sentences     split prose into sentences and classify them
+output        Markdown and JSON
+"""
 
 from backscroll.render.handoff.builder import build_handoff
 from backscroll.render.handoff.output import handoff_document, handoff_lines

@@ -1,4 +1,4 @@
-"""A briefing as Markdown to paste, and as a document for programs."""
+"""A handoff as Markdown and as JSON."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,33 +9,34 @@ from backscroll.model.dates import iso
 from backscroll.model.sanitize import one_line
 from backscroll.render.handoff.types import SECTIONS, Handoff
 from backscroll.render.session_header import format_time, session_title
+from backscroll.render.terminal.humanize import pluralize
 
 __all__ = ["handoff_document", "handoff_lines", "handoff_text", "header_lines"]
 
-_WIDTH = 200
+_MAX_FIELD_CHARS = 200
 
 
-def header_lines(briefing: Handoff) -> Iterator[str]:
-    """Which session it is."""
-    session = briefing.session
-    begun, last = format_time(session.created_at), format_time(session.updated_at)
-    facts = [
-        f"`{one_line(session.ref, _WIDTH)}`",
-        one_line(session.workspace_path or "", _WIDTH),
-        f"branch {one_line(session.git_branch, _WIDTH)}" if session.git_branch else "",
-        f"{begun} to {last} UTC" if begun and last else "",
-        f"{session.message_count:,} messages",
+def header_lines(handoff: Handoff) -> Iterator[str]:
+    """Yield title and properties of the session."""
+    session = handoff.session
+    started, updated = format_time(session.created_at), format_time(session.updated_at)
+    fields = [
+        f"`{one_line(session.ref, _MAX_FIELD_CHARS)}`",
+        one_line(session.workspace_path or "", _MAX_FIELD_CHARS),
+        f"branch {one_line(session.git_branch, _MAX_FIELD_CHARS)}" if session.git_branch else "",
+        f"{started} to {updated} UTC" if started and updated else "",
+        pluralize(session.message_count, "message"),
     ]
     yield f"# {session_title(session)}"
     yield ""
-    yield "Where an earlier session with an assistant stands, drawn from it by rules; quoted, not checked."
-    yield ", ".join(fact for fact in facts if fact) + "."
+    yield "Summary of an earlier assistant session, extracted automatically. Quoted, not verified."
+    yield ", ".join(field for field in fields if field) + "."
 
 
-def handoff_lines(briefing: Handoff) -> Iterator[str]:
-    """The whole, as Markdown."""
-    yield from header_lines(briefing)
-    for section in briefing.sections:
+def handoff_lines(handoff: Handoff) -> Iterator[str]:
+    """Yield the handoff as lines of Markdown."""
+    yield from header_lines(handoff)
+    for section in handoff.sections:
         if not section.points:
             continue
         yield ""
@@ -44,14 +45,14 @@ def handoff_lines(briefing: Handoff) -> Iterator[str]:
         yield from (f"- {point.text}" for point in section.points)
 
 
-def handoff_text(briefing: Handoff) -> str:
-    """The whole, as it is pasted."""
-    return "".join(f"{line}\n" for line in handoff_lines(briefing))
+def handoff_text(handoff: Handoff) -> str:
+    """Return the handoff as Markdown."""
+    return "".join(f"{line}\n" for line in handoff_lines(handoff))
 
 
-def handoff_document(briefing: Handoff) -> dict[str, Any]:
-    """The whole for programs, with the text."""
-    session = briefing.session
+def handoff_document(handoff: Handoff) -> dict[str, Any]:
+    """Return the handoff as JSON, with the Markdown as ``text``."""
+    session = handoff.session
     return {
         "ref": session.ref,
         "title": session.title,
@@ -61,10 +62,10 @@ def handoff_document(briefing: Handoff) -> dict[str, Any]:
         "updated_at": iso(session.updated_at),
         "sections": {
             section.name: [msgspec.structs.asdict(point) for point in section.points]
-            for section in briefing.sections
+            for section in handoff.sections
         },
-        "left_out": {section.name: section.left_out for section in briefing.sections},
-        "token_budget": briefing.budget,
-        "estimated_tokens": briefing.tokens,
-        "text": handoff_text(briefing),
+        "left_out": {section.name: section.left_out for section in handoff.sections},
+        "token_budget": handoff.budget,
+        "estimated_tokens": handoff.tokens,
+        "text": handoff_text(handoff),
     }

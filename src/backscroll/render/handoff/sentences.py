@@ -1,7 +1,7 @@
-"""Prose cut into sentences, and what a sentence sounds like.
+"""Split prose into sentences and classify them.
 
-The marks are English words; in another language a briefing still has what the
-order of a session tells: who spoke last, what was asked, what came of it.
+Classification uses English words. For other languages a handoff still contains what follows from the order of
+messages: the requests, the last answer, files and commands.
 """
 
 import re
@@ -9,13 +9,16 @@ from collections.abc import Iterator
 
 __all__ = ["information_score", "is_constraint", "is_open_item", "is_question", "sentences"]
 
-_FENCED = re.compile(r"^(```|~~~).*?(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|>)\s+")
-_NO_PROSE = re.compile(r"^\s*(?:\||#{1,6}\s|[-=*_]{3,}\s*$)|:\**\s*$")  # rows of tables, headings, lead-ins
-_STRONG = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
-_ENDED = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')*`]*\s+(?=[\"'(`*\[]*[A-Z0-9À-Þ])|(?<=[。！？])")
-_SHORTEST = 3  # characters
-_LONGEST = 1000  # what is longer is no sentence, and all of it is not looked at
+_CODE_BLOCK = re.compile(r"^(```|~~~).*?(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
+_LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|>)\s+")
+# Table rows, headings, introductions of lists.
+_NOT_PROSE = re.compile(r"^\s*(?:\||#{1,6}\s|[-=*_]{3,}\s*$)|:\**\s*$")
+_BOLD = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')*`]*\s+(?=[\"'(`*\[]*[A-Z0-9À-Þ])|(?<=[。！？])"
+)
+_MIN_SENTENCE_CHARS = 3
+_MAX_SENTENCE_CHARS = 1000  # the rest of a longer one is ignored
 
 _OPEN = re.compile(
     r"\bopen(?:: | is | for | question)|\b(?:is|are|remains?|stays?|left) open\b|"
@@ -26,7 +29,7 @@ _OPEN = re.compile(
     r"some(?:one|body) (?:has|needs|must|should))\b|(?:^|\b)left: ",
     re.IGNORECASE,
 )
-# What may speak of something open when it is said at the end, and otherwise mostly does not.
+# Words that indicate an open item only in the last answer of a session.
 _MAYBE_OPEN = re.compile(
     r"\b(?:open|left(?! out| alone| behind)|still|unclear|unknown|pending|next(?: steps?)?|for later|"
     r"there (?:is|are) no|needs? to|has to|have to|someone|until|unless|come back|waiting)\b",
@@ -45,38 +48,39 @@ _CONCLUSION = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d")
-_NAME = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b\w+\.\w{1,4}\b|\b[a-z]+[A-Z]\w+\b|\b[A-Z]{2,}\b")
+_IDENTIFIER = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b\w+\.\w{1,4}\b|\b[a-z]+[A-Z]\w+\b|\b[A-Z]{2,}\b")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, code aside; an item of a list is one by itself."""
-    for line in _FENCED.sub("\n", text).splitlines():
-        if _NO_PROSE.search(line):
+    """Yield the sentences of a text without code. A list item is a sentence of its own."""
+    for line in _CODE_BLOCK.sub("\n", text).splitlines():
+        if _NOT_PROSE.search(line):
             continue
-        line = _STRONG.sub("", _ITEM.sub("", line)).strip()
-        for part in _ENDED.split(line):
-            part = part.strip(" *_")[:_LONGEST]
-            if len(part) >= _SHORTEST and any(map(str.isalnum, part)):
+        line = _BOLD.sub("", _LIST_MARKER.sub("", line)).strip()
+        for part in _SENTENCE_END.split(line):
+            part = part.strip(" *_")[:_MAX_SENTENCE_CHARS]
+            if len(part) >= _MIN_SENTENCE_CHARS and any(map(str.isalnum, part)):
                 yield part
 
 
 def is_question(sentence: str) -> bool:
+    """Return whether a sentence ends with a question mark."""
     return sentence.rstrip("\"'`)* ").endswith(("?", "？"))
 
 
 def is_open_item(sentence: str, *, is_last: bool = False) -> bool:
-    """Whether it speaks of something that is not done; words at the end of a session do so sooner."""
+    """Return whether a sentence mentions unfinished work. More words count in the last answer."""
     if _NOT_OPEN.search(sentence):
         return False
     return bool(_OPEN.search(sentence) or (is_last and _MAYBE_OPEN.search(sentence)))
 
 
 def is_constraint(sentence: str) -> bool:
-    """Whether it says how something is to be, or not to be."""
+    """Return whether a sentence states a requirement or a preference."""
     return _CONSTRAINT.search(sentence) is not None
 
 
 def information_score(sentence: str) -> int:
-    """How much a sentence tells, from 0 to 4: conclusions, numbers, names."""
-    said = min(2, len(_CONCLUSION.findall(sentence)))
-    return said + (_NUMBER.search(sentence) is not None) + (_NAME.search(sentence) is not None)
+    """Score the information in a sentence from 0 to 4: conclusions, numbers, names."""
+    conclusions = min(2, len(_CONCLUSION.findall(sentence)))
+    return conclusions + (_NUMBER.search(sentence) is not None) + (_IDENTIFIER.search(sentence) is not None)

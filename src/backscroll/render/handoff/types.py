@@ -1,4 +1,4 @@
-"""What a briefing is made of."""
+"""Value types of a handoff."""
 
 from typing import Literal
 
@@ -15,40 +15,40 @@ SECTIONS: dict[SectionName, str] = {
     "decisions": "Decisions",
     "files": "Files",
     "commands": "Commands",
-    "open_ends": "Open ends",
+    "open_ends": "Open items",
     "last_state": "Last state",
 }
 
 
 class Candidate(Struct, frozen=True):
-    """Something that may be said, and how much there is to be said for it."""
+    """A point that may be included, with its weight. Higher weights are selected first."""
 
     section: SectionName
     text: str
     weight: float
-    position: int  # of the message that it is from; where it stands within its section
-    longest: int = 400  # characters
+    position: int  # of its message; orders the points of a section
+    max_chars: int = 400
 
 
 class Point(Struct, frozen=True):
-    """Something that is said."""
+    """A point of a section."""
 
     text: str
-    position: int  # of the message that it is from, from 0
+    position: int  # of its message, from 0
 
 
 class Section(Struct, frozen=True):
-    """What is said about one matter, in the order in which it came up."""
+    """The points of one topic, in the order of their messages."""
 
     name: SectionName
     points: tuple[Point, ...]
-    left_out: int  # points for which there was no room
+    left_out: int  # points that exceeded the budget
 
 
 class Handoff(Struct, frozen=True):
-    """A session in short."""
+    """Summary of a session."""
 
     session: SessionSummary
     sections: tuple[Section, ...]
     budget: int  # tokens
-    tokens: int  # an estimate: four characters each
+    tokens: int  # estimate: 4 characters each

@@ -8,7 +8,7 @@ import pytest
 
 from backscroll.model import ToolCall, Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.sources.claude_code.transcript.checkpoint import Remembered
+from backscroll.sources.claude_code.transcript.checkpoint import ReaderState
 from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.reading import in_two, only, said, tell, tools
 
@@ -27,11 +27,11 @@ def swapped(session: Transcript) -> Transcript:
     return session
 
 
-def left(path: Path) -> Remembered:
+def left(path: Path) -> ReaderState:
     """What is kept for the next reading."""
     *_, tally = ClaudeCode().read(Unit("claude-code", "", str(path)))
     assert tally.checkpoint is not None  # type: ignore[union-attr]
-    return msgspec.msgpack.decode(tally.checkpoint.state, type=Remembered)  # type: ignore[union-attr]
+    return msgspec.msgpack.decode(tally.checkpoint.state, type=ReaderState)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("has_copy", [True, False])

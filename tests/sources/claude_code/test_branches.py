@@ -197,7 +197,7 @@ def _left(lines: list[tuple[int | None, int, str | None, int]], *, is_forked: bo
     tree = Tree()
     for number, (above, flags, response, told) in enumerate(lines):
         node = tree.add(f"line {number}", None if above is None else f"line {above}", flags, response)
-        tree.tell(node, told)
+        tree.set_message_count(node, told)
     if is_forked:
         tree.add("elsewhere", None, TALK, None)
         tree.add("below", "elsewhere", TALK, None)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import TokenUsage
-from backscroll.sources.claude_code.transcript.line_types import ApiMessage, usage
-from backscroll.sources.claude_code.transcript.numbers import integer
+from backscroll.sources.claude_code.transcript.line_types import ApiMessage, count_value, usage
 from backscroll.testing.claude_code import Call, Transcript, blocks, tool_calls
 from tests.sources.claude_code.reading import only, said, tools
 
@@ -144,8 +143,8 @@ def test_each_count_of_a_response_is_taken_for_itself_whatever_the_others_are(
     )  # fmt: skip
     written = {"usage": dict(zip(names, counts, strict=True)) | {"cache_creation": nested}}
     message = msgspec.json.decode(msgspec.json.encode(written), type=ApiMessage)
-    given_, made, created, cached = map(integer, counts)
+    given_, made, created, cached = map(count_value, counts)
     if nested is not None:
-        created = max(created or 0, sum(integer(count) or 0 for count in nested.values()))
-    hour = integer((nested or {}).get("ephemeral_1h_input_tokens"))
+        created = max(created or 0, sum(count_value(count) or 0 for count in nested.values()))
+    hour = count_value((nested or {}).get("ephemeral_1h_input_tokens"))
     assert usage(message.usage, finished=True) == TokenUsage(given_, made, created, cached, hour)

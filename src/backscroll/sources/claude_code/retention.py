@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.sources.claude_code.folders import every_folder, remembered_sessions
-from backscroll.sources.claude_code.settings import Setting, change, find
+from backscroll.sources.claude_code.settings import change, find
 
 if TYPE_CHECKING:
     from backscroll.model import Retention
@@ -19,6 +19,7 @@ _DEFAULT_DAYS = 30
 _LONG = 3650
 _EVER = 365_000  # days; nothing here is older
 _SOON = timedelta(days=7)
+_MAX_COUNT = 2**53
 _KEY = "cleanupPeriodDays"
 
 
@@ -30,7 +31,7 @@ def retention(
     0 is taken at its word, as versions before 2.1.89 did; what is no number of days means the default.
     """
     setting = find(root, _KEY)
-    said = _days(setting) if setting.is_said else None
+    said = _days(setting.value) if setting.is_said else None
     days = said if said is not None else _DEFAULT_DAYS
     limit = int((now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9)
     if fingerprints is not None:
@@ -51,9 +52,7 @@ def retention(
     )
 
 
-def _days(setting: Setting) -> int | None:
-    from backscroll.sources.claude_code.transcript.numbers import (
-        integer,  # loaded by nobody who has set nothing
-    )
-
-    return integer(setting.value)
+def _days(value: object) -> int | None:
+    """Return a setting as a number of days; None if it is not a count."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value < _MAX_COUNT else None  # type: ignore[operator,call-overload]

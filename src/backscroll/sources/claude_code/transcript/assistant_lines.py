@@ -11,110 +11,110 @@ from backscroll.readers.text_values import text_in
 from backscroll.sources.claude_code.transcript import tool_results, user_lines
 from backscroll.sources.claude_code.transcript.branches import TALK
 from backscroll.sources.claude_code.transcript.content_blocks import attachment, blocks_of
-from backscroll.sources.claude_code.transcript.line_context import Said
+from backscroll.sources.claude_code.transcript.line_context import LineContext
 from backscroll.sources.claude_code.transcript.line_types import Block, params, text, usage
 from backscroll.sources.claude_code.transcript.subagents import Pending
 
-__all__ = ["tell"]
+__all__ = ["parse"]
 
 _SYNTHETIC = "<synthetic>"  # the program's own words, not a model's
 _LIMIT_REACHED = "Claude AI usage limit reached"
 _OTHER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
-def tell(said: Said) -> None:
+def parse(context: LineContext) -> None:
     """Tell the messages of an assistant line."""
-    message, transcript = said.message(), said.transcript
+    message, transcript = context.message(), context.transcript
     model, stopped = message.model, message.stop_reason
-    known = transcript.kept.model
-    said.response = text(message.id)
+    known = transcript.state.model
+    context.response = text(message.id)
     if stopped is not None:
-        said.stop_reason = transcript.same(stopped)
+        context.stop_reason = transcript.intern(stopped)
     if model != _SYNTHETIC:
-        said.model = known if model == known else transcript.same(model)
-        said.usage = usage(message.usage, finished=stopped is not None, cost=said.value.cost_usd)
-    said.enter(TALK)
+        context.model = known if model == known else transcript.intern(model)
+        context.usage = usage(message.usage, finished=stopped is not None, cost=context.value.cost_usd)
+    context.add_to_tree(TALK)
     content = message.content
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Block):
-        _tell_block(content[0], 0, said)  # as it is in nearly all
+        _parse_block(content[0], 0, context)  # as it is in nearly all
     else:
         for number, block in enumerate(blocks_of(content)):
-            _tell_block(block, number, said)
-    if said.usage is not None:  # nothing but white space was said, and yet it cost something
-        if said.response is None:
-            said.say("assistant", "", kind="empty")
+            _parse_block(block, number, context)
+    if context.usage is not None:  # nothing but white space was said, and yet it cost something
+        if context.response is None:
+            context.add_message("assistant", "", kind="empty")
         else:
-            transcript.emit(UsageReport(said.response, said.usage, said.origin))
-    dead = said.value.supersedes_uuids
+            transcript.emit(UsageReport(context.response, context.usage, context.origin))
+    dead = context.value.supersedes_uuids
     if dead is not None and isinstance(dead, list):
-        transcript.tree.dead.update(id_ for id_ in dead if isinstance(id_, str))
+        transcript.tree.retracted_ids.update(id_ for id_ in dead if isinstance(id_, str))
 
 
-def _tell_block(block: Block, number: int, said: Said) -> None:
+def _parse_block(block: Block, number: int, context: LineContext) -> None:
     kind = block.type
     if kind == "tool_use":
-        _call(block, said)
+        _call(block, context)
     elif kind == "text":
-        words = block.text if isinstance(block.text, str) else text_in(said.block(number))
-        if words.strip() and not said.repeats("text", words):
-            said.say(_role(words, said), words)
+        words = block.text if isinstance(block.text, str) else text_in(context.raw_block(number))
+        if words.strip() and not context.is_repeat("text", words):
+            context.add_message(_role(words, context), words)
     elif kind == "thinking":
-        words = block.thinking if isinstance(block.thinking, str) else text_in(said.block(number))
+        words = block.thinking if isinstance(block.thinking, str) else text_in(context.raw_block(number))
         if not words.strip():
-            # Empty but signed is how most thinking is kept since 2026.
-            said.say("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
-        elif not said.repeats("thinking", words):
-            said.say("thinking", words)
+            # Empty but signed is how most thinking is state since 2026.
+            context.add_message("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
+        elif not context.is_repeat("thinking", words):
+            context.add_message("thinking", words)
     else:
-        _tell_rare(block, number, said)
+        _parse_rare_block(block, number, context)
 
 
-def _tell_rare(block: Block, number: int, said: Said) -> None:
+def _parse_rare_block(block: Block, number: int, context: LineContext) -> None:
     kind = text(block.type)
     if kind in _OTHER_CALLS:
-        _call(block, said)
+        _call(block, context)
     elif kind == "redacted_thinking":
-        said.say("thinking", "", kind="redacted")
+        context.add_message("thinking", "", kind="redacted")
     elif kind is not None and kind.endswith("tool_result"):
-        user_lines.answer(block, said)
+        user_lines.add_tool_result(block, context)
     elif kind == "fallback":
-        said.say("system", f"{_model(block.from_)} → {_model(block.to)}", kind="fallback")
+        context.add_message("system", f"{_model(block.from_)} → {_model(block.to)}", kind="fallback")
     elif (found := attachment(block)) is not None:
-        said.say("assistant", "", attachments=(found,))
+        context.add_message("assistant", "", attachments=(found,))
     else:
-        said.transcript.tally.add_unknown(f"content block {kind}")
-        words = text(block.text) or f"[{kind}]\n{text_in(said.block(number))}".strip()
-        said.say("assistant", words, kind="unknown block")
+        context.transcript.tally.add_unknown(f"content block {kind}")
+        words = text(block.text) or f"[{kind}]\n{text_in(context.raw_block(number))}".strip()
+        context.add_message("assistant", words, kind="unknown block")
 
 
-def _role(words: str, said: Said) -> Role:
-    if said.value.is_api_error_message is True or words.startswith(_LIMIT_REACHED):
+def _role(words: str, context: LineContext) -> Role:
+    if context.value.is_api_error_message is True or words.startswith(_LIMIT_REACHED):
         return "error"
-    if said.model is None and (words.startswith("API Error") or len(said.value.error) > len(b"null")):
+    if context.model is None and (words.startswith("API Error") or len(context.value.error) > len(b"null")):
         return "error"
     return "assistant"
 
 
-def _call(block: Block, said: Said) -> None:
-    name = said.transcript.same(block.name) or "unknown"
+def _call(block: Block, context: LineContext) -> None:
+    name = context.transcript.intern(block.name) or "unknown"
     id_ = text(block.id)
     asked = block.input if isinstance(block.input, dict) else params(block.input)
     is_edit = name in tool_results.EDIT_TOOLS
-    edits = tool_results.proposed(name, asked) if is_edit else ()
-    said.say("tool", "", tool=ToolCall(id_, name, asked, edits=edits))
+    edits = tool_results.proposed_edits(name, asked) if is_edit else ()
+    context.add_message("tool", "", tool=ToolCall(id_, name, asked, edits=edits))
     if id_ is None:
         return
-    kept = said.transcript.kept
-    if said.is_known and id_ in kept.answered:
+    state = context.transcript.state
+    if context.is_known and id_ in state.answered:
         return
     if name in tool_results.AGENT_TOOLS:
-        kept.agents.asked(id_, asked, said.at)
-    kept.pending[id_] = Pending(name, said.node, tool_results.change_asked(asked) if is_edit else None)
+        state.agents.add_call(id_, asked, context.at)
+    state.pending[id_] = Pending(name, context.node, tool_results.edit_params(asked) if is_edit else None)
     if is_edit:
-        said.transcript.proposals[id_] = edits
-    kept.answered.pop(id_, None)
-    if kept.early and (early := kept.take_early(id_)) is not None:
-        user_lines.settle(id_, early, said)
+        context.transcript.proposals[id_] = edits
+    state.answered.pop(id_, None)
+    if state.early and (early := state.take_early_result(id_)) is not None:
+        user_lines.apply_early_result(id_, early, context)
 
 
 def _model(found: Any) -> str:

@@ -31,12 +31,16 @@ class Skeleton(Struct, array_like=True):
     parents: list[int] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
     responses: list[int] = field(default_factory=list)  # which response a line is part of, or -1
-    told: list[int] = field(default_factory=list)  # how many messages it gave
-    later: dict[int, str] = field(default_factory=dict)  # parents that were named before they were read
+    message_counts: list[int] = field(default_factory=list)  # how many messages it gave
+    unresolved_parents: dict[int, str] = field(
+        default_factory=dict
+    )  # parents that were named before they were read
     response_numbers: dict[str, int] = field(default_factory=dict)
     follows: dict[int, int] = field(default_factory=dict)  # a line that is active whenever another is
-    dead: set[str] = field(default_factory=set)  # retracted or superseded by name
-    fewer: dict[int, int] = field(default_factory=dict)  # written again with less in it: how many are left
+    retracted_ids: set[str] = field(default_factory=set)  # retracted or superseded by name
+    remaining_counts: dict[int, int] = field(
+        default_factory=dict
+    )  # written again with less in it: how many are left
 
 
 class Tree:
@@ -45,8 +49,16 @@ class Tree:
     def __init__(self, skeleton: Skeleton | None = None) -> None:
         kept = self.skeleton = skeleton or Skeleton()
         self.ids, self.parents, self.flags = kept.ids, kept.parents, kept.flags
-        self.responses, self.told, self.later = kept.responses, kept.told, kept.later
-        self.response_numbers, self.dead, self.fewer = kept.response_numbers, kept.dead, kept.fewer
+        self.responses, self.message_counts, self.unresolved_parents = (
+            kept.responses,
+            kept.message_counts,
+            kept.unresolved_parents,
+        )
+        self.response_numbers, self.retracted_ids, self.remaining_counts = (
+            kept.response_numbers,
+            kept.retracted_ids,
+            kept.remaining_counts,
+        )
         self._index = {id_: number for number, id_ in enumerate(kept.ids)}
 
     def find(self, id_: str | None) -> int:
@@ -67,27 +79,27 @@ class Tree:
             self.parents.append(above)
             self.flags.append(flags)
             self.responses.append(owner)
-            self.told.append(0)
+            self.message_counts.append(0)
         else:
             self.parents[number] = above
             self.flags[number] = flags
             self.responses[number] = owner
         if above == _LATER and parent is not None:
-            self.later[number] = parent
+            self.unresolved_parents[number] = parent
         return number
 
-    def tell(self, number: int, count: int, *, answers: int = _NONE) -> None:
+    def set_message_count(self, number: int, count: int, *, call_node: int = _NONE) -> None:
         """Note how many messages a line gave, and the line of the call it answers besides."""
-        if count < self.told[number]:
-            self.fewer[number] = count
+        if count < self.message_counts[number]:
+            self.remaining_counts[number] = count
             return
-        self.told[number] = count
-        if self.fewer:
-            self.fewer.pop(number, None)
-        if count and answers >= 0:
-            self.skeleton.follows[number] = answers
+        self.message_counts[number] = count
+        if self.remaining_counts:
+            self.remaining_counts.pop(number, None)
+        if count and call_node >= 0:
+            self.skeleton.follows[number] = call_node
 
-    def share(self, id_: str, number: int) -> None:
+    def tie(self, id_: str, number: int) -> None:
         """Keep a line active whenever another is, such as one that repeats it and is not told."""
         follower = self.find(id_)
         if follower >= 0:
@@ -103,22 +115,22 @@ class Tree:
 
     def _forks(self) -> bool:
         """Whether a line may have been left: where no two hang on one, every tree is a single way."""
-        if any(parent in self._index for parent in self.later.values()):
+        if any(parent in self._index for parent in self.unresolved_parents.values()):
             return True
         hung = len(self.parents) - self.parents.count(_NONE) - self.parents.count(_LATER)
         return len(set(self.parents) - {_NONE, _LATER}) < hung
 
     def _left(self, active: bytearray | None) -> tuple[str, ...]:
         left: list[str] = []
-        fewer = self.fewer
-        if active is None and not fewer and not self.dead:
+        remaining = self.remaining_counts
+        if active is None and not remaining and not self.retracted_ids:
             return ()
-        for number, told in enumerate(self.told):
+        for number, told in enumerate(self.message_counts):
             if not told:
                 continue
             id_ = self.ids[number]
             is_off = active is not None and not active[number] and not self.flags[number] & SIDE
-            first = 0 if is_off or id_ in self.dead else fewer.get(number, told)
+            first = 0 if is_off or id_ in self.retracted_ids else remaining.get(number, told)
             left += [f"{id_}.{later}" if later else id_ for later in range(first, told)]
         return tuple(left)
 
@@ -139,7 +151,7 @@ class Tree:
     def _resolved(self) -> list[int]:
         """Parents by number: late ones filled in, circles cut before their first line."""
         parents = self.parents.copy()
-        for number, parent in self.later.items():
+        for number, parent in self.unresolved_parents.items():
             if parents[number] == _LATER:
                 parents[number] = self._index.get(parent, _NONE)
         walk = [0] * len(parents)  # which walk came by

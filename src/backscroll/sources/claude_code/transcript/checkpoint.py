@@ -11,13 +11,13 @@ from backscroll.sources.claude_code.transcript.queue import Queue
 from backscroll.sources.claude_code.transcript.state_lines import Facts
 from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
 
-__all__ = ["Early", "Remembered"]
+__all__ = ["EarlyResult", "ReaderState"]
 
-_MOST = 512  # what is written twice, or in the wrong order, is soon written
-_LARGEST = 4 * 1024 * 1024  # bytes of answers kept for calls that may never come
+MAX_REMEMBERED = 512  # what is written twice, or in the wrong order, is soon written
+MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024  # bytes of answers kept for calls that may never come
 
 
-class Early(Struct, array_like=True):
+class EarlyResult(Struct, array_like=True):
     """An answer that came before its call: what the call's kind decides how to read."""
 
     result: str
@@ -32,7 +32,7 @@ class Early(Struct, array_like=True):
         return len(self.result) + len(self.raw)
 
 
-class Remembered(Struct, array_like=True):
+class ReaderState(Struct, array_like=True):
     """Everything of a transcript that is kept while its lines go by."""
 
     skeleton: Skeleton = field(default_factory=Skeleton)
@@ -42,7 +42,7 @@ class Remembered(Struct, array_like=True):
     pending: dict[str, Pending] = field(default_factory=dict)
     bare: dict[str, list[str]] = field(default_factory=dict)  # calls outside any message, by tool
     answered: dict[str, None] = field(default_factory=dict)  # the last calls that were
-    early: dict[str, Early] = field(default_factory=dict)
+    early: dict[str, EarlyResult] = field(default_factory=dict)
     early_size: int = 0
     repeats: dict[bytes, str] = field(default_factory=dict)
     last_at: datetime | None = None
@@ -52,37 +52,39 @@ class Remembered(Struct, array_like=True):
     first_role: str | None = None
     is_open: bool = False
 
-    def twin(self, words: str, id_: str) -> str | None:
+    def find_repeat(self, words: str, id_: str) -> str | None:
         """Another line that said these words a short while ago."""
         key = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         known = self.repeats.get(key)
         if known is not None:
             return known if known != id_ else None
-        if len(self.repeats) >= _MOST:
+        if len(self.repeats) >= MAX_REMEMBERED:
             del self.repeats[next(iter(self.repeats))]
         self.repeats[key] = id_
         return None
 
-    def answer(self, call: str) -> Pending | None:
+    def take_pending(self, call: str) -> Pending | None:
         """The call that is answered now, if it is known and waits."""
         pending = self.pending.pop(call, None)
         if pending is not None:
-            if len(self.answered) >= _MOST:
+            if len(self.answered) >= MAX_REMEMBERED:
                 del self.answered[next(iter(self.answered))]
             self.answered[call] = None
         return pending
 
-    def keep_early(self, call: str, early: Early) -> None:
+    def keep_early_result(self, call: str, early: EarlyResult) -> None:
         """Keep an answer whose call may still come; an answer written twice is none."""
-        if call in self.answered or early.size > _LARGEST:
+        if call in self.answered or early.size > MAX_EARLY_RESULT_BYTES:
             return
-        self.take_early(call)
-        while self.early and (len(self.early) >= _MOST or self.early_size + early.size > _LARGEST):
-            self.take_early(next(iter(self.early)))
+        self.take_early_result(call)
+        while self.early and (
+            len(self.early) >= MAX_REMEMBERED or self.early_size + early.size > MAX_EARLY_RESULT_BYTES
+        ):
+            self.take_early_result(next(iter(self.early)))
         self.early[call] = early
         self.early_size += early.size
 
-    def take_early(self, call: str) -> Early | None:
+    def take_early_result(self, call: str) -> EarlyResult | None:
         """The answer that came before this call, no longer kept."""
         early = self.early.pop(call, None)
         if early is not None:

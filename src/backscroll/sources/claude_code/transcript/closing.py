@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["closing"]
 
 
-def closing(transcript: "Transcript", *, is_torn: bool = False) -> Closing:
-    """The closing of a transcript; ``is_torn`` when its last line is cut off as it lies there now."""
-    kept, path = transcript.kept, transcript.path
-    facts = kept.facts
+def closing(transcript: "Transcript", *, is_truncated: bool = False) -> Closing:
+    """The closing of a transcript; ``is_truncated`` when its last line is cut off as it lies there now."""
+    state, path = transcript.state, transcript.path
+    facts = state.facts
     is_agent = transcript.agent_id is not None
     title, title_source = facts.title
-    own = kept.parent_id if is_agent else path.stem
+    own = state.parent_id if is_agent else path.stem
     folder = project_folder(path)
     agents = _agents(transcript, own, folder)
     hidden = _hidden_because(transcript, agents[0] if is_agent else None, folder)
     reasons = [hidden.reason] if hidden is not None else []
-    faults = kept.faults + is_torn
+    faults = state.faults + is_truncated
     if faults:
         reasons.append(f"{faults} lines cannot be read" if faults > 1 else "a line cannot be read")
     at = facts.first_at
@@ -55,11 +55,11 @@ def closing(transcript: "Transcript", *, is_torn: bool = False) -> Closing:
 
 def _agents(transcript: "Transcript", own: str | None, folder: Path | None) -> tuple[Agent, ...]:
     """Subagents; in a subagent's own file it comes first, and the ones it started are below it."""
-    told = transcript.kept.agents.told(own, transcript.agent_id)
+    agents = transcript.state.agents.all_agents(own, transcript.agent_id)
     if transcript.agent_id is None:
-        return told
-    first, *started = told
-    first = subagent_sidecar.with_sidecar(first, transcript.sidecar, transcript.kept.model)
+        return agents
+    first, *started = agents
+    first = subagent_sidecar.with_sidecar(first, transcript.sidecar, transcript.state.model)
     first = replace(first, is_hidden=_hidden_because(transcript, first, folder) is not None)
     return (first, *(replace(agent, parent_agent_id=transcript.agent_id) for agent in started))
 
@@ -70,15 +70,17 @@ def _hidden_because(
     """Why nobody would look for this conversation."""
     if agent is None:
         tree = transcript.tree
-        spoken = any(told and not flags & SIDE for told, flags in zip(tree.told, tree.flags, strict=True))
+        spoken = any(
+            count and not flags & SIDE for count, flags in zip(tree.message_counts, tree.flags, strict=True)
+        )
         return None if spoken else subagent_sidecar.Hidden("nothing but subagents' lines")
     is_flat = folder == transcript.path.parent
-    is_bare = transcript.kept.first_role == "assistant" and is_flat and not transcript.sidecar
+    is_bare = transcript.state.first_role == "assistant" and is_flat and not transcript.sidecar
     return subagent_sidecar.hidden_because(agent, is_bare_answer=is_bare)
 
 
 def _metadata(transcript: "Transcript", own: str | None, folder: Path | None) -> dict[str, Any]:
-    facts = transcript.kept.facts
+    facts = transcript.state.facts
     found = facts.metadata()
     if others := [id_ for id_ in facts.session_ids if id_ != own]:
         found["other_session_ids"] = others

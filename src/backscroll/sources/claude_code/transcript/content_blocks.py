@@ -10,7 +10,7 @@ from backscroll.sources.claude_code.transcript.line_types import Block, ImageDat
 
 __all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
 
-_DEEPEST = 24  # how far a result of an unknown form is looked into
+MAX_DEPTH = 24  # how far a result of an unknown form is looked into
 
 
 def blocks_of(content: Any) -> list[Block]:
@@ -81,7 +81,7 @@ def odd_result_text(content: Any, depth: int = 0) -> str:
     """A tool result in a form nobody described: its texts where it has some, else as it stands."""
     if content is None:
         return ""
-    if depth > _DEEPEST or not isinstance(content, list | dict):
+    if depth > MAX_DEPTH or not isinstance(content, list | dict):
         return _plain(content)
     if isinstance(content, list):
         return "\n".join(odd_result_text(item, depth + 1) for item in content if item is not None)

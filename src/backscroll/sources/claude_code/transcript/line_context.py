@@ -7,26 +7,26 @@ import msgspec
 from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
 from backscroll.readers import jsonl, lenient_json
 from backscroll.sources.claude_code.transcript.branches import SIDE
-from backscroll.sources.claude_code.transcript.line_types import ApiMessage, ForkedFrom, Line, Unopened, text
+from backscroll.sources.claude_code.transcript.line_types import ApiMessage, ForkedFrom, Line, RawResult, text
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["Said", "place_of", "whole"]
+__all__ = ["LineContext", "full_record", "place_of"]
 
 
-class Said:
+class LineContext:
     """A chain line: its place in the tree, its thread, and the messages it gives."""
 
     __slots__ = (
         "agent_id",
-        "answers",
         "at",
         "at_source",
+        "call_node",
         "count",
+        "has_tool_result",
         "id",
         "is_agent_root",
-        "is_answer",
         "is_known",
         "line",
         "model",
@@ -51,10 +51,10 @@ class Said:
         self.id = uuid if isinstance(uuid, str) and uuid else f"line-{place_of(line, number)}"
         self.parent = parent if isinstance(parent, str) and parent else None
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
-        self.at, self.at_source = transcript.moment(value)
+        self.at, self.at_source = transcript.timestamp(value)
         self.count = 0
-        self.answers = -1  # the place of the call this line answers
-        self.is_answer = False  # it told what came of a call
+        self.call_node = -1  # the place of the call this line answers
+        self.has_tool_result = False  # it told what came of a call
         self.agent_id = transcript.agent_id
         self.model: str | None = None
         self.response: str | None = None
@@ -77,22 +77,22 @@ class Said:
             return ApiMessage(content=found)
         return ApiMessage(content=text(self.value.content))
 
-    def enter(self, flags: int) -> None:
+    def add_to_tree(self, flags: int) -> None:
         """Take a place in the tree, and in a subagent's thread when the line is a sidechain's."""
         transcript, tree = self.transcript, self.transcript.tree
         self.is_agent_root = False
         if transcript.agent_id is not None:
-            self.is_agent_root = transcript.kept.agents.inline.get(transcript.agent_id) is None
+            self.is_agent_root = transcript.state.agents.inline.get(transcript.agent_id) is None
         elif self.value.is_sidechain is True:
             flags |= SIDE
-            self.agent_id, self.is_agent_root = transcript.kept.agents.thread(
+            self.agent_id, self.is_agent_root = transcript.state.agents.thread(
                 self.id, self.parent, text(self.value.agent_id)
             )
         known = len(tree.ids)
         self.node = tree.add(self.id, self.parent, flags, self.response)
         self.is_known = self.node < known  # the same id was read before
 
-    def repeats(self, kind: str, words: str) -> bool:
+    def is_repeat(self, kind: str, words: str) -> bool:
         """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote whole exchanges.
 
         The same are words of one response, or words typed at the same millisecond.
@@ -103,29 +103,29 @@ class Said:
             return False
         if not isinstance(version, str) or not version.startswith("2.0."):
             return False
-        twin = self.transcript.kept.twin(f"{same} {kind} {words}", self.id)
-        if twin is not None:
-            self.transcript.tree.share(twin, self.node)
-        return twin is not None
+        repeated = self.transcript.state.find_repeat(f"{same} {kind} {words}", self.id)
+        if repeated is not None:
+            self.transcript.tree.tie(repeated, self.node)
+        return repeated is not None
 
-    def whole(self) -> dict[str, Any]:
+    def full_record(self) -> dict[str, Any]:
         """The line with all its fields."""
-        return whole(self.raw)
+        return full_record(self.raw)
 
-    def unopened_result(self) -> bytes:
+    def raw_result(self) -> bytes:
         """The bytes of the structured copy of a tool's result."""
-        return bytes(msgspec.json.decode(self.raw, type=Unopened).tool_use_result) if self.raw else b""
+        return bytes(msgspec.json.decode(self.raw, type=RawResult).tool_use_result) if self.raw else b""
 
-    def block(self, number: int) -> Any:
+    def raw_block(self, number: int) -> Any:
         """A block of the line's message with all its fields, whatever they are."""
-        message = self.whole().get("message")
+        message = self.full_record().get("message")
         content = message.get("content") if isinstance(message, dict) else None
         blocks = [block for block in content if block is not None] if isinstance(content, list) else [content]
         return blocks[number] if number < len(blocks) else None
 
-    def lack(self) -> str | None:
+    def missing_part(self) -> str | None:
         """What a line that gave no message lacks to give one; None when it is known to say nothing."""
-        record = self.whole()
+        record = self.full_record()
         message = record.get("message", record.get("content", self))
         if message is self:
             return "no message in it" if record else None
@@ -133,7 +133,7 @@ class Said:
             return None if "content" in message else "no content in its message"
         return None if message is None or isinstance(message, str) else "its message is of no known form"
 
-    def say(
+    def add_message(
         self,
         role: Role,
         content: str,
@@ -144,7 +144,7 @@ class Said:
     ) -> None:
         """Tell one message of this line."""
         transcript, value = self.transcript, self.value
-        facts = transcript.kept.facts
+        facts = transcript.state.facts
         number = self.count
         self.count = number + 1
         transcript.emit(
@@ -164,10 +164,10 @@ class Said:
                 is_sidechain=self.agent_id is not None,
                 tool=tool,
                 attachments=attachments,
-                cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.same(value.cwd),
+                cwd=facts.last_cwd if value.cwd == facts.last_cwd else transcript.intern(value.cwd),
                 git_branch=facts.branch
                 if value.git_branch == facts.branch
-                else transcript.same(value.git_branch),
+                else transcript.intern(value.git_branch),
                 stop_reason=self.stop_reason,
                 copied_from=None if value.forked_from is None else self._copied_from(),
                 usage=self.usage,
@@ -180,7 +180,7 @@ class Said:
         origin = self.value.forked_from
         if not isinstance(origin, ForkedFrom):
             return None
-        session_id = self.transcript.same(origin.session_id)
+        session_id = self.transcript.intern(origin.session_id)
         return session_id if session_id != self.transcript.path.stem else None
 
 
@@ -189,7 +189,7 @@ def place_of(line: jsonl.Line[Line], number: int) -> str:
     return f"{line.number}-{number + 1}" if number else str(line.number)
 
 
-def whole(raw: bytes) -> dict[str, Any]:
+def full_record(raw: bytes) -> dict[str, Any]:
     """A record with all its fields; nothing when it was too large to decode."""
     try:
         record = msgspec.json.decode(raw)
@@ -203,7 +203,7 @@ def whole(raw: bytes) -> dict[str, Any]:
 
 def _spread(raw: bytes) -> str | None:
     """A message whose text was spread over decimal keys, one character each."""
-    message = whole(raw).get("message")
+    message = full_record(raw).get("message")
     if not isinstance(message, dict) or "0" not in message:
         return None
     letters: list[str] = []

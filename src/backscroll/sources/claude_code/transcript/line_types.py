@@ -13,9 +13,9 @@ from msgspec import Raw, Struct
 
 from backscroll.model import TokenUsage
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.numbers import UNCOUNTED, integer
 
 __all__ = [
+    "MAX_COUNT",
     "STARTS",
     "ApiMessage",
     "Attached",
@@ -26,8 +26,9 @@ __all__ = [
     "LineOrigin",
     "Patch",
     "Progress",
+    "RawResult",
     "ToolUseResult",
-    "Unopened",
+    "count_value",
     "decoder",
     "is_record",
     "params",
@@ -180,7 +181,7 @@ class Line(Struct, rename="camel", gc=False):
     parent_tool_use_id: Any = msgspec.field(default=None, name="parentToolUseID")
 
 
-class Unopened(Struct, rename="camel", gc=False):
+class RawResult(Struct, rename="camel", gc=False):
     """A line's structured result as it is written, and nothing else of the line."""
 
     tool_use_result: Raw = _NOTHING
@@ -211,19 +212,19 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     given, made = found.input_tokens, found.output_tokens
     created, cached = found.cache_creation_input_tokens, found.cache_read_input_tokens
     if (type(given), type(made), type(created), type(cached)) != _COUNTS or not (
-        0 <= given | made | created | cached < UNCOUNTED
+        0 <= given | made | created | cached < MAX_COUNT
     ):
-        given, made, created, cached = map(integer, (given, made, created, cached))
+        given, made, created, cached = map(count_value, (given, made, created, cached))
     nested = found.cache_creation
     hour = None
     if isinstance(nested, dict):
         # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
         brief, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
-        if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < UNCOUNTED:
+        if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < MAX_COUNT:
             below = brief + hour
         else:
-            below = sum(integer(value) or 0 for value in nested.values())
-            hour = integer(hour)
+            below = sum(count_value(value) or 0 for value in nested.values())
+            hour = count_value(hour)
         if created is None or below > created:
             created = below
     speed = found.speed
@@ -253,3 +254,13 @@ def params(found: Any) -> dict[str, Any]:
     if isinstance(found, dict):
         return found
     return {} if found is None else {"value": found}
+
+
+MAX_COUNT = 2**53  # nobody has counted this far
+
+
+def count_value(value: Any) -> int | None:
+    """The value if it is a count that somebody can have counted to."""
+    if type(value) is int:
+        return value if 0 <= value < MAX_COUNT else None
+    return int(value) if isinstance(value, float) and 0 <= value < MAX_COUNT else None

@@ -13,7 +13,7 @@ from backscroll.sources.claude_code.transcript.content_blocks import attachment 
 from backscroll.sources.claude_code.transcript.line_types import Block, Line, text
 from backscroll.sources.claude_code.transcript.queue import prompt_text, words_of
 
-__all__ = ["Notice", "is_known", "is_typed", "prompt", "tell"]
+__all__ = ["Notice", "is_known", "is_typed", "parse_notice", "prompt"]
 
 _blocks: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
@@ -61,32 +61,32 @@ class Notice(Struct):
     """What one system line says."""
 
     kind: str
-    said: list[tuple[str, Role, str]]
+    messages: list[tuple[str, Role, str]]
     subtype: str | None = None  # a subtype nobody here knows
     retracted: list[str] = []
 
 
-def tell(value: Line, whole: Callable[[], dict[str, Any]]) -> Notice:
-    """A system line as messages; most have one, some none. ``whole`` gives the line with all its fields."""
+def parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> Notice:
+    """A system line as messages; most have one, some none. ``full_record`` decodes the line."""
     subtype = text(value.subtype)
     content = text(value.content)
     if subtype == "api_error":
-        return Notice("api_error", [("api_error", "error", _api_error(whole()))])
+        return Notice("api_error", [("api_error", "error", _api_error(full_record()))])
     if subtype == "local_command":
         parts = user_text.parts([content]) if content else []
         return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
     kind = subtype or "notice"
-    said: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
+    messages: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
     if subtype in _SILENT:
         return Notice(kind, [])
     if subtype is None or subtype in _SPOKEN:
         dead = value.retracted_message_uuids
         return Notice(
             kind,
-            said,
+            messages,
             retracted=[id_ for id_ in dead if isinstance(id_, str)] if isinstance(dead, list) else [],
         )
-    return Notice(kind, said, subtype=subtype)
+    return Notice(kind, messages, subtype=subtype)
 
 
 def _api_error(record: dict[str, Any]) -> str:

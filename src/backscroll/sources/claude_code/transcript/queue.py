@@ -37,12 +37,12 @@ class Queue(Struct):
     """What was queued and has not been seen delivered."""
 
     waiting: dict[str, Waiting] = field(default_factory=dict)
-    told: dict[str, str] = field(default_factory=dict)  # the messages that told of them already
+    emitted: dict[str, str] = field(default_factory=dict)  # the messages that told of them already
     delivered: set[str] = field(default_factory=set)
 
     def enqueue(self, waiting: Waiting) -> None:
         key = waiting.words.strip()
-        if key not in self.delivered and key not in self.told:
+        if key not in self.delivered and key not in self.emitted:
             self.waiting.setdefault(key, waiting)
 
     def removed(self, words: str | None) -> Waiting | None:
@@ -50,7 +50,7 @@ class Queue(Struct):
         key = words.strip() if words is not None else next(iter(self.waiting), "")
         waiting = self.waiting.pop(key, None)
         if waiting is not None:
-            self.told[key] = waiting.id
+            self.emitted[key] = waiting.id
         return waiting
 
     def deliver(self, words: str) -> tuple[str, ...]:
@@ -58,19 +58,19 @@ class Queue(Struct):
 
         Prompts that wait together may be delivered as one, joined line by line.
         """
-        if not self.waiting and not self.told:
+        if not self.waiting and not self.emitted:
             return ()
         key = words.strip()
         early: list[str] = []
-        for part in [key] if key in self.waiting or key in self.told else self._parts(key):
-            if self.waiting.pop(part, None) is None and part in self.told:
-                early.append(self.told.pop(part))
+        for part in [key] if key in self.waiting or key in self.emitted else self._parts(key):
+            if self.waiting.pop(part, None) is None and part in self.emitted:
+                early.append(self.emitted.pop(part))
             self.delivered.add(part)
         return tuple(early)
 
     def _parts(self, words: str) -> list[str]:
         """The queued prompts that words consist of, whole and with nothing else between them; else none."""
-        known = [key for key in (*self.told, *self.waiting) if key in words]
+        known = [key for key in (*self.emitted, *self.waiting) if key in words]
         reached: dict[int, tuple[int, str]] = {}  # where a part may begin, and the part before it
         open_ = [0]
         while open_:
@@ -90,10 +90,10 @@ class Queue(Struct):
             parts.append(part)
         return list(dict.fromkeys(reversed(parts)))
 
-    def rest(self) -> list[Waiting]:
+    def take_rest(self) -> list[Waiting]:
         """What was never delivered; it is told now."""
         rest = list(self.waiting.values())
-        self.told |= {key: waiting.id for key, waiting in self.waiting.items()}
+        self.emitted |= {key: waiting.id for key, waiting in self.waiting.items()}
         self.waiting.clear()
         return rest
 

@@ -12,8 +12,7 @@ from msgspec import Struct, field
 
 from backscroll.model import TrackedFile
 from backscroll.readers import timestamps
-from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Line, text
-from backscroll.sources.claude_code.transcript.numbers import integer
+from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Line, count_value, text
 
 __all__ = ["OPAQUE", "STATE", "Facts", "absorb", "is_opaque"]
 
@@ -77,7 +76,7 @@ class Facts(Struct):
     last_at: datetime | None = None
     compactions: int = 0
 
-    def note(self, value: Line) -> None:
+    def update(self, value: Line) -> None:
         """Take what a line says of its session: id, version, folder, branch."""
         session_id = value.session_id
         if isinstance(session_id, str) and session_id not in self.session_ids:
@@ -174,7 +173,7 @@ def _worktree(facts: Facts, record: dict[str, Any]) -> None:
 def _cost(facts: Facts, record: dict[str, Any]) -> None:
     wanted = ("totalCostUSD", "totalDuration", "totalLinesAdded", "totalLinesRemoved", "hasUnknownModelCost")
     facts.cost = {name: record[name] for name in wanted if isinstance(record.get(name), float | bool)}
-    counts = {name: integer(record.get(name)) for name in wanted if name not in facts.cost}
+    counts = {name: count_value(record.get(name)) for name in wanted if name not in facts.cost}
     facts.cost |= {name: count for name, count in counts.items() if count is not None}
 
 
@@ -198,7 +197,7 @@ def _delta(facts: Facts, record: dict[str, Any]) -> None:
 def _track(facts: Facts, path: str, backup: Any) -> None:
     if not isinstance(backup, dict):
         return
-    version = integer(backup.get("version"))
+    version = count_value(backup.get("version"))
     known = facts.files.get(path)
     if known is not None and (known.version or 0) > (version or 0):
         return

@@ -13,8 +13,13 @@ from typing import Any
 from msgspec import Struct, field
 
 from backscroll.model import Agent, SubagentLink
-from backscroll.sources.claude_code.transcript.line_types import Line, Progress, ToolUseResult, text
-from backscroll.sources.claude_code.transcript.numbers import integer
+from backscroll.sources.claude_code.transcript.line_types import (
+    Line,
+    Progress,
+    ToolUseResult,
+    count_value,
+    text,
+)
 
 __all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
 
@@ -29,7 +34,7 @@ class Pending(Struct, array_like=True):
     params: dict[str, Any] | None  # only of edits, which their answer needs
 
 
-class Asked(Struct, array_like=True):
+class AgentCall(Struct, array_like=True):
     """A call that starts a subagent."""
 
     prompt: str | None
@@ -38,7 +43,7 @@ class Asked(Struct, array_like=True):
     at: datetime | None
 
 
-class Figures(Struct, array_like=True):
+class AgentTotals(Struct, array_like=True):
     """What the parent wrote down when a subagent ended."""
 
     agent_id: str | None
@@ -48,7 +53,7 @@ class Figures(Struct, array_like=True):
     model: str | None
 
 
-class Began(Struct, array_like=True):
+class AgentStart(Struct, array_like=True):
     """The first words of a subagent inlined in this file."""
 
     prompt: str
@@ -58,28 +63,28 @@ class Began(Struct, array_like=True):
 class Agents(Struct):
     """The subagents that one transcript tells of."""
 
-    calls: dict[str, Asked] = field(default_factory=dict)
-    figures: dict[str, Figures] = field(default_factory=dict)
+    calls: dict[str, AgentCall] = field(default_factory=dict)
+    figures: dict[str, AgentTotals] = field(default_factory=dict)
     threads: dict[str, str] = field(default_factory=dict)  # line id to the inlined agent it belongs to
-    inline: dict[str, Began | None] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)  # signs already told
+    inline: dict[str, AgentStart | None] = field(default_factory=dict)
+    known_links: set[str] = field(default_factory=set)  # signs already told
 
-    def asked(self, call: str, params: dict[str, Any], at: datetime | None) -> None:
-        self.calls[call] = Asked(
+    def add_call(self, call: str, params: dict[str, Any], at: datetime | None) -> None:
+        self.calls[call] = AgentCall(
             text(params.get("prompt")),
             text(params.get("description")),
             text(params.get("subagent_type")),
             at,
         )
 
-    def ended(self, call: str, result: ToolUseResult) -> str | None:
+    def add_totals(self, call: str, result: ToolUseResult) -> str | None:
         """Keep a finished agent's figures. Returns its id where the parent knew it."""
         agent_id = text(result.agent_id)
-        self.figures[call] = Figures(
+        self.figures[call] = AgentTotals(
             agent_id,
-            integer(result.total_duration_ms),
-            integer(result.total_tokens),
-            integer(result.total_tool_use_count),
+            count_value(result.total_duration_ms),
+            count_value(result.total_tokens),
+            count_value(result.total_tool_use_count),
             text(result.resolved_model),
         )
         return agent_id
@@ -95,19 +100,19 @@ class Agents(Struct):
             self.inline[agent] = None
         return agent, begins
 
-    def began(self, agent: str, prompt: str, at: datetime | None) -> None:
+    def add_start(self, agent: str, prompt: str, at: datetime | None) -> None:
         if agent in self.inline and self.inline[agent] is None:
-            self.inline[agent] = Began(prompt, at)
+            self.inline[agent] = AgentStart(prompt, at)
 
-    def is_news(self, link: SubagentLink) -> bool:
+    def is_new_link(self, link: SubagentLink) -> bool:
         """Whether this sign was not told before: progress lines repeat it hundreds of times."""
         key = f"{link.agent_id} {link.tool_call_id} {link.strength}"
-        if key in self.known:
+        if key in self.known_links:
             return False
-        self.known.add(key)
+        self.known_links.add(key)
         return True
 
-    def told(self, session_id: str | None, own: str | None = None) -> tuple[Agent, ...]:
+    def all_agents(self, session_id: str | None, own: str | None = None) -> tuple[Agent, ...]:
         """Every agent known from this file: those inlined in it, and those its calls started.
 
         ``own`` is the agent whose file this is; none of its calls can have started it.
@@ -155,7 +160,9 @@ class Agents(Struct):
                 waiting, unclear = [], 0
         return found
 
-    def _agent(self, agent_id: str, session_id: str | None, call: str | None, began: Began | None) -> Agent:
+    def _agent(
+        self, agent_id: str, session_id: str | None, call: str | None, began: AgentStart | None
+    ) -> Agent:
         asked = self.calls.get(call) if call is not None else None
         figures = self.figures.get(call) if call is not None else None
         return Agent(

@@ -6,7 +6,7 @@ from backscroll.model import Message, Origin, Problem, ToolCall, ToolResult
 from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript import notices
 from backscroll.sources.claude_code.transcript.content_blocks import odd_result_text
-from backscroll.sources.claude_code.transcript.line_context import Said
+from backscroll.sources.claude_code.transcript.line_context import LineContext
 from backscroll.sources.claude_code.transcript.line_types import Attached, params, text
 from backscroll.sources.claude_code.transcript.queue import Waiting, links_in, prompt_text
 from backscroll.sources.claude_code.transcript.subagents import link_in_progress
@@ -14,58 +14,60 @@ from backscroll.sources.claude_code.transcript.subagents import link_in_progress
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["attachment", "bare_tool", "progress", "queued", "system", "tell_waiting"]
+__all__ = ["attachment", "bare_tool", "emit_waiting", "progress", "queued", "system"]
 
 
-def system(said: Said) -> None:
+def system(context: LineContext) -> None:
     """Tell what the program said to the user."""
-    said.enter(0)
-    if not said.line.raw:
+    context.add_to_tree(0)
+    if not context.line.raw:
         return  # too large to decode, and counted as such
-    transcript = said.transcript
-    told = notices.tell(said.value, said.whole)
-    if told.subtype is not None:
-        transcript.tally.add_unknown(f"system subtype {told.subtype}")
-        if not told.said:
-            transcript.note(Problem(said.origin, "unknown-type", f"unknown system subtype {told.subtype}"))
-    if told.retracted:
-        transcript.tree.dead.update(told.retracted)
-    if told.kind == "compact_boundary":
-        transcript.kept.facts.compactions += 1
-    for kind, role, words in told.said:
+    transcript = context.transcript
+    notice = notices.parse_notice(context.value, context.full_record)
+    if notice.subtype is not None:
+        transcript.tally.add_unknown(f"system subtype {notice.subtype}")
+        if not notice.messages:
+            transcript.add_problem(
+                Problem(context.origin, "unknown-type", f"unknown system subtype {notice.subtype}")
+            )
+    if notice.retracted:
+        transcript.tree.retracted_ids.update(notice.retracted)
+    if notice.kind == "compact_boundary":
+        transcript.state.facts.compactions += 1
+    for kind, role, words in notice.messages:
         if kind == "command":
-            transcript.delivered(words)
-        said.say(role, words, kind=kind)
+            transcript.mark_delivered(words)
+        context.add_message(role, words, kind=kind)
 
 
-def attachment(said: Said) -> None:
+def attachment(context: LineContext) -> None:
     """Tell a prompt that was delivered as an attachment; the others are context for the model."""
-    said.enter(0)
-    if not said.raw:
+    context.add_to_tree(0)
+    if not context.raw:
         return
-    transcript = said.transcript
-    shown = said.value.attachment
+    transcript = context.transcript
+    shown = context.value.attachment
     kind = text(shown.type) if isinstance(shown, Attached) else None
     if not notices.is_known(kind):
         transcript.tally.add_unknown(f"attachment {kind}")
-        transcript.note(Problem(said.origin, "unknown-type", f"unknown attachment {kind}"))
+        transcript.add_problem(Problem(context.origin, "unknown-type", f"unknown attachment {kind}"))
         return
     if kind != "queued_command":
         return
-    found = said.whole().get("attachment")
+    found = context.full_record().get("attachment")
     if not isinstance(found, dict) or not notices.is_typed(found):
         return
     words, came_along = notices.prompt(found.get("prompt"))
     if words.strip() or came_along:
-        transcript.delivered(words)
-        said.say("user", words, kind="queued", attachments=came_along)
+        transcript.mark_delivered(words)
+        context.add_message("user", words, kind="queued", attachments=came_along)
 
 
-def progress(said: Said) -> None:
+def progress(context: LineContext) -> None:
     """Take the link to a running subagent."""
-    said.enter(0)
-    if (link := link_in_progress(said.value)) is not None:
-        said.transcript.link(link)
+    context.add_to_tree(0)
+    if (link := link_in_progress(context.value)) is not None:
+        context.transcript.link(link)
 
 
 def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
@@ -78,18 +80,18 @@ def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transc
     if operation == "enqueue" and words.strip():
         at = timestamps.from_value(record.get("timestamp"))
         _, came_along = notices.prompt(content)
-        transcript.kept.queue.enqueue(Waiting(f"queued-{id_}", words, at, origin, came_along))
+        transcript.state.queue.enqueue(Waiting(f"queued-{id_}", words, at, origin, came_along))
         return True
     if operation == "remove" and (words.strip() or content is None):
-        waiting = transcript.kept.queue.removed(words or None)
+        waiting = transcript.state.queue.removed(words or None)
         if waiting is not None:
-            tell_waiting(waiting, transcript)
+            emit_waiting(waiting, transcript)
     return False
 
 
-def tell_waiting(waiting: Waiting, transcript: "Transcript") -> None:
+def emit_waiting(waiting: Waiting, transcript: "Transcript") -> None:
     """Tell words that only the queue has, as far as is known yet."""
-    transcript.tree.tell(transcript.tree.add(waiting.id, None, 0, None), 1)
+    transcript.tree.set_message_count(transcript.tree.add(waiting.id, None, 0, None), 1)
     transcript.emit(
         Message(
             id=waiting.id,
@@ -112,7 +114,7 @@ def bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Tra
     A result without an id answers the oldest call of the same tool.
     """
     name = text(record.get("name")) or "unknown"
-    waiting = transcript.kept.bare
+    waiting = transcript.state.bare
     if record.get("type") == "tool_use":
         call = text(record.get("id")) or f"line-{id_}"
         waiting.setdefault(name, []).append(call)

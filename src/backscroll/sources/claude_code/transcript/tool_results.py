@@ -17,11 +17,11 @@ from backscroll.sources.claude_code.transcript.line_types import Patch, ToolUseR
 __all__ = [
     "AGENT_TOOLS",
     "EDIT_TOOLS",
+    "decode_result",
     "edits",
-    "opened",
+    "load_spilled",
     "outcome",
-    "proposed",
-    "spilled",
+    "proposed_edits",
 ]
 
 EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
@@ -32,15 +32,15 @@ _REJECTED = (
     "The user doesn't want to take this action right now",
 )
 _INTERRUPTED = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
-_SPILL = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
-_LARGEST_SPILL = 32 * 1024 * 1024
+_SPILL_PATH = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
+MAX_SPILL_BYTES = 32 * 1024 * 1024
 _first_character = itemgetter(slice(0, 1))
 
 
 _structured = msgspec.json.Decoder(ToolUseResult)
 
 
-def opened(raw: bytes) -> ToolUseResult | None:
+def decode_result(raw: bytes) -> ToolUseResult | None:
     """The structured copy of a result from what was kept of its line; None when there is none."""
     try:
         return _structured.decode(raw)
@@ -58,16 +58,16 @@ def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status,
     return ("failed" if is_error else "completed"), None
 
 
-def change_asked(params: dict[str, Any]) -> dict[str, Any]:
+def edit_params(params: dict[str, Any]) -> dict[str, Any]:
     """What an edit's answer needs of its call: paths and passages, whatever else was asked."""
     asked: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
     changes = params.get("edits")
     if isinstance(changes, list):
-        asked["edits"] = [change_asked(change) for change in changes if isinstance(change, dict)]
+        asked["edits"] = [edit_params(change) for change in changes if isinstance(change, dict)]
     return asked
 
 
-def proposed(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
+def proposed_edits(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     """The change that a call of one of `EDIT_TOOLS` asks for, before anybody has answered it."""
     path = text(params.get("file_path")) or text(params.get("notebook_path"))
     if path is None:
@@ -81,8 +81,8 @@ def edits(
     """What a finished edit did to its file, and whether a person had a hand in it.
 
     An edit that ran was let through, by hand or by a standing permission; one the user changed says so.
-    ``found`` is the structured copy of its result, or whatever stands there; ``asked`` is what `proposed`
-    told of the same call, where that is still known.
+    ``found`` is the structured copy of its result, of any type; ``asked`` is what `proposed_edits`
+    returned for the same call, if it is still known.
     """
     if not isinstance(found, ToolUseResult):
         found = ToolUseResult()
@@ -95,14 +95,14 @@ def edits(
     )
     if path is None:
         return (), decision
-    hunks = _patched(found.structured_patch)
+    hunks = _hunks_from_patches(found.structured_patch)
     is_new = found.type == "create"
     if not hunks and not (found.type == "update" and found.structured_patch == []):  # which changed nothing
         hunks = asked[0].hunks if asked else _from_params(tool, params)
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
 
 
-def _patched(patches: Any) -> tuple[Hunk, ...]:
+def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:
     """Runs of changed lines, each at its place, from hunks that also hold what stayed."""
     hunks: list[Hunk] = []
     for patch in patches if isinstance(patches, list) else ():
@@ -113,11 +113,11 @@ def _patched(patches: Any) -> tuple[Hunk, ...]:
         lines = patch.lines
         if set(map(type, lines)) != {str}:
             lines = [line for line in lines if isinstance(line, str)]
-        hunks += _runs(lines, old, new)
+        hunks += _split_runs(lines, old, new)
     return tuple(hunks)
 
 
-def _runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
+def _split_runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
     """``old`` and ``new`` are the places of the first line before and after the change."""
     hunks: list[Hunk] = []
     removed: list[str] = []
@@ -152,7 +152,7 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
             continue
         old, new = change.get("old_string"), change.get("new_string")
         if isinstance(old, str) and isinstance(new, str):
-            hunks.append(_changed(_lines(old), _lines(new)))
+            hunks.append(_trim_hunk(_lines(old), _lines(new)))
     return tuple(hunks)
 
 
@@ -164,15 +164,15 @@ def _lines(passage: str) -> list[str]:
     return lines
 
 
-def _changed(old: list[str], new: list[str]) -> Hunk:
+def _trim_hunk(old: list[str], new: list[str]) -> Hunk:
     """Two versions of a passage without the lines they begin and end with alike."""
-    start = _alike(zip(old, new, strict=False))
+    start = _count_equal(zip(old, new, strict=False))
     old, new = old[start:], new[start:]
-    end = _alike(zip(reversed(old), reversed(new), strict=False))
+    end = _count_equal(zip(reversed(old), reversed(new), strict=False))
     return Hunk(tuple(old[: len(old) - end]), tuple(new[: len(new) - end]))
 
 
-def _alike(pairs: Iterable[tuple[str, str]]) -> int:
+def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
     """How many of the first pairs are of the same line."""
     number = 0
     for one, other in pairs:
@@ -182,12 +182,12 @@ def _alike(pairs: Iterable[tuple[str, str]]) -> int:
     return number
 
 
-def spilled(result: str, folder: Path) -> str:
+def load_spilled(result: str, folder: Path) -> str:
     """The whole of a result too long for the transcript, from the session's own folder only.
 
     The path in the text may be another machine's or a trap; only its last part is believed.
     """
-    found = _SPILL.match(result)
+    found = _SPILL_PATH.match(result)
     if found is None:
         return result
     name = found[1].strip().replace("\\", "/").rpartition("/")[2]
@@ -196,7 +196,7 @@ def spilled(result: str, folder: Path) -> str:
     path = folder / name
     try:
         status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SPILL:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SPILL_BYTES:
             return result
         if folder.is_symlink() or folder.parent.is_symlink():
             return result

@@ -6,90 +6,92 @@ from backscroll.model import Attachment, Edit, SubagentLink, ToolResult
 from backscroll.readers.text_values import text_in
 from backscroll.sources.claude_code.transcript import tool_results, user_text
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, TALK
-from backscroll.sources.claude_code.transcript.checkpoint import Early
+from backscroll.sources.claude_code.transcript.checkpoint import EarlyResult
 from backscroll.sources.claude_code.transcript.content_blocks import (
     attachment,
     blocks_of,
     odd_result_text,
     result_text,
 )
-from backscroll.sources.claude_code.transcript.line_context import Said
+from backscroll.sources.claude_code.transcript.line_context import LineContext
 from backscroll.sources.claude_code.transcript.line_types import Block, Line, LineOrigin, ToolUseResult, text
 
-__all__ = ["answer", "settle", "tell"]
+__all__ = ["add_tool_result", "apply_early_result", "parse"]
 
 _COMMANDS = frozenset({"command", "command output", "shell", "shell output"})
 
 
-def tell(said: Said) -> None:
+def parse(context: LineContext) -> None:
     """Tell what a user line answers and says."""
-    content = said.message().content
+    content = context.message().content
     if isinstance(content, list) and len(content) == 1:
         only = content[0]
         if isinstance(only, Block) and only.type == "tool_result":  # as nearly all are
-            said.enter(_flags(said.value, []))
-            answer(only, said)
+            context.add_to_tree(_flags(context.value, []))
+            add_tool_result(only, context)
             return
-    texts, attachments, answers, unknown = _opened(content)
-    kind = _injected(said.value, texts[0] if texts else "") if texts or attachments else None
+    texts, attachments, results, unknown = _split_content(content)
+    kind = _injected(context.value, texts[0] if texts else "") if texts or attachments else None
     parts = user_text.parts(texts) if kind is None else [user_text.Part(kind, "\n".join(texts))]
-    said.enter(_flags(said.value, parts))
-    for block in answers:
-        answer(block, said, () if parts else attachments)
-    if attachments and not parts and not answers:
+    context.add_to_tree(_flags(context.value, parts))
+    for block in results:
+        add_tool_result(block, context, () if parts else attachments)
+    if attachments and not parts and not results:
         parts = [user_text.Part(None, "")]
     human = any(part.kind is None for part in parts)
     for part in parts:
         if part.kind is None:
-            _prompt(part.content, said, attachments)
+            _prompt(part.content, context, attachments)
             attachments = ()
         else:
             if part.kind == "command":
-                said.transcript.delivered(part.content)
+                context.transcript.mark_delivered(part.content)
             elif part.kind == "shell":
-                said.transcript.delivered(part.content.replace("! ", "!", 1))
-            said.say("system", part.content, kind=part.kind, attachments=() if human else attachments)
+                context.transcript.mark_delivered(part.content.replace("! ", "!", 1))
+            context.add_message(
+                "system", part.content, kind=part.kind, attachments=() if human else attachments
+            )
     for number, kind in unknown:
-        words = text_in(said.block(number))
+        words = text_in(context.raw_block(number))
         if kind is None and not words:
             continue
-        said.transcript.tally.add_unknown(f"content block {kind}")
-        said.say("system", f"[{kind}]\n{words}".strip(), kind="unknown block")
+        context.transcript.tally.add_unknown(f"content block {kind}")
+        context.add_message("system", f"[{kind}]\n{words}".strip(), kind="unknown block")
 
 
 _Unknown = tuple[int, str | None]  # the place of a block that nobody knows, and its type
 
 
-def _opened(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[_Unknown]]:
+def _split_content(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[_Unknown]]:
     """A line's words, what came along, the tool results in it, and the blocks that nobody knows."""
     if isinstance(content, str):
         return [content], (), [], []
     texts: list[str] = []
     attachments: list[Attachment] = []
-    answers: list[Block] = []
+    results: list[Block] = []
     unknown: list[_Unknown] = []
     for number, block in enumerate(blocks_of(content)):
         kind = text(block.type)
         if kind is not None and kind.endswith("tool_result"):
-            answers.append(block)
+            results.append(block)
         elif (found := attachment(block)) is not None:
             attachments.append(found)
         elif isinstance(block.text, str):
             texts.append(block.text)
         else:
             unknown.append((number, kind if kind != "text" else None))
-    return texts, tuple(attachments), answers, unknown
+    return texts, tuple(attachments), results, unknown
 
 
-def _prompt(words: str, said: Said, attachments: tuple[Attachment, ...]) -> None:
-    if words and said.repeats("prompt", words):
+def _prompt(words: str, context: LineContext, attachments: tuple[Attachment, ...]) -> None:
+    if words and context.is_repeat("prompt", words):
         return
-    said.transcript.delivered(words)
+    context.transcript.mark_delivered(words)
     kind = None
-    if said.is_agent_root:
-        said.transcript.kept.agents.began(said.agent_id or "", words, said.at)
+    if context.is_agent_root:
+        context.transcript.state.agents.add_start(context.agent_id or "", words, context.at)
         kind = "task"
-    said.say("user", words, kind=kind, attachments=attachments)
+    context.add_message("user", words, kind=kind, attachments=attachments)
 
 
 def _injected(value: Line, first: str) -> str | None:
@@ -123,11 +125,11 @@ def _flags(value: Line, parts: list[user_text.Part]) -> int:
     return flags
 
 
-def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -> None:
+def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attachment, ...] = ()) -> None:
     """Tell what came of a call; ``attachments`` lay beside the result."""
-    transcript = said.transcript
-    value = said.value
-    call = text(block.tool_use_id) or f"record {said.id}"
+    transcript = context.transcript
+    value = context.value
+    call = text(block.tool_use_id) or f"record {context.id}"
     content = block.content
     is_error = block.is_error is True
     own: tuple[Attachment, ...] = ()
@@ -135,16 +137,16 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
         result = content
     else:
         found = result_text(content)
-        result, own = found if found is not None else (odd_result_text(_content(said, block)), ())
+        result, own = found if found is not None else (odd_result_text(_content(context, block)), ())
         is_error = is_error or _is_error(content)
     if result.startswith("<persisted-output>"):
-        result = tool_results.spilled(result, transcript.results_folder)
+        result = tool_results.load_spilled(result, transcript.results_folder)
     denial = None if value.tool_denial_kind is None else text(value.tool_denial_kind)
     status, decision = tool_results.outcome(result, is_error=is_error, denial=denial)
     edits: tuple[Edit, ...] = ()
-    pending = transcript.kept.answer(call)
+    pending = transcript.state.take_pending(call)
     if pending is not None:
-        said.answers = pending.node
+        context.call_node = pending.node
         if pending.params is not None:
             asked = transcript.proposals.pop(call, ())
             if status == "completed":
@@ -152,20 +154,20 @@ def answer(block: Block, said: Said, attachments: tuple[Attachment, ...] = ()) -
                     pending.name, pending.params, value.tool_use_result, asked
                 )
         if pending.name in tool_results.AGENT_TOOLS:
-            _agent_ended(call, value.tool_use_result, said)
+            _agent_ended(call, value.tool_use_result, context)
     else:
-        early = Early(result, status, said.unopened_result(), said.origin, said.id, said.at)
-        transcript.kept.keep_early(call, early)
-    said.is_answer = True
+        early = EarlyResult(result, status, context.raw_result(), context.origin, context.id, context.at)
+        transcript.state.keep_early_result(call, early)
+    context.has_tool_result = True
     transcript.emit(
         ToolResult(
             tool_call_id=call,
             result=result,
-            origin=said.origin,
-            record_id=said.id,
+            origin=context.origin,
+            record_id=context.id,
             status=status,
             decision=decision,
-            timestamp=said.at,
+            timestamp=context.at,
             edits=edits,
             attachments=own + attachments,
         )
@@ -178,9 +180,9 @@ def _is_error(content: Any) -> bool:
     return kind is not None and kind.endswith("_error")
 
 
-def _content(said: Said, block: Block) -> Any:
+def _content(context: LineContext, block: Block) -> Any:
     """A result's content as it stands in the line, for forms that the typed reading does not know."""
-    message = said.whole().get("message")
+    message = context.full_record().get("message")
     blocks = message.get("content") if isinstance(message, dict) else None
     for found in blocks if isinstance(blocks, list) else [blocks]:
         if isinstance(found, dict) and found.get("tool_use_id") == block.tool_use_id:
@@ -188,22 +190,22 @@ def _content(said: Said, block: Block) -> Any:
     return None
 
 
-def settle(call: str, early: Early, said: Said) -> None:
+def apply_early_result(call: str, early: EarlyResult, context: LineContext) -> None:
     """Read an answer that preceded its call again, now that the call is known."""
-    kept = said.transcript.kept
-    pending = kept.answer(call)
+    state = context.transcript.state
+    pending = state.take_pending(call)
     if pending is None:
         return
-    said.transcript.tree.share(early.record_id, pending.node)
+    context.transcript.tree.tie(early.record_id, pending.node)
     edits: tuple[Edit, ...] = ()
     decision = None
-    structured = tool_results.opened(early.raw)
-    asked = said.transcript.proposals.pop(call, ())
+    structured = tool_results.decode_result(early.raw)
+    asked = context.transcript.proposals.pop(call, ())
     if pending.params is not None and early.status == "completed":
         edits, decision = tool_results.edits(pending.name, pending.params, structured, asked)
     if pending.name in tool_results.AGENT_TOOLS:
-        _agent_ended(call, structured, said)
-    said.transcript.emit(
+        _agent_ended(call, structured, context)
+    context.transcript.emit(
         ToolResult(
             tool_call_id=call,
             result=early.result,
@@ -217,11 +219,11 @@ def settle(call: str, early: Early, said: Said) -> None:
     )
 
 
-def _agent_ended(call: str, found: Any, said: Said) -> None:
+def _agent_ended(call: str, found: Any, context: LineContext) -> None:
     if not isinstance(found, ToolUseResult):
         return
-    agent_id = said.transcript.kept.agents.ended(call, found)
+    agent_id = context.transcript.state.agents.add_totals(call, found)
     if agent_id is not None:
-        said.transcript.link(
+        context.transcript.link(
             SubagentLink(agent_id=agent_id, tool_call_id=call, evidence="result of the call", strength=2)
         )

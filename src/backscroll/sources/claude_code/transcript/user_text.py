@@ -74,7 +74,7 @@ def is_caveat(text: str) -> bool:
 
 
 def parts(texts: list[str]) -> list[Part]:
-    """The text blocks of one line, told apart; neighbours of one kind are joined."""
+    """The text blocks of one line, readable apart; neighbours of one kind are joined."""
     found: list[Part] = []
     for text in texts:
         for part in _split(text):
@@ -117,11 +117,11 @@ def _split_markup(bare: str, text: str) -> list[Part]:
         return [Part(first, bare)]
     rest = bare[at:]
     if not rest:
-        return _told(elements)
+        return _readable_parts(elements)
     # Context blocks stand before the words they go with; everything else wraps the whole text or nothing.
     context = [e for e in elements if _KINDS[e.tag] in ("ide", "reminder")]
     if len(context) == len(elements):
-        return [*_told(elements), Part(None, rest)]
+        return [*_readable_parts(elements), Part(None, rest)]
     return [Part(None, text)]
 
 
@@ -139,14 +139,14 @@ def _element(text: str, at: int) -> _Element | None:
     return _Element(opening[1], text[opening.end() : end], end + len(closing))
 
 
-def _told(elements: list[_Element]) -> list[Part]:
+def _readable_parts(elements: list[_Element]) -> list[Part]:
     """Wrapping the way a person would read it: ``/name args``, ``! command``, plain output."""
-    told: list[Part] = []
+    readable: list[Part] = []
     command = {e.tag: e.inner.strip() for e in elements if _KINDS[e.tag] == "command"}
     if command:
         name = command.get("command-name") or command.get("command-message", "")
         name = name if name.startswith("/") else f"/{name}"
-        told.append(Part("command", f"{name} {command.get('command-args', '')}".strip()))
+        readable.append(Part("command", f"{name} {command.get('command-args', '')}".strip()))
     for element in elements:
         kind = _KINDS[element.tag]
         if kind == "command":
@@ -156,8 +156,8 @@ def _told(elements: list[_Element]) -> list[Part]:
             content = f"! {content.strip()}"
         if not content and kind.endswith("output"):
             continue
-        if told and told[-1].kind == kind:
-            told[-1] = Part(kind, f"{told[-1].content}\n{content}")
+        if readable and readable[-1].kind == kind:
+            readable[-1] = Part(kind, f"{readable[-1].content}\n{content}")
         else:
-            told.append(Part(kind, content))
-    return told or [Part(_KINDS[elements[0].tag], "")]
+            readable.append(Part(kind, content))
+    return readable or [Part(_KINDS[elements[0].tag], "")]

@@ -117,10 +117,10 @@ def mark_derived(db: sqlite3.Connection) -> None:
 
 
 def _infer_parents(db: sqlite3.Connection) -> set[SessionKey]:
-    """Infer the parents of subagents whose own unit names none.
+    """Infer the parents of subagents if their own units name none.
 
     The parent is the session that names the subagent, or that contains the tool call which started it. Return
-    the old and the new sessions of subagents whose parent changed.
+    the old and new sessions of subagents with a changed parent.
     """
     orphans = (
         "select platform, id, coalesce(inferred_parent_external_id, external_id) from fragment"

@@ -9,7 +9,7 @@ from backscroll.archive.storage.strings import FIXED_STRING_IDS, StringTable
 __all__ = ["mark_duplicate_messages"]
 
 _NO_TIME = 1 << 62  # sorts after every time
-# Messages whose owner may have changed.
+# Messages with an owner that may have changed.
 _CHANGED_MESSAGES = (
     "changed c cross join message m on m.fragment_id = c.fragment_id and m.position >= c.compared_count",
     "shared s cross join message m on m.record_hash = s.record_hash",
@@ -47,7 +47,7 @@ class _Holder(NamedTuple):
 def mark_duplicate_messages(db: sqlite3.Connection) -> None:
     """Set `copied_from` of every message of changed fragments that another session contained first.
 
-    A fragment whose file still contains the message ranks first. Copies have new timestamps, so the earliest
+    A fragment ranks first if its file still contains the message. Copies have new timestamps, so the earliest
     time decides, then whether the lines name another session, then which session began first. A message that
     no other session contains belongs to the session even if it was copied.
     """

@@ -27,6 +27,7 @@ from backscroll.archive.derive.session_totals import SessionTotals
 from backscroll.archive.derive.subagent_rows import write_inlined_subagents, write_subagents
 from backscroll.archive.session_key import SessionKey
 from backscroll.archive.storage.strings import StringLookup
+from backscroll.archive.timestamps import from_ms
 from backscroll.model import Agent, Closing, workspace_hash
 from backscroll.model.dates import iso
 from backscroll.model.session import OWN_TITLES
@@ -183,7 +184,7 @@ def _started(closing: Closing, totals: SessionTotals, fragments: list[Fragment])
     if totals.first_at is not None:
         return totals.first_at, "neighbour"
     modified_at = next((fragment.modified_at for fragment in fragments if fragment.modified_at), 0)
-    return datetime.fromtimestamp(modified_at / 1000, UTC), "file"
+    return from_ms(modified_at), "file"
 
 
 def _title(

@@ -2,21 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
 from backscroll.archive.derive.counters import FragmentCounts
 from backscroll.archive.storage.strings import StringLookup
+from backscroll.archive.timestamps import from_ms
 from backscroll.model.dates import iso
 
-__all__ = ["SessionTotals", "from_milliseconds"]
+__all__ = ["SessionTotals"]
 
 
 class SessionTotals:
     """Totals of the fragments of a session, best first, and of its subagents.
 
-    `agent_id` is the id of a subagent without a known parent, whose messages count as the session's own.
+    `agent_id` is the id of a subagent without a known parent, treated as a session of its own.
     """
 
     def __init__(
@@ -37,7 +37,8 @@ class SessionTotals:
         self.interactions = sum(counts.interactions for counts in own)
         first = min((counts.first_at for counts in own if counts.first_at is not None), default=None)
         last = max((counts.last_at for counts in own if counts.last_at is not None), default=None)
-        self.first_at, self.last_at = from_milliseconds(first), from_milliseconds(last)
+        self.first_at = from_ms(first) if first is not None else None
+        self.last_at = from_ms(last) if last is not None else None
         self.tools = self._tools()
         self.models = self._models()
         self.inlined = {strings[id_] for counts in own for id_ in counts.agents} - {agent_id}
@@ -86,13 +87,8 @@ class SessionTotals:
                 "where": decision.path,
                 "decision": strings[decision.decision],
                 "position": decision.position,
-                "at": iso(from_milliseconds(decision.at)),
+                "at": iso(from_ms(decision.at)) if decision.at is not None else None,
             }
             for counts in self._own
             for decision in counts.decisions
         ]
-
-
-def from_milliseconds(at: int | None) -> datetime | None:
-    """Convert milliseconds since 1970 to a time."""
-    return datetime.fromtimestamp(at / 1000, UTC) if at is not None else None

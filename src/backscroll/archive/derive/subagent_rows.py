@@ -77,7 +77,7 @@ def write_inlined_subagents(
     agents: Sequence[Agent],
     message_counts: Mapping[str, int],
 ) -> None:
-    """Write the subagents whose messages are in the session's own units."""
+    """Write the subagents that are inlined in the session's own units."""
     for agent in agents:
         values = _merged(agent, None)
         values |= {

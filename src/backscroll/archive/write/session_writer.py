@@ -1,8 +1,8 @@
 """Write one session of a unit's stream into the archive.
 
 Messages are stored in chunks of a few hundred, so that neither writing nor reading needs a whole session in
-memory. A tool call stays in the buffer until its result arrives, up to a limit. A change to a message whose
-chunk is already written goes into the table `message_update`.
+memory. A tool call stays in the buffer until its result arrives, up to a limit. A later
+change to a written message goes into the table `message_update`.
 """
 
 import sqlite3
@@ -299,7 +299,7 @@ class SessionWriter:
         )
 
     def _update_active(self, closing: Closing) -> None:
-        """Set `is_active` of the messages whose value changed."""
+        """Set `is_active` where it changed."""
         found = (self._position_of_id(id_) for id_ in closing.abandoned)
         abandoned = {position for position in found if position is not None}
         if self.is_appended:

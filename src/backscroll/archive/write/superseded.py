@@ -119,7 +119,7 @@ def _have_equal_chunks(db: sqlite3.Connection, first: int, second: int) -> bool:
 
 
 def _delete_repeated(db: sqlite3.Connection, fragment_id: int, new_id: int) -> None:
-    """Delete the rows of a superseded fragment's messages whose text the new fragment contains."""
+    """Delete the message rows of a superseded fragment that the new fragment repeats."""
     start = _equal_until(db, fragment_id, new_id)
     db.execute("delete from message where fragment_id = ? and position < ?", [fragment_id, start])
     rows = db.execute(

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 from backscroll.archive.storage.codec import compress
 from backscroll.archive.storage.delta import read_checkpoint_state
 from backscroll.archive.storage.delta_raw import RawDeltaBase
+from backscroll.archive.timestamps import now_ms
 from backscroll.model import Checkpoint, Problem, RecordCounts, Unit
 
 __all__ = [
@@ -160,7 +160,7 @@ def save_unit(
             unit.fingerprint,
             unit.size,
             _modified_at(unit.path, status),
-            _now(),
+            now_ms(),
             needs_retry,
             checkpoint.offset if checkpoint else None,
             checkpoint.line if checkpoint else None,
@@ -198,7 +198,7 @@ def save_reparsed_unit(db: sqlite3.Connection, unit_id: int, counts: RecordCount
 
 def add_event(db: sqlite3.Connection, unit_id: int, code: str) -> None:
     """Add an event to the log of a unit."""
-    db.execute("insert into source_event (unit_id, at, code) values (?, ?, ?)", [unit_id, _now(), code])
+    db.execute("insert into source_event (unit_id, at, code) values (?, ?, ?)", [unit_id, now_ms(), code])
 
 
 def stat_or_none(path: str) -> os.stat_result | None:
@@ -263,7 +263,3 @@ def is_prefix_unchanged(known: KnownUnit, path: Path, offset: int) -> bool:
     if len(known.prefix_hash) == PREFIX_HASH_BYTES:  # stored without the inode
         return now.startswith(known.prefix_hash)
     return now == known.prefix_hash
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,5 +1,6 @@
 """Recall by synonyms, which weigh less than the words themselves."""
 
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,11 @@ def test_synonyms_include_all_inflections() -> None:
 def test_any_text_can_be_looked_up(word: str) -> None:
     assert word not in synonyms(word)
     assert isinstance(is_common_word(word), bool)
+
+
+def test_every_group_of_synonyms_has_at_least_two_different_lower_case_words() -> None:
+    lines = files("backscroll.search").joinpath("synonyms.txt").read_text("utf-8").splitlines()
+    groups = [line.split() for line in lines if not line.startswith("#")]
+    assert len(groups) > 200
+    assert all(len(set(group)) == len(group) > 1 for group in groups)
+    assert all(word.isalnum() and word == word.lower() for group in groups for word in group)

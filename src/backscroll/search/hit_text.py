@@ -17,14 +17,14 @@ def load_hit_texts(
 
     Messages can be omitted if their encoded form does not contain all ``required_bytes``.
     """
-    wanted = set(keys)
-    annotated = {(session, 0) for session, position in wanted if position == ANNOTATIONS_POSITION}
+    all_keys = set(keys)
+    annotated = {(session, 0) for session, position in all_keys if position == ANNOTATIONS_POSITION}
     messages = archive.messages.lookup(
-        (key for key in wanted if key[1] != ANNOTATIONS_POSITION), required_bytes
+        (key for key in all_keys if key[1] != ANNOTATIONS_POSITION), required_bytes
     )
     messages |= archive.messages.lookup(annotated - messages.keys()) if annotated else {}
     found: dict[MessageKey, tuple[MessageInSession, str]] = {}
-    for session, position in wanted:
+    for session, position in all_keys:
         is_annotation = position == ANNOTATIONS_POSITION
         message = messages.get((session, 0 if is_annotation else position))
         if message is None:

@@ -20,7 +20,7 @@ from backscroll.search.search import Progress, resolve_filters
 
 __all__ = ["RecallCandidate", "find_candidates"]
 
-_MAX_WORDS = 32  # a long task says in its first lines what it is about
+_MAX_WORDS = 32  # the first lines of a long task usually name its subject
 _MAX_SESSIONS = 30  # per search and in total
 _MAX_PROSE_HITS = 200  # messages from which the best positions are taken
 _PROSE_POSITIONS = 4  # per session

@@ -26,7 +26,7 @@ class _Part(Struct):
 def required_literals(pattern: str) -> list[Alternatives]:
     """Return groups of literals: every match contains one literal of each group. Empty if nothing is known.
 
-    White space in a literal stands for any amount of any white space.
+    White space in a literal matches any amount of any white space.
     """
     return _all_required(_Parser(pattern).alternatives())
 

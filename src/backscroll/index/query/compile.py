@@ -79,8 +79,8 @@ class CompiledQuery:
 
     def any_part(self, parts: Sequence[QueryPart]) -> tantivy.Query:
         """Match messages with at least one of the parts."""
-        wanted = any_of([part.query for part in parts])
-        return self._without_excluded([(Occur.Must, query) for query in (wanted, *self._filters)])
+        any_query = any_of([part.query for part in parts])
+        return self._without_excluded([(Occur.Must, query) for query in (any_query, *self._filters)])
 
     def within(self, query: tantivy.Query, sessions: tantivy.Query) -> tantivy.Query:
         """Restrict another query to some sessions and to the filters. Scores are not meaningful."""

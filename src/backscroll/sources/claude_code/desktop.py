@@ -1,7 +1,7 @@
-"""What Claude Desktop notes of the sessions that it holds with Claude Code: a small file for each.
+"""Metadata files of Claude Desktop, one per session that it runs with Claude Code.
 
-The conversation itself lies in Claude Code's own folder. Of the notes only the
-fields named here are read: others may hold names, addresses and settings.
+The conversation itself is in Claude Code's folder. Only the fields listed here are read: others can contain
+names, addresses and settings.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from backscroll.sources.claude_code.transcript.line_types import text
 
 __all__ = ["NOTED", "read"]
 
-NOTED = "desktop-title"  # where a title is from that stands in these notes
+NOTED = "desktop-title"  # title source of titles from these files
 _LARGEST = 16 * 1024 * 1024
 _KIND = "session note"
 _WORKTREE = {"origin_cwd": "originalCwd", "worktree_path": "worktreePath", "worktree_name": "worktreeName"}
@@ -30,7 +30,7 @@ class _Note(Struct, rename="camel"):
     origin_cwd: Any = None
     worktree_path: Any = None
     worktree_name: Any = None
-    user_selected_folders: Any = None  # of the agent mode, which works elsewhere itself
+    user_selected_folders: Any = None  # of the agent mode, which runs in another folder
     created_at: Any = None
     last_activity_at: Any = None
     model: Any = None
@@ -43,7 +43,7 @@ _decoder = Decoder(_Note)
 
 
 def read(unit: Unit) -> Iterator[Item]:
-    """The session that a file notes; none when it never began."""
+    """Yield the session of a file; none if it never started."""
     tally = RecordCounts()
     note = _loaded(Path(unit.path))
     if note is None:

@@ -1,4 +1,4 @@
-"""The folders that hold Claude Code's files: a stat per file, and no more for those that are as they were."""
+"""Folders with Claude Code's files. Listing costs one stat per file."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ __all__ = [
 NAME = "claude-code"
 
 SUBAGENTS = "subagents"
-STORE = "store"  # the kind of the database that 0.2 kept
+STORE = "store"  # unit kind of the database of version 0.2
 DATABASE = "__store.db"
 _LOG = f"{DATABASE}-wal"
-# Where Claude Desktop notes which sessions it holds: of people, and of its agent mode.
+# Folders in which Claude Desktop stores session metadata: of normal sessions and of its agent mode.
 NOTES = ("claude-code-sessions", "local-agent-mode-sessions")
 _NOTE = "local_"
 _SIDECAR = ".meta.json"
 _PROMPTS = "history.jsonl"
-_HEX = "[0-9a-fA-F]"  # twice as fast as to ignore case
+_HEX = "[0-9a-fA-F]"  # twice as fast as re.IGNORECASE
 _ID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 is_id = re.compile(_ID).fullmatch
 _SEP = os.sep
@@ -51,13 +51,13 @@ _KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
 _GONE = (FileNotFoundError, NotADirectoryError)
 _OPENS_FOLDERS = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
 _is_folder, _is_link = os.path.isdir, os.path.islink
-_stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # a Path costs more than the asking
+_stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # faster than Path methods
 
 
 class Folder:
-    """A folder as it was listed. Each file is a row: its name, a slash, then what changes with it.
+    """A listed folder. Each file is a row: its name, a slash, and its fingerprint.
 
-    A row is a string because most folders are as they were, and then nobody wants to know more of it.
+    Rows are strings because most folders are unchanged; then nothing is parsed.
     """
 
     __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "is_unreadable", "path")
@@ -73,30 +73,30 @@ class Folder:
         outermost: str | None = None,
         is_unreadable: bool = False,
     ) -> None:
-        self.is_unreadable = is_unreadable  # it is there, and could not be listed
+        self.is_unreadable = is_unreadable  # it exists and could not be listed
         self.path = f"{escape_name(path)}{_SEP}"
         self._is_text = is_utf8(path)
         self._root = root
         rows.sort()
         beside.sort()
         self._rows = rows
-        self._beside = beside  # what is told about files, in files beside them
-        self._session = session  # whose subagents these are
-        self._outermost = outermost  # the folder above them that must not be a link
+        self._beside = beside  # rows of sidecar files
+        self._session = session  # parent session of the subagents in this folder
+        self._outermost = outermost  # the folder above that must not be a link
 
     @property
     def unit_count(self) -> int:
-        """How many units there are in it."""
+        """Return the number of units in the folder."""
         return len(self._rows)
 
     @property
     def fingerprint(self) -> bytes:
-        """Changes with any file in it, and with the version that tells which files count."""
+        """Return a value that changes with any file, and with the version of the code that selects files."""
         rows = [*self._rows, *self._beside] if self._beside else self._rows
         return _VERSION + "\n".join(rows).encode("utf-8", "surrogatepass")
 
     def units(self) -> Iterator[Unit]:
-        """A unit for each of the files, in order of their names."""
+        """Return a unit per file, sorted by name."""
         from backscroll.model import Unit
 
         if self._outermost is not None and os.path.islink(self._outermost):  # noqa: PTH114 - as above
@@ -120,11 +120,11 @@ class Folder:
             yield Unit(NAME, self._root, f"{self.path}{name}", "", token, size, kind, session)
 
     def sessions(self, before: int) -> list[str]:
-        """The sessions themselves that were last written before a time, in nanoseconds since 1970."""
+        """Return the sessions last written before a time, in nanoseconds since 1970."""
         return _written_before(before, "\n".join(self._rows)) if self._session is None else []
 
     def _told_by(self, name: str) -> tuple[str, str | None]:
-        """What a file of this name is, and the session that it tells of."""
+        """Return the unit kind and the session of a file name."""
         if self._session is not None:
             return ("agent" if name.startswith("agent-") else "journal"), self._session
         if self.path == f"{self._root}{_SEP}":
@@ -138,7 +138,7 @@ class Folder:
 
 
 def every_folder(root: str) -> Iterator[Folder]:
-    """Every folder with a transcript in it, and the one with the log of prompts. Links are not followed."""
+    """Return every folder with transcripts, and the root with the prompt log. Links are not followed."""
     base = f"{root}{_SEP}projects"
     projects = _folders_in(base)
     if projects is None:
@@ -150,7 +150,7 @@ def every_folder(root: str) -> Iterator[Folder]:
 
 
 def below_project(root: str, folder: str) -> Iterator[Folder]:
-    """A project's folder, and those of its sessions' subagents."""
+    """Return a project's folder and those of its subagents."""
     listed = _listed(folder)
     if listed is None:
         yield Folder(root, folder, [], [], is_unreadable=True)
@@ -163,7 +163,10 @@ def below_project(root: str, folder: str) -> Iterator[Folder]:
 
 
 def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
-    """Subagents at any depth; each belongs to the session named before the last ``subagents``."""
+    """Return folders of subagents at any depth.
+
+    Each belongs to the session before the last ``subagents``.
+    """
     waiting = [(folder, session_id)]
     while waiting:
         path, session = waiting.pop()
@@ -180,8 +183,8 @@ def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
 
 
 def remembered_sessions(root: str, fingerprints: Mapping[str, bytes | None], before: int) -> Iterator[str]:
-    """`Folder.sessions` of every project, from how it looked; where that is not known, it is listed."""
-    depth = root.count(_SEP) + 3  # the root, projects, the project, and the end of its name
+    """Return `Folder.sessions` of every project from stored fingerprints. Folders without one are listed."""
+    depth = root.count(_SEP) + 3  # root, "projects", project and the trailing separator
     for path, fingerprint in fingerprints.items():
         if path.count(_SEP) == depth:
             if fingerprint is not None:
@@ -191,20 +194,20 @@ def remembered_sessions(root: str, fingerprints: Mapping[str, bytes | None], bef
 
 
 def _written_before(time: int, rows: str) -> list[str]:
-    """The sessions among rows, by those of their files that were last written before a time."""
+    """Return the sessions of rows with a modification time before a time."""
     found = re.findall(rf"^({_ID})\.jsonl/[0-9]+-(-?[0-9]+)-", rows, re.MULTILINE)
     return [name for name, written in found if int(written) < time]
 
 
 def single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
-    """A project's folder as if there were no other file in it."""
+    """Return a project's folder with only one file in it."""
     if (row := _row(folder, name)) is not None:
         beside = _row(folder, f"{name[:-6]}{_SIDECAR}")
         yield Folder(root, folder, [row], [beside] if beside is not None else [])
 
 
 def in_root(root: str, *names: str) -> Iterator[Folder]:
-    """The root itself, with those of these files that are there: the log of prompts, the database of 0.2."""
+    """Return the root with those of the given files that exist: the prompt log, the database of 0.2."""
     rows = [row for name in names if (row := _row(root, name)) is not None]
     if rows:
         log = _row(root, _LOG) if rows[-1].startswith(f"{DATABASE}/") else None
@@ -212,7 +215,7 @@ def in_root(root: str, *names: str) -> Iterator[Folder]:
 
 
 def desktop_notes(root: str) -> Iterator[Folder]:
-    """The folders, at any depth, with what Claude Desktop notes of sessions; not those of its sessions."""
+    """Return the folders with Claude Desktop's metadata files, at any depth."""
     waiting = [path for name in NOTES if _is_folder(path := f"{root}{_SEP}{name}") and not _is_link(path)]
     while waiting:
         path = waiting.pop()
@@ -221,7 +224,7 @@ def desktop_notes(root: str) -> Iterator[Folder]:
 
 
 def noted_in(root: str, folder: str) -> Iterator[Folder]:
-    """One of these folders, without those below."""
+    """Return one of these folders without subfolders."""
     try:
         with _scandir(folder) as found:
             names = [one.name for one in found if one.name.startswith(_NOTE)]
@@ -233,16 +236,16 @@ def noted_in(root: str, folder: str) -> Iterator[Folder]:
 
 
 def _listed(folder: str) -> tuple[list[str], list[str], list[str]] | None:
-    """Rows of transcripts, rows of what is told about them, and the names of folders that are no links.
+    """Return rows of transcripts, rows of sidecars, and names of subfolders that are not links.
 
-    What is no regular file does not count, a link to one does; a file that vanished is silence, and so is the
-    folder itself. None when it is there and may not, or cannot, be listed.
+    Only regular files and links to them count. A file or folder that disappeared is ignored. None if the
+    folder exists and cannot be listed.
     """
     rows: list[str] = []
     beside: list[str] = []
     inner: list[str] = []
     try:
-        # A name in an open folder is found sooner than a path; where folders cannot be opened, by its path.
+        # Names relative to an open folder are resolved faster than paths. Not all systems support that.
         opened = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _OPENS_FOLDERS else None
         start = "" if opened is not None else f"{folder}{_SEP}"
     except _GONE:
@@ -261,7 +264,7 @@ def _listed(folder: str) -> tuple[list[str], list[str], list[str]] | None:
                     if entry.is_dir(follow_symlinks=False):
                         inner.append(name)
                     continue
-                # Not what the listing itself tells: on Windows that lacks the inode, and may be out of date.
+                # Not DirEntry.stat: on Windows it lacks the inode and may be out of date.
                 try:
                     status = _stat(start + name, dir_fd=opened)
                 except OSError:
@@ -289,7 +292,7 @@ def _row(folder: str, name: str) -> str | None:
 
 
 def _folders_in(folder: str) -> list[str] | None:
-    """Names of folders that are no links; None as above."""
+    """Return the names of subfolders that are not links; None if the folder cannot be listed."""
     try:
         with _scandir(folder) as found:
             return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
@@ -308,5 +311,5 @@ def _parent(folder: str) -> str | None:
 
 
 def _time(token: str) -> str:
-    """The time of the last write, out of a size, a time and an inode; a time may be before 1970."""
+    """Return the modification time from a fingerprint of size, time and inode. It can be negative."""
     return token[token.index("-") + 1 : token.rindex("-")]

@@ -1,7 +1,7 @@
-"""``__store.db``: the database that Claude Code 0.2 kept its messages in, in the spring of 2025.
+"""``__store.db``, the database of Claude Code 0.2 (spring 2025).
 
-A row of ``base_messages`` is what a line of a transcript was later, and its words
-are in a row of ``user_messages`` or ``assistant_messages`` with the same uuid.
+A row of ``base_messages`` corresponds to a line of a transcript. Its text is in a row of ``user_messages``
+or ``assistant_messages`` with the same uuid.
 """
 
 import sqlite3
@@ -26,9 +26,9 @@ WORDS = ("user_messages", "assistant_messages")
 _NEEDED = {"uuid", "session_id", "message_type"}
 _OWN = {MESSAGES, SUMMARIES, *WORDS}
 _MIGRATIONS = "__drizzle_migrations"
-_TOGETHER = 100  # rows that are fetched at once
+_TOGETHER = 100  # rows
 
-# Names of columns, and what a line of a transcript calls them.
+# Columns and the corresponding fields of a transcript line.
 _FIELDS = {
     "message_type": "type",
     "uuid": "uuid",
@@ -49,17 +49,17 @@ _Columns = dict[str, Any]
 
 
 class Rest(NamedTuple):
-    """What a database holds that no session's rows are."""
+    """Rows of a database that belong to no session."""
 
     tables: list[str]  # all of them
-    is_known: bool  # whether they are the ones that 0.2 made
-    lost: dict[str, int]  # rows by table that belong to no session
-    summaries: int  # of messages that are not there
+    is_known: bool  # whether they are the tables of version 0.2
+    lost: dict[str, int]  # rows without a session, by table
+    summaries: int  # of messages that do not exist
     migrations: int
 
 
 def units(root: str, path: str, token: str) -> Iterator[Unit]:
-    """A unit for each session, and one for the rest; one that is to be tried again when it cannot be read."""
+    """Return a unit per session and one for the rest. An unreadable database is one unit that is retried."""
     try:
         with Database(Path(path)) as database:
             found = database.read(_sessions)
@@ -74,9 +74,9 @@ def units(root: str, path: str, token: str) -> Iterator[Unit]:
 
 
 def records(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
-    """The messages of a session as lines of a transcript have them, in the order they were written.
+    """Yield the messages of a session as transcript lines, in the order of the rows.
 
-    With each the row that its words lie in. Raises `BackscrollError` or `sqlite3.Error`.
+    Each comes with the key of the row that has its text. Raises `BackscrollError` or `sqlite3.Error`.
     """
     with Database(path) as database:
         for base, words in _fetched(database, session):
@@ -85,13 +85,13 @@ def records(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
 
 
 def summaries(path: Path, session: str) -> list[tuple[str, str]]:
-    """Messages of a session that another one's summary ends with, and what it says; as `records`."""
+    """Return summaries of a session's messages: message id and text. Raises as `records`."""
     with Database(path) as database:
         return [(row["leaf_uuid"], row["summary"]) for row in database.read(lambda db: _named(db, session))]
 
 
 def rows(path: Path, session: str) -> Iterator[RawRow]:
-    """The rows of a session as they lie there; as `records`."""
+    """Yield the rows of a session. Raises as `records`."""
     with Database(path) as database:
         for base, words in _fetched(database, session):
             yield _row(MESSAGES, base["uuid"], base)
@@ -102,13 +102,13 @@ def rows(path: Path, session: str) -> Iterator[RawRow]:
 
 
 def rest(path: Path) -> Rest:
-    """What no session's unit counts; as `records`."""
+    """Return the rows that belong to no session. Raises as `records`."""
     with Database(path) as database:
         return database.read(_rest)
 
 
 def _sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
-    """Sessions with the number of their messages, and what changes when one of their rows does."""
+    """Return sessions with their message count and fingerprint."""
     if not _is_known(db):
         return []
     columns, joins = ["count(*)", "max(b.rowid)"], ""
@@ -126,7 +126,7 @@ def _sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
 
 
 def _fetched(database: Database, session: str) -> Iterator[tuple[_Columns, list[tuple[str, _Columns]]]]:
-    """Each message of a session with the rows of its words, by table."""
+    """Yield each message of a session with the rows of its text, by table."""
     places = database.read(
         lambda db: (
             db.execute(
@@ -218,7 +218,7 @@ def _row(table: str, key: str, columns: _Columns) -> RawRow:
 
 
 def _key(table: str, key: str) -> str:
-    """A row's name: one uuid is the key of rows in several tables."""
+    """Return the key of a row: the table and the uuid, because several tables share uuids."""
     return f"{table} {key}"
 
 
@@ -239,7 +239,7 @@ def _line(base: _Columns, words: _Columns) -> _Columns:
 
 
 def _loaded(value: Any) -> Any:
-    """A column of JSON; one that is none is text."""
+    """Return a column decoded from JSON; other text unchanged."""
     if not isinstance(value, str):
         return value
     try:

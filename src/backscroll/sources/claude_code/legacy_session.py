@@ -1,4 +1,4 @@
-"""A session of 0.2 out of its database, told as the transcript that it would be today."""
+"""Parse sessions of version 0.2 by converting database rows to transcript lines."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ __all__ = ["raw_records", "read"]
 
 
 def read(unit: Unit) -> Iterator[Item]:
-    """What a session's rows say; of the database itself, what belongs to no session."""
+    """Yield the content of a session, or what belongs to no session."""
     try:
         yield from _Stored(unit).items() if unit.key else _rest(unit)
     except (BackscrollError, sqlite3.Error) as error:
@@ -41,7 +41,7 @@ def read(unit: Unit) -> Iterator[Item]:
 
 
 def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
-    """Every message by type, as a line of a transcript has it."""
+    """Yield every message as a transcript line, with its type."""
     try:
         for _, record in legacy_db.records(Path(unit.path), unit.key) if unit.key else ():
             yield f"{record.get('type')} (row)", record
@@ -50,12 +50,14 @@ def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
 
 
 class _Stored(Transcript):
-    """Rows in the place of lines."""
+    """Transcript that reads rows instead of lines."""
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.path = Path(unit.path).with_name(f"{unit.key}.jsonl")  # as it would be called
-        self._places: list[str] = []  # of the messages' words, in their order
+        self.path = Path(unit.path).with_name(
+            f"{unit.key}.jsonl"
+        )  # the file name that a newer version would use
+        self._places: list[str] = []  # row keys, by line
 
     def items(self) -> Iterator[Item]:
         for item in super().items():
@@ -63,7 +65,7 @@ class _Stored(Transcript):
                 case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
                     yield replace(item, origin=self._placed(item.origin))
                 case RecordCounts():
-                    item.checkpoint = None  # rows are read anew each time
+                    item.checkpoint = None  # rows are always read from the start
                     yield item
                 case _:
                     yield item
@@ -84,7 +86,7 @@ class _Stored(Transcript):
             self.emit(TitleHint(leaf, title, Origin(self.unit.path, f"{legacy_db.SUMMARIES} {leaf}")))
 
     def _placed(self, origin: Origin) -> Origin:
-        """Where a message's words lie."""
+        """Return the origin with the row key instead of the line number."""
         number = origin.place.removeprefix("line ")
         if number == origin.place or not number.isdigit():
             return origin

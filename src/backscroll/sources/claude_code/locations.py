@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its history, and which files there tell of what."""
+"""Locations of Claude Code's history."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _is_link = os.path.islink
 
 
 def roots(machine: Machine) -> list[Path]:
-    """Every folder that may hold ``projects/``: what the environment names, else the usual places."""
+    """Return every folder that can contain ``projects/``: from the environment, else the defaults."""
     named = machine.environ.get("CLAUDE_CONFIG_DIR", "").strip()
     if named:
         found = [
@@ -60,7 +60,7 @@ def _without_projects(path: Path) -> Path:
 
 
 def _siblings(home: Path) -> list[Path]:
-    """Folders such as ``~/.claude-work`` that hold a history of their own."""
+    """Return folders such as ``~/.claude-work`` that contain a history."""
     try:
         names = sorted(entry.name for entry in os.scandir(home) if entry.name.startswith(".claude"))
     except OSError:
@@ -70,7 +70,7 @@ def _siblings(home: Path) -> list[Path]:
 
 
 def _desktop_roots(machine: Machine) -> list[Path]:
-    """Claude Desktop's own folder, with its notes of sessions, and a root for each of its agent mode's."""
+    """Return Claude Desktop's folder with its session metadata, and a root per agent mode session."""
     if machine.system == "darwin":
         base = machine.home / "Library" / "Application Support" / "Claude"
     elif machine.system == "win32":
@@ -82,17 +82,17 @@ def _desktop_roots(machine: Machine) -> list[Path]:
 
 
 def watched_paths(root: Path) -> list[Path]:
-    """What is written to while a session is held."""
+    """Return the paths that are written to during a session."""
     return [root / name for name in ("projects", "history.jsonl", *NOTES, DATABASE)]
 
 
 def units(root: Path) -> Iterator[Unit]:
-    """Every transcript below the root, the log of prompts, and notes. Links to folders are not followed."""
+    """Return every transcript below the root, the prompt log and metadata files. Links are not followed."""
     return chain.from_iterable(folder.units() for folder in every_folder(str(root)))
 
 
 def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
-    """The units that changes at these paths bear on; of a folder, all that are in it."""
+    """Return the units that changes at these paths affect; of a folder, all units in it."""
     base = str(root)
     start = f"{base}{os.sep}"
     found: dict[tuple[str, str], Unit] = {}

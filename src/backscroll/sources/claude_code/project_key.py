@@ -1,7 +1,7 @@
-"""How Claude Code names a project's folder after the path it was started in.
+"""Name of a project's folder, derived from the path in which Claude Code was started.
 
-The name cannot be turned back into a path: everything but letters and digits
-becomes a dash. It can only be compared.
+The name cannot be converted back to a path, because all characters but letters and digits become dashes. It
+can only be compared.
 """
 
 import re
@@ -16,7 +16,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9]")
 
 
 def project_key(path: str) -> str:
-    """The folder name for a path: one dash per UTF-16 unit that is no ASCII letter or digit."""
+    """Return the folder name of a path: one dash per UTF-16 unit that is not an ASCII letter or digit."""
     path = unicodedata.normalize("NFC", path)
     name = _OTHER.sub(lambda found: "-" if found[0] <= "\uffff" else "--", path)
     if len(name) <= _LONGEST:
@@ -36,12 +36,12 @@ def _base36(number: int) -> str:
     return digits
 
 
-@lru_cache(maxsize=64)  # the sessions of a project all ask the same
+@lru_cache(maxsize=64)  # all sessions of a project compare the same values
 def matches(path: str, name: str) -> bool:
-    """Whether a folder of this name can be the project's.
+    """Return whether a folder of this name can belong to the project.
 
-    Letters may differ in case (drive letters do), very old versions replaced only slashes and dots, and long
-    names carried another hash before 2.1.224.
+    Case can differ (drive letters). Very old versions replaced only slashes and dots. Long names had another
+    hash before 2.1.224.
     """
     key = project_key(path).casefold()
     name = name.casefold()

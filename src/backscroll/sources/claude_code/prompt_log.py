@@ -1,8 +1,7 @@
-"""``history.jsonl``: the prompts a person typed, in every project.
+"""``history.jsonl``: the prompts that the user typed, in all projects.
 
-When a transcript is deleted after thirty days, these lines are all that is left
-of it: the user's own words. They are told as a session that is known to be
-lossy; whoever also has the transcript prefers that.
+When a transcript is deleted after thirty days, these lines are all that is left of the session. They become
+a lossy session, which is used only if there is no transcript.
 """
 
 import sys
@@ -34,8 +33,8 @@ from backscroll.sources.claude_code.transcript.line_types import text
 
 __all__ = ["read"]
 
-_PAUSE = timedelta(hours=1)  # prompts of an unnamed session further apart belong to two
-_MOST = 512  # sessions of which it is remembered when the last prompt was typed
+_PAUSE = timedelta(hours=1)  # a longer pause between prompts without a session id starts a new session
+_MOST = 512  # sessions
 
 
 class Prompt(msgspec.Struct, rename="camel"):
@@ -47,13 +46,13 @@ class Prompt(msgspec.Struct, rename="camel"):
 
 
 class _Place(msgspec.Struct, gc=False):
-    """Where a prompt lies, and what it is called; its words stay in the file."""
+    """Position and id of a prompt. Its text stays in the file."""
 
     id: str
     line: int
     offset: int
     size: int
-    number: int  # which of the line's objects
+    number: int  # index of the object on the line
 
 
 class _Group(msgspec.Struct):
@@ -65,22 +64,24 @@ class _Group(msgspec.Struct):
 
 
 class _Sitting(msgspec.Struct, array_like=True):
-    """Prompts of one project that have no session's id and follow each other closely."""
+    """Consecutive prompts of one project without a session id."""
 
     id: str
     last_at: float  # seconds
 
 
 class _Remembered(msgspec.Struct, array_like=True):
-    """What a later reading needs of an earlier one. Projects and sessions are known by a digest only, so that
-    nothing is left here of a session that is forgotten."""
+    """State for the next reader.
+
+    Projects and sessions are stored as hashes only, so that nothing of a forgotten session is left here.
+    """
 
     sittings: dict[bytes, _Sitting] = msgspec.field(default_factory=dict)
-    latest: dict[bytes, tuple[int, int]] = msgspec.field(default_factory=dict)  # milliseconds, how often
-    timeless: dict[bytes, int] = msgspec.field(default_factory=dict)  # how often, of those without a time
+    latest: dict[bytes, tuple[int, int]] = msgspec.field(default_factory=dict)  # milliseconds, count
+    timeless: dict[bytes, int] = msgspec.field(default_factory=dict)  # count of prompts without a timestamp
 
     def sitting(self, project: str | None, at: datetime | None) -> str:
-        """The id of the sitting that a prompt belongs to."""
+        """Return the id of the session that a prompt without session id belongs to."""
         key = _digest(normalize_path(project) if project else "")
         seconds = at.timestamp() if at is not None else 0.0
         sitting = self.sittings.get(key)
@@ -91,9 +92,9 @@ class _Remembered(msgspec.Struct, array_like=True):
         return sitting.id
 
     def name(self, session: str, words: str, at: datetime | None) -> str:
-        """What a prompt is called within its session.
+        """Return the id of a prompt within its session.
 
-        The log is pruned from its beginning: neither the number of a line nor its place in a session stays.
+        Old lines of the log are deleted, so neither line numbers nor positions are stable.
         """
         key, own = _digest(session), _digest(words, size=6).hex()
         if at is None:
@@ -102,7 +103,7 @@ class _Remembered(msgspec.Struct, array_like=True):
             return _counted(f"prompt-{own}", count)
         moment = int(at.timestamp() * 1000)
         latest, count = self.latest.pop(key, (-1, 0))
-        if moment < latest:  # the clock was put back
+        if moment < latest:  # the clock was set back
             self.latest[key] = (latest, count)
             return f"prompt-{moment}-{own}"
         count = count + 1 if moment == latest else 1
@@ -124,7 +125,7 @@ _decoder = msgspec.json.Decoder(Prompt)
 
 
 def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
-    """A session for every id that prompts were typed in, and one per sitting where no id was kept."""
+    """Yield a session per session id, and one per series of prompts without session id."""
     path = Path(unit.path)
     tally = RecordCounts()
     kept = msgspec.msgpack.decode(since.state, type=_Remembered) if since is not None else _Remembered()
@@ -153,7 +154,7 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
                 file.seek(place.offset)
                 found = jsonl.salvage(file.read(place.size), _decoder).values
                 if place.number >= len(found):
-                    continue  # the file changed while it was read
+                    continue  # the file changed during reading
                 message = _message(unit, found[place.number], place)
                 if message.timestamp is not None:
                     moments.append(message.timestamp)
@@ -164,7 +165,7 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
 
 
 def _group_of(prompt: Prompt, groups: dict[str, _Group], kept: _Remembered) -> tuple[_Group, str]:
-    """The session that a prompt belongs to, and what the prompt is called there."""
+    """Return the session of a prompt and the id of the prompt in it."""
     project, at = text(prompt.project), timestamps.from_value(prompt.timestamp)
     id_ = text(prompt.session_id)
     if id_ is None:
@@ -188,7 +189,7 @@ def _message(unit: Unit, prompt: Prompt, place: _Place) -> Message:
 
 
 def _with_pasted(words: str, pasted: Any) -> str:
-    """The prompt with pasted text in the place of its stand-in, where the text was kept."""
+    """Return the prompt with placeholders replaced by the pasted text, if it was stored."""
     for item in pasted.values() if isinstance(pasted, dict) else ():
         content = item.get("content") if isinstance(item, dict) else None
         if not isinstance(content, str) or item.get("type") != "text":

@@ -1,4 +1,4 @@
-"""What the files of Claude Code say, each by its kind."""
+"""Parse Claude Code's files by unit kind."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _generic = msgspec.json.Decoder(dict[str, Any])
 
 
 def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
-    """A transcript and the log of prompts from their marks on; the other files anew each time."""
+    """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
     try:
         match unit.kind:
             case _ if unit.key or unit.kind == STORE:
@@ -47,9 +47,9 @@ def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
 
 
 def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
-    """Every line, by type and, where there is one, by subtype."""
+    """Yield every line with its type and, if there is one, its subtype."""
     if unit.kind == "notes":
-        return  # they may hold names and addresses
+        return  # they can contain names and addresses
     if unit.key or unit.kind == STORE:
         yield from legacy_session.raw_records(unit)
         return
@@ -72,7 +72,7 @@ def _kind(record: dict[str, Any], unit_kind: str) -> str:
 
 
 def _refuse(unit: Unit) -> Iterator[Item]:
-    """A file that cannot be kept track of."""
+    """Yield a problem for a file name that cannot be stored."""
     yield Problem(
         Origin(unit.path, "file"), "invalid-file-name", "its name is not UTF-8: rename it, and it is read"
     )
@@ -82,7 +82,7 @@ def _refuse(unit: Unit) -> Iterator[Item]:
 
 
 def _count(unit: Unit) -> Iterator[Item]:
-    """A run log, or a file that is no session by its name: counted, not told."""
+    """Count the lines of a run log, or of a file that is not a session."""
     tally = RecordCounts()
     kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
     for line in jsonl.lines(Path(unit.path), _anything, starts=STARTS):

@@ -1,4 +1,4 @@
-"""How Claude Code continues a session: by its id, in the folder that its project is named after."""
+"""Resume a session with Claude Code: by id, in the folder of its project."""
 
 from pathlib import Path
 
@@ -14,7 +14,10 @@ _HOME = "CLAUDE_CONFIG_DIR"
 
 
 def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
-    """``claude --resume``. Versions before autumn 2026 find a session only in its own project's folder."""
+    """Return ``claude --resume``.
+
+    Versions before autumn 2026 find a session only in its project's folder.
+    """
     stores = [store for store in session.stores if store.kind == "lines" and store.path.endswith(".jsonl")]
     if not stores:
         kinds = {store.kind for store in session.stores}
@@ -37,13 +40,13 @@ def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
 
 
 def _environ(root: Path, machine: Machine) -> dict[str, str]:
-    """Where the program is to look, unless it looks there by itself."""
+    """Return the variable for another history folder than the default."""
     usual = machine.folder(_HOME, machine.home / ".claude")
     return {} if root == usual else {_HOME: str(root)}
 
 
 def open_process(root: Path, session_id: str) -> int | None:
-    """The process that holds a session open (2.1.139 and later tell), or None."""
+    """Return the process that has a session open; None if unknown. Version 2.1.139 and later store it."""
     for path in sorted((root / "sessions").glob("*.json")):
         try:
             told = lenient_json.load(path.read_bytes())
@@ -58,7 +61,7 @@ def open_process(root: Path, session_id: str) -> int | None:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, as the registry has it; "" when there is none, None when that cannot be told."""
+    """Return the start time of a process; "" if it does not exist, None if that is unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except FileNotFoundError:

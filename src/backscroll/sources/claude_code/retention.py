@@ -1,4 +1,4 @@
-"""Claude Code deletes transcripts that nobody touched for thirty days, unless its settings say otherwise."""
+"""deletes everything, as versions before 2.1.89 did. An invalid value means the default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["retention"]
 
 _DEFAULT_DAYS = 30
 _LONG = 3650
-_EVER = 365_000  # days; nothing here is older
+_EVER = 365_000  # days
 _SOON = timedelta(days=7)
 _MAX_COUNT = 2**53
 _KEY = "cleanupPeriodDays"
@@ -26,10 +26,7 @@ _KEY = "cleanupPeriodDays"
 def retention(
     root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
 ) -> Retention | None:
-    """What the program will delete within a week, and the change of settings that would keep it.
-
-    0 is taken at its word, as versions before 2.1.89 did; what is no number of days means the default.
-    """
+    """Return what the tool will delete within a week, and the settings change that prevents it."""
     setting = find(root, _KEY)
     said = _days(setting.value) if setting.is_said else None
     days = said if said is not None else _DEFAULT_DAYS

@@ -1,6 +1,6 @@
-"""Claude Code's settings files, looked at for one key; and the change of one that sets it.
+"""Read one key from Claude Code's settings files, and create a diff that sets it.
 
-Of the rest of a file nothing is told or shown: it may hold keys.
+Nothing else of a file is returned or shown: it can contain secrets.
 """
 
 import sys
@@ -18,18 +18,18 @@ _ABSENT = object()
 
 
 class Setting(NamedTuple):
-    """What one file says of the key."""
+    """Value of the key in one file."""
 
     path: Path
     value: Any = None
     is_said: bool = False
-    error: str | None = None  # why it could not be understood
+    error: str | None = None  # why the file could not be parsed
 
 
 def find(root: Path, key: str) -> Setting:
-    """The file that decides: the organisation's before the user's, and of the user's the local one first.
+    """Return the setting from the file that takes precedence: managed, then local, then user settings.
 
-    When none says anything it is the user's, where it can be said.
+    Without a value the user's settings file is returned, in which it can be set.
     """
     user = root / "settings.json"
     managed = _MANAGED.get(sys.platform, _MANAGED_ELSEWHERE)
@@ -44,7 +44,7 @@ def _read(path: Path, key: str) -> Setting:
         return Setting(path)
     except OSError as error:
         return Setting(path, error=f"cannot be read: {error.strerror}")
-    import json  # loaded by nobody who has no such file
+    import json  # start-up time: most users have no such file
 
     try:
         said = json.loads(text, strict=False) if text.strip() else {}
@@ -57,7 +57,7 @@ def _read(path: Path, key: str) -> Setting:
 
 
 def change(setting: Setting, key: str, value: int) -> str:
-    """A diff that sets the key in this file, without a line of context; empty when nobody can say where."""
+    """Return a diff without context that sets the key in this file; empty if the position is unknown."""
     path = setting.path
     if setting.error is not None:
         return ""
@@ -71,12 +71,12 @@ def change(setting: Setting, key: str, value: int) -> str:
     head = f"--- {path}\n+++ {path}\n"
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
-        # A line that holds nothing but the one setting.
+        # A line with only this setting.
         if setting.is_said and (match := re.fullmatch(rf'(\s*"{key}"\s*:\s*)[^"{{\[,]*(,?\s*)', line)):
             return f"{head}@@ -{number} +{number} @@\n-{line}\n+{match[1]}{value}{match[2]}\n"
     if not setting.is_said and lines[0].strip() == "{":
         comma = "" if "".join(lines[1:]).strip() == "}" else ","
         return f'{head}@@ -1,0 +2 @@\n+  "{key}": {value}{comma}\n'
-    # All in one line: what else stands there is not shown.
+    # The whole file is one line. The rest of it is not shown.
     before = f'-  "{key}": {json.dumps(setting.value)}\n' if setting.is_said else ""
     return f'{head}{before}+  "{key}": {value}\n'

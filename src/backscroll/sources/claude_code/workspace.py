@@ -1,4 +1,4 @@
-"""The folder a session was started in: named by its lines, never decoded from the project's folder name."""
+"""Workspace of a session: from its lines, never decoded from the name of the project's folder."""
 
 import os
 from pathlib import Path
@@ -12,11 +12,11 @@ from backscroll.sources.claude_code.transcript.state_lines import Facts
 
 __all__ = ["of_session", "project_folder"]
 
-_DEEPEST = 24  # folders tried while looking for a path on disk
+_DEEPEST = 24  # folders tried per path
 
 
 def project_folder(path: Path) -> Path | None:
-    """The project's folder that a transcript lies in."""
+    """Return the project's folder of a transcript."""
     for folder in path.parents:
         if folder.parent.name == "projects":
             return folder
@@ -24,9 +24,9 @@ def project_folder(path: Path) -> Path | None:
 
 
 def of_session(folder: Path | None, session_id: str | None, facts: Facts) -> Workspace | None:
-    """The first evidence that holds: a move, the launch folder, any folder, then what other files say.
+    """Return the workspace by the best evidence: a move, the start folder, any folder, then other files.
 
-    ``folder`` is the project's that the transcript lies in.
+    ``folder`` is the project's folder of the transcript.
     """
     name = folder.name if folder is not None else ""
     if facts.relocated_cwd:
@@ -42,7 +42,7 @@ def of_session(folder: Path | None, session_id: str | None, facts: Facts) -> Wor
 
 
 def _from_beside(folder: Path, session_id: str | None) -> Workspace | None:
-    """For a transcript that names no folder: the index, the program's own list, the disk."""
+    """Return the folder of a transcript without one: from the index, the tool's project list, the disk."""
     index = _loaded(folder / "sessions-index.json")
     entries = index.get("entries")
     for entry in entries if isinstance(entries, list) else ():
@@ -65,7 +65,7 @@ def _from_beside(folder: Path, session_id: str | None) -> Workspace | None:
 
 
 def _in_prompts(path: Path, session_id: str) -> str | None:
-    """The project that a session's prompts were typed in."""
+    """Return the project in which the prompts of a session were typed."""
     wanted = session_id.encode()
     try:
         with path.open("rb") as file:
@@ -92,7 +92,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 
 
 def _on_disk(name: str, start: str = os.sep) -> str | None:
-    """A folder whose path gives this name, tried from the top; the longest names first."""
+    """Return an existing folder with this project key, searched from the root; longest names first."""
     waiting = [(start, name[1:])] if name.startswith("-") else []
     for _ in range(_DEEPEST * 8):
         if not waiting:

@@ -1,7 +1,7 @@
-"""Assistant lines: what was thought, said and asked for, one message a block.
+"""Parse assistant lines: thinking, text and tool calls, one message per block.
 
-Since 2.1.30 every line holds one block of a response; earlier ones hold up to
-six. Lines of one response share its id and need not be neighbours.
+Since 2.1.30 every line has one block of a response; earlier lines have up to six. Lines of one response
+share its id and need not be adjacent.
 """
 
 from typing import Any
@@ -17,13 +17,13 @@ from backscroll.sources.claude_code.transcript.subagents import Pending
 
 __all__ = ["parse"]
 
-_SYNTHETIC = "<synthetic>"  # the program's own words, not a model's
+_SYNTHETIC = "<synthetic>"  # written by the tool, not by a model
 _LIMIT_REACHED = "Claude AI usage limit reached"
 _OTHER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
 def parse(context: LineContext) -> None:
-    """Tell the messages of an assistant line."""
+    """Emit the messages of an assistant line."""
     message, transcript = context.message(), context.transcript
     model, stopped = message.model, message.stop_reason
     known = transcript.state.model
@@ -36,11 +36,11 @@ def parse(context: LineContext) -> None:
     context.add_to_tree(TALK)
     content = message.content
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Block):
-        _parse_block(content[0], 0, context)  # as it is in nearly all
+        _parse_block(content[0], 0, context)  # the common case
     else:
         for number, block in enumerate(blocks_of(content)):
             _parse_block(block, number, context)
-    if context.usage is not None:  # nothing but white space was said, and yet it cost something
+    if context.usage is not None:  # only white space, but it has a cost
         if context.response is None:
             context.add_message("assistant", "", kind="empty")
         else:
@@ -61,7 +61,7 @@ def _parse_block(block: Block, number: int, context: LineContext) -> None:
     elif kind == "thinking":
         words = block.thinking if isinstance(block.thinking, str) else text_in(context.raw_block(number))
         if not words.strip():
-            # Empty but signed is how most thinking is state since 2026.
+            # Since 2026 most thinking blocks are stored empty with a signature.
             context.add_message("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
         elif not context.is_repeat("thinking", words):
             context.add_message("thinking", words)

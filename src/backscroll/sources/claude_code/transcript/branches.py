@@ -1,11 +1,10 @@
-"""Which lines are on the branch that Claude Code itself shows, and which were left behind.
+"""Find the lines on the branch that Claude Code shows.
 
-Lines form trees. A tree begins wherever a line has no parent in the file: at the
-start, after a compaction, after a resume that points into another file. Each
-tree is the next stretch of the same conversation, and of each only the way to
-its last leaf was kept; what lies beside it was rewound, edited or retried.
-Parallel tool calls fork the tree without anybody having left anything behind, so
-all lines of a response and all results of its calls belong to the way.
+Lines form trees. A tree begins with a line without a parent in the file: at the start, after a compaction,
+after a resume that points to another file. Each tree continues the same conversation. Only the path to its
+last leaf is active; other branches were rewound, edited or retried. Parallel tool calls fork the tree
+although all of them are active. Therefore all lines of a response, and all results of its calls, belong to
+the path.
 """
 
 from msgspec import Struct, field
@@ -13,38 +12,38 @@ from msgspec import Struct, field
 __all__ = ["CAVEAT", "COMMAND", "META", "SIDE", "TALK", "Skeleton", "Tree"]
 
 TALK = 1  # a user or assistant line
-META = 2  # injected, or another agent's: never what a branch ends in
-CAVEAT = 4  # announces local command output
-COMMAND = 8  # consists of command wrapping
-SIDE = 16  # a subagent's line
+META = 2  # injected, or of another agent; never the end of a branch
+CAVEAT = 4  # announces output of a local command
+COMMAND = 8  # consists of command tags
+SIDE = 16  # of a subagent
 
-_ASIDE = META | CAVEAT | COMMAND  # what hangs on a branch without being said on it
+_ASIDE = META | CAVEAT | COMMAND  # lines attached to a branch that are not part of the conversation
 
 _NONE = -1
-_LATER = -2  # the parent is named but not yet read
+_LATER = -2  # the parent is not read yet
 
 
 class Skeleton(Struct, array_like=True):
-    """What must be remembered of a transcript to go on reading it: a few dozen bytes a line."""
+    """Structure of a transcript, needed to continue reading: a few dozen bytes per line."""
 
     ids: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
-    responses: list[int] = field(default_factory=list)  # which response a line is part of, or -1
-    message_counts: list[int] = field(default_factory=list)  # how many messages it gave
+    responses: list[int] = field(default_factory=list)  # number of the response of a line, or -1
+    message_counts: list[int] = field(default_factory=list)  # messages per line
     unresolved_parents: dict[int, str] = field(
         default_factory=dict
-    )  # parents that were named before they were read
+    )  # parents that were referenced before they were read
     response_numbers: dict[str, int] = field(default_factory=dict)
-    follows: dict[int, int] = field(default_factory=dict)  # a line that is active whenever another is
-    retracted_ids: set[str] = field(default_factory=set)  # retracted or superseded by name
+    follows: dict[int, int] = field(default_factory=dict)  # a line that is active if another line is active
+    retracted_ids: set[str] = field(default_factory=set)  # retracted or superseded by id
     remaining_counts: dict[int, int] = field(
         default_factory=dict
-    )  # written again with less in it: how many are left
+    )  # messages left after a line was rewritten with fewer
 
 
 class Tree:
-    """The lines of a transcript by parent."""
+    """Tree of the lines of a transcript."""
 
     def __init__(self, skeleton: Skeleton | None = None) -> None:
         kept = self.skeleton = skeleton or Skeleton()
@@ -62,11 +61,11 @@ class Tree:
         self._index = {id_: number for number, id_ in enumerate(kept.ids)}
 
     def find(self, id_: str | None) -> int:
-        """The number of a line by its id, or -1."""
+        """Return the number of a line, or -1."""
         return self._index.get(id_, _NONE) if id_ is not None else _NONE
 
     def add(self, id_: str, parent: str | None, flags: int, response: str | None) -> int:
-        """Take a line; a known id takes the place of what it named before."""
+        """Add a line and return its number. A known id replaces the earlier line."""
         index = self._index
         number = index.get(id_)
         above = _NONE if parent is None or parent == id_ else index.get(parent, _LATER)
@@ -89,7 +88,7 @@ class Tree:
         return number
 
     def set_message_count(self, number: int, count: int, *, call_node: int = _NONE) -> None:
-        """Note how many messages a line gave, and the line of the call it answers besides."""
+        """Store the number of messages of a line, and the line of the call that it has the result of."""
         if count < self.message_counts[number]:
             self.remaining_counts[number] = count
             return
@@ -100,21 +99,21 @@ class Tree:
             self.skeleton.follows[number] = call_node
 
     def tie(self, id_: str, number: int) -> None:
-        """Keep a line active whenever another is, such as one that repeats it and is not told."""
+        """Make a line active whenever another one is, for example a repeated line without messages."""
         follower = self.find(id_)
         if follower >= 0:
             self.skeleton.follows[follower] = number
 
     def abandoned(self) -> tuple[str, ...]:
-        """The ids of the messages that the tool no longer shows."""
+        """Return the ids of the messages that the tool no longer shows."""
         return self._left(self._active() if self._forks() else None)
 
     def retracted(self) -> tuple[str, ...]:
-        """The ids of messages that were taken back by name, or left out when their line was written again."""
+        """Return the ids of messages that were retracted by id, or removed when their line was rewritten."""
         return self._left(None)
 
     def _forks(self) -> bool:
-        """Whether a line may have been left: where no two hang on one, every tree is a single way."""
+        """Return whether any line has two children. Without forks every line is active."""
         if any(parent in self._index for parent in self.unresolved_parents.values()):
             return True
         hung = len(self.parents) - self.parents.count(_NONE) - self.parents.count(_LATER)
@@ -149,18 +148,18 @@ class Tree:
         return active
 
     def _resolved(self) -> list[int]:
-        """Parents by number: late ones filled in, circles cut before their first line."""
+        """Return the parents with late references resolved and cycles removed."""
         parents = self.parents.copy()
         for number, parent in self.unresolved_parents.items():
             if parents[number] == _LATER:
                 parents[number] = self._index.get(parent, _NONE)
-        walk = [0] * len(parents)  # which walk came by
+        walk = [0] * len(parents)  # number of the walk that visited a line
         for number in range(len(parents)):
             at = number
             while at >= 0 and not walk[at]:
                 walk[at] = number + 1
                 at = parents[at]
-            if at >= 0 and walk[at] == number + 1:  # back on its own way: a circle
+            if at >= 0 and walk[at] == number + 1:  # a cycle
                 first, here = at, parents[at]
                 while here != at:
                     first, here = min(first, here), parents[here]
@@ -169,10 +168,10 @@ class Tree:
         return parents
 
     def _line_up(self, parents: list[int]) -> None:
-        """Hang each command below a caveat on what came before it there: they are a sequence, not a fork."""
+        """Chain the commands below a caveat one after another: they are a sequence, not a fork."""
         flags = self.flags
-        caveats: dict[int, int] = {}  # the caveat that a line lies below
-        last: dict[int, int] = {}  # what was last said below a caveat
+        caveats: dict[int, int] = {}  # the caveat above a line
+        last: dict[int, int] = {}  # last message below a caveat
         for number, above in enumerate(parents):
             if above < 0:
                 continue
@@ -186,7 +185,7 @@ class Tree:
                 last[caveat] = number
 
     def _roots(self, parents: list[int]) -> list[int]:
-        """The line each line's tree begins with."""
+        """Return the root of each line."""
         flags = self.flags
         roots = [_NONE] * len(parents)
         for number in range(len(parents)):
@@ -205,7 +204,7 @@ class Tree:
         return roots
 
     def _last_leaves(self, parents: list[int], roots: list[int]) -> dict[int, int]:
-        """For each tree in which something was said, the last of it that one of its ways ends in."""
+        """Return the last message at the end of a branch, for each tree with messages."""
         speakers = self._speakers(parents, roots)
         has_child = bytearray(len(parents))
         for number, above in enumerate(parents):
@@ -220,7 +219,7 @@ class Tree:
         return leaves
 
     def _speakers(self, parents: list[int], roots: list[int]) -> list[int]:
-        """For each line the nearest one, itself or above it in its tree, that somebody said."""
+        """Return the nearest message for each line: the line itself or one of its ancestors."""
         speakers = [_LATER] * len(parents)
         for number in range(len(parents)):
             way: list[int] = []
@@ -239,7 +238,7 @@ class Tree:
         return speakers
 
     def _widen(self, active: bytearray, parents: list[int], roots: list[int]) -> None:
-        """Take in what forks beside the way without having been left: parallel calls, notices, injections."""
+        """Activate lines that fork from the path and are not abandoned: parallel calls, notices."""
         responses = self.responses
         kept = {responses[number] for number in range(len(active)) if active[number]}
         kept.discard(_NONE)
@@ -261,7 +260,7 @@ class Tree:
                 kept_as[line] = 1
 
     def _spoken(self, parents: list[int], roots: list[int]) -> bytearray:
-        """Lines that somebody said, and commands that were talked about: these are left with their branch."""
+        """Return messages, and commands with messages below them. They are abandoned with their branch."""
         flags = self.flags
         spoken = bytearray(len(parents))
         above = bytearray(len(parents))

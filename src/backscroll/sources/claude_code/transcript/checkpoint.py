@@ -1,4 +1,4 @@
-"""What a later reading of a transcript needs of an earlier one."""
+"""State that a reader of a transcript passes to the next one."""
 
 from datetime import datetime
 from hashlib import blake2b
@@ -13,16 +13,16 @@ from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
 
 __all__ = ["EarlyResult", "ReaderState"]
 
-MAX_REMEMBERED = 512  # what is written twice, or in the wrong order, is soon written
-MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024  # bytes of answers kept for calls that may never come
+MAX_REMEMBERED = 512  # entries; repeats and early results are close to each other in the file
+MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024  # of results without a call
 
 
 class EarlyResult(Struct, array_like=True):
-    """An answer that came before its call: what the call's kind decides how to read."""
+    """A tool result that was written before its call. The call decides how it is parsed."""
 
     result: str
     status: Status
-    raw: bytes  # the structured copy
+    raw: bytes  # structured result as JSON
     origin: Origin
     record_id: str
     at: datetime | None
@@ -33,27 +33,27 @@ class EarlyResult(Struct, array_like=True):
 
 
 class ReaderState(Struct, array_like=True):
-    """Everything of a transcript that is kept while its lines go by."""
+    """Everything that is kept of the lines read so far."""
 
     skeleton: Skeleton = field(default_factory=Skeleton)
     facts: Facts = field(default_factory=Facts)
     queue: Queue = field(default_factory=Queue)
     agents: Agents = field(default_factory=Agents)
     pending: dict[str, Pending] = field(default_factory=dict)
-    bare: dict[str, list[str]] = field(default_factory=dict)  # calls outside any message, by tool
-    answered: dict[str, None] = field(default_factory=dict)  # the last calls that were
+    bare: dict[str, list[str]] = field(default_factory=dict)  # calls outside of messages, by tool
+    answered: dict[str, None] = field(default_factory=dict)  # the most recent ones
     early: dict[str, EarlyResult] = field(default_factory=dict)
     early_size: int = 0
     repeats: dict[bytes, str] = field(default_factory=dict)
     last_at: datetime | None = None
     faults: int = 0
     parent_id: str | None = None
-    model: str | None = None  # of the first answer
+    model: str | None = None  # of the first response
     first_role: str | None = None
     is_open: bool = False
 
     def find_repeat(self, words: str, id_: str) -> str | None:
-        """Another line that said these words a short while ago."""
+        """Return the id of another recent line with this text."""
         key = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         known = self.repeats.get(key)
         if known is not None:
@@ -64,7 +64,7 @@ class ReaderState(Struct, array_like=True):
         return None
 
     def take_pending(self, call: str) -> Pending | None:
-        """The call that is answered now, if it is known and waits."""
+        """Remove and return a call that waits for its result; None if it is unknown."""
         pending = self.pending.pop(call, None)
         if pending is not None:
             if len(self.answered) >= MAX_REMEMBERED:
@@ -73,7 +73,7 @@ class ReaderState(Struct, array_like=True):
         return pending
 
     def keep_early_result(self, call: str, early: EarlyResult) -> None:
-        """Keep an answer whose call may still come; an answer written twice is none."""
+        """Keep a result until its call is read, unless the call already has a result."""
         if call in self.answered or early.size > MAX_EARLY_RESULT_BYTES:
             return
         self.take_early_result(call)
@@ -85,7 +85,7 @@ class ReaderState(Struct, array_like=True):
         self.early_size += early.size
 
     def take_early_result(self, call: str) -> EarlyResult | None:
-        """The answer that came before this call, no longer kept."""
+        """Remove and return the result that was written before its call."""
         early = self.early.pop(call, None)
         if early is not None:
             self.early_size -= early.size

@@ -1,4 +1,4 @@
-"""What is known of a session once its transcript has been read to the end."""
+"""Facts about a session, known at the end of its transcript."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ __all__ = ["closing"]
 
 
 def closing(transcript: "Transcript", *, is_truncated: bool = False) -> Closing:
-    """The closing of a transcript; ``is_truncated`` when its last line is cut off as it lies there now."""
+    """Return the closing of a transcript. ``is_truncated``: its last line is incomplete."""
     state, path = transcript.state, transcript.path
     facts = state.facts
     is_agent = transcript.agent_id is not None
@@ -54,7 +54,7 @@ def closing(transcript: "Transcript", *, is_truncated: bool = False) -> Closing:
 
 
 def _agents(transcript: "Transcript", own: str | None, folder: Path | None) -> tuple[Agent, ...]:
-    """Subagents; in a subagent's own file it comes first, and the ones it started are below it."""
+    """Return the subagents. In the file of a subagent the first is the subagent itself."""
     agents = transcript.state.agents.all_agents(own, transcript.agent_id)
     if transcript.agent_id is None:
         return agents
@@ -67,7 +67,7 @@ def _agents(transcript: "Transcript", own: str | None, folder: Path | None) -> t
 def _hidden_because(
     transcript: "Transcript", agent: Agent | None, folder: Path | None
 ) -> subagent_sidecar.Hidden | None:
-    """Why nobody would look for this conversation."""
+    """Return why a conversation is hidden from lists."""
     if agent is None:
         tree = transcript.tree
         spoken = any(

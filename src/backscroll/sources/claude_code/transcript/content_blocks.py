@@ -1,4 +1,4 @@
-"""Content blocks: their words as text, their images and documents as attachments."""
+"""Convert content blocks: text, and images and documents as attachments."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from backscroll.sources.claude_code.transcript.line_types import Block, ImageDat
 
 __all__ = ["attachment", "blocks_of", "odd_result_text", "result_text"]
 
-MAX_DEPTH = 24  # how far a result of an unknown form is looked into
+MAX_DEPTH = 24  # of results in unknown forms
 
 
 def blocks_of(content: Any) -> list[Block]:
-    """Content in any of its forms as a list of blocks; a bare string is a text block."""
+    """Return content in any form as a list of blocks. A string is a text block."""
     match content:
         case str():
             return [Block(type="text", text=content)]
@@ -41,13 +41,13 @@ def _plain(value: Any) -> str:
 
 
 def attachment(block: Block) -> Attachment | None:
-    """An image or document block as what came along: its type and size."""
+    """Return the type and size of an image or document block as an attachment."""
     if block.type not in ("image", "document"):
         return None
     source = block.source
     if not isinstance(source, ImageData):
         return Attachment(block.type, name=text(block.title))
-    encoded = max(len(source.data) - 2, 0)  # without its quotes
+    encoded = max(len(source.data) - 2, 0)  # without quotes
     size = encoded * 3 // 4 if source.type == "base64" else encoded
     return Attachment(
         block.type,
@@ -59,10 +59,7 @@ def attachment(block: Block) -> Attachment | None:
 
 
 def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
-    """A tool result that is more than plain text as a person would read it, and what came along.
-
-    None for a form not known here.
-    """
+    """Return the text and the attachments of a tool result; None if its form is unknown."""
     words: list[str] = []
     attachments: list[Attachment] = []
     for block in blocks_of(content):
@@ -78,7 +75,7 @@ def result_text(content: Any) -> tuple[str, tuple[Attachment, ...]] | None:
 
 
 def odd_result_text(content: Any, depth: int = 0) -> str:
-    """A tool result in a form nobody described: its texts where it has some, else as it stands."""
+    """Return the texts of a tool result in an unknown form, else its JSON."""
     if content is None:
         return ""
     if depth > MAX_DEPTH or not isinstance(content, list | dict):
@@ -91,5 +88,5 @@ def odd_result_text(content: Any, depth: int = 0) -> str:
             return odd_result_text(inner, depth + 1)
     if content.get("type") in ("image", "document"):
         return ""
-    found = [text(content.get(name)) for name in ("title", "url", "error_code")]  # what a search gives
+    found = [text(content.get(name)) for name in ("title", "url", "error_code")]  # a search result
     return "\n".join(filter(None, found)) or _plain(content)

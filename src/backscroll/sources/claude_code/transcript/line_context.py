@@ -1,4 +1,4 @@
-"""One line of the conversation while its messages are told."""
+"""State of one line of the conversation while it is parsed."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ __all__ = ["LineContext", "full_record", "place_of"]
 
 
 class LineContext:
-    """A chain line: its place in the tree, its thread, and the messages it gives."""
+    """A line of the tree: its node, its subagent and the messages it yields."""
 
     __slots__ = (
         "agent_id",
@@ -53,8 +53,8 @@ class LineContext:
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
         self.at, self.at_source = transcript.timestamp(value)
         self.count = 0
-        self.call_node = -1  # the place of the call this line answers
-        self.has_tool_result = False  # it told what came of a call
+        self.call_node = -1  # node of the tool call that this line has the result of
+        self.has_tool_result = False
         self.agent_id = transcript.agent_id
         self.model: str | None = None
         self.response: str | None = None
@@ -63,11 +63,11 @@ class LineContext:
 
     @property
     def raw(self) -> bytes:
-        """The bytes of the line; none of one that was only skimmed."""
+        """Return the bytes of the record; empty if the line was too large to decode."""
         return self.line.value_bytes(self.number)
 
     def message(self) -> ApiMessage:
-        """The line's API message, whatever form it has."""
+        """Return the API message of the line in any of its forms."""
         found = self.value.message
         if isinstance(found, ApiMessage):
             if found.content is None and found.role is None:
@@ -78,7 +78,7 @@ class LineContext:
         return ApiMessage(content=text(self.value.content))
 
     def add_to_tree(self, flags: int) -> None:
-        """Take a place in the tree, and in a subagent's thread when the line is a sidechain's."""
+        """Add the line to the tree and, if it is a sidechain line, to a subagent."""
         transcript, tree = self.transcript, self.transcript.tree
         self.is_agent_root = False
         if transcript.agent_id is not None:
@@ -90,12 +90,13 @@ class LineContext:
             )
         known = len(tree.ids)
         self.node = tree.add(self.id, self.parent, flags, self.response)
-        self.is_known = self.node < known  # the same id was read before
+        self.is_known = self.node < known  # this id was seen before
 
     def is_repeat(self, kind: str, words: str) -> bool:
-        """Whether the same words stand here again under another id, as 2.0.0 to 2.0.63 wrote whole exchanges.
+        """Return whether this text was written before under another id.
 
-        The same are words of one response, or words typed at the same millisecond.
+        Versions 2.0.0 to 2.0.63 repeat whole exchanges. Texts are repeats if they belong to the same
+        response, or were typed in the same millisecond.
         """
         same = self.response or text(self.value.timestamp)
         version = self.value.version
@@ -109,22 +110,22 @@ class LineContext:
         return repeated is not None
 
     def full_record(self) -> dict[str, Any]:
-        """The line with all its fields."""
+        """Decode the record with all its fields."""
         return full_record(self.raw)
 
     def raw_result(self) -> bytes:
-        """The bytes of the structured copy of a tool's result."""
+        """Return the JSON of the structured tool result."""
         return bytes(msgspec.json.decode(self.raw, type=RawResult).tool_use_result) if self.raw else b""
 
     def raw_block(self, number: int) -> Any:
-        """A block of the line's message with all its fields, whatever they are."""
+        """Return a content block with all its fields."""
         message = self.full_record().get("message")
         content = message.get("content") if isinstance(message, dict) else None
         blocks = [block for block in content if block is not None] if isinstance(content, list) else [content]
         return blocks[number] if number < len(blocks) else None
 
     def missing_part(self) -> str | None:
-        """What a line that gave no message lacks to give one; None when it is known to say nothing."""
+        """Return which part of a line without messages is missing; None if the line is valid without."""
         record = self.full_record()
         message = record.get("message", record.get("content", self))
         if message is self:
@@ -142,13 +143,13 @@ class LineContext:
         tool: ToolCall | None = None,
         attachments: tuple[Attachment, ...] = (),
     ) -> None:
-        """Tell one message of this line."""
+        """Emit one message of this line."""
         transcript, value = self.transcript, self.value
         facts = transcript.state.facts
         number = self.count
         self.count = number + 1
         transcript.emit(
-            # The first by place: a call with more than fifteen names takes four times as long.
+            # Positional first: with more than fifteen keyword arguments a call takes four times as long.
             Message(
                 self.id if number == 0 else f"{self.id}.{number}",
                 role,
@@ -176,7 +177,7 @@ class LineContext:
         self.usage = None
 
     def _copied_from(self) -> str | None:
-        """The session that a fork took this line from."""
+        """Return the session that a fork copied this line from."""
         origin = self.value.forked_from
         if not isinstance(origin, ForkedFrom):
             return None
@@ -185,12 +186,12 @@ class LineContext:
 
 
 def place_of(line: jsonl.Line[Line], number: int) -> str:
-    """A name for one of the records on a line, for those that have none of their own."""
+    """Return an id for a record that has none: its position in the file."""
     return f"{line.number}-{number + 1}" if number else str(line.number)
 
 
 def full_record(raw: bytes) -> dict[str, Any]:
-    """A record with all its fields; nothing when it was too large to decode."""
+    """Decode a record with all its fields; empty if it was too large to decode."""
     try:
         record = msgspec.json.decode(raw)
     except lenient_json.FAILURES:
@@ -202,7 +203,7 @@ def full_record(raw: bytes) -> dict[str, Any]:
 
 
 def _spread(raw: bytes) -> str | None:
-    """A message whose text was spread over decimal keys, one character each."""
+    """Return a text that is stored under decimal keys, one character each."""
     message = full_record(raw).get("message")
     if not isinstance(message, dict) or "0" not in message:
         return None

@@ -1,8 +1,7 @@
-"""A line of a Claude Code transcript, typed so that nothing on it can be of a wrong type.
+"""Types of a transcript line.
 
-Every field takes any JSON value: the format is the vendor's own business and
-changes weekly. What is large and rarely needed (image data, signatures) stays
-undecoded as a view into the line.
+Every field accepts any JSON value, because the format changes weekly. Large values that are rarely needed
+(image data, signatures) stay undecoded, as a view into the line.
 """
 
 import re
@@ -36,10 +35,10 @@ __all__ = [
     "usage",
 ]
 
-# Any JSON value that is no object.
+# Any JSON value but an object.
 _Plain: TypeAlias = list[Any] | str | int | float | bool | None
 
-# Where a record may begin behind a broken one on the same line.
+# Possible start of a record after a damaged one on the same line.
 STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 
 _NOTHING = Raw(b"")
@@ -47,7 +46,7 @@ _COUNTS = (int, int, int, int)
 
 
 class ImageData(Struct, gc=False):
-    """The ``source`` of an image or document block; its data is measured, not decoded."""
+    """The ``source`` of an image or document block. Its data is measured, not decoded."""
 
     type: Any = None
     media_type: Any = None
@@ -57,7 +56,7 @@ class ImageData(Struct, gc=False):
 
 
 class Block(Struct, gc=False):
-    """One content block; which fields are set depends on its type."""
+    """Content block. The type decides which fields are set."""
 
     type: Any = None
     text: Any = None
@@ -99,7 +98,7 @@ class ApiMessage(Struct, gc=False):
 
 
 class Patch(Struct, rename="camel", gc=False):
-    """A stretch of a changed file: what stayed, what went and what came, a sign before each line."""
+    """Hunk of a changed file in unified diff format."""
 
     old_start: Any = None
     new_start: Any = None
@@ -107,7 +106,7 @@ class Patch(Struct, rename="camel", gc=False):
 
 
 class ToolUseResult(Struct, rename="camel", gc=False):
-    """The structured copy of a tool's result: what an edit did and what a subagent used, no more."""
+    """Fields of the structured tool result that edits and subagents need."""
 
     type: Any = None
     file_path: Any = None
@@ -122,13 +121,13 @@ class ToolUseResult(Struct, rename="camel", gc=False):
 
 
 class Attached(Struct, gc=False):
-    """What the program showed the model, no more than its kind."""
+    """Attachment, only its type."""
 
     type: Any = None
 
 
 class Progress(Struct, rename="camel", gc=False):
-    """A sign of life, no more than whose it is."""
+    """Progress of a subagent, only its ids."""
 
     type: Any = None
     agent_id: Any = None
@@ -144,7 +143,7 @@ class ForkedFrom(Struct, gc=False):
 
 
 class Line(Struct, rename="camel", gc=False):
-    """The envelope of a chain line, and the type of every other."""
+    """Fields of a line of the tree. Other lines use only the type."""
 
     parent_uuid: Any = None
     is_sidechain: Any = None
@@ -182,7 +181,7 @@ class Line(Struct, rename="camel", gc=False):
 
 
 class RawResult(Struct, rename="camel", gc=False):
-    """A line's structured result as it is written, and nothing else of the line."""
+    """The structured tool result of a line as JSON."""
 
     tool_use_result: Raw = _NOTHING
 
@@ -191,22 +190,22 @@ decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 def text(value: Any) -> str | None:
-    """The value if it is a string with something in it."""
+    """Return the value if it is a non-empty string."""
     return value if isinstance(value, str) and value else None
 
 
 def is_record(found: dict[str, Any]) -> bool:
-    """Whether an object found behind a broken one is a line of its own, not a part of the broken one."""
+    """Return whether an object after a damaged one is a record, not a part of the damaged one."""
     if not isinstance(found.get("type"), str):
         return False
-    # A progress line holds a subagent's line whole, but for the two that tie a line to its session.
+    # A progress line contains a subagent's line without the two fields that link a line to its session.
     if isinstance(found.get("uuid"), str):
         return "parentUuid" in found or "sessionId" in found
     return any(isinstance(found.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
 
 
 def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
-    """The tokens a line gives for its response. Before the response was finished they are a lower bound."""
+    """Return the tokens that a line reports for its response. An unfinished response has a lower bound."""
     if not isinstance(found, Usage):
         return TokenUsage() if finished else None
     given, made = found.input_tokens, found.output_tokens
@@ -218,7 +217,7 @@ def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
     nested = found.cache_creation
     hour = None
     if isinstance(nested, dict):
-        # Builds before 2.1.152 sometimes wrote 0 here and the truth only below.
+        # Versions before 2.1.152 sometimes write 0 here and the real count in the nested object.
         brief, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
         if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < MAX_COUNT:
             below = brief + hour
@@ -245,7 +244,7 @@ def _price(cost: Any) -> float | None:
 
 
 def params(found: Any) -> dict[str, Any]:
-    """Tool input as an object; before 2.1.92 it may be JSON in a string."""
+    """Return the tool input as an object. Before 2.1.92 it may be JSON in a string."""
     if isinstance(found, str):
         try:
             found = lenient_json.load(found)
@@ -256,11 +255,11 @@ def params(found: Any) -> dict[str, Any]:
     return {} if found is None else {"value": found}
 
 
-MAX_COUNT = 2**53  # nobody has counted this far
+MAX_COUNT = 2**53  # larger values are not counts
 
 
 def count_value(value: Any) -> int | None:
-    """The value if it is a count that somebody can have counted to."""
+    """Return the value if it is a valid count."""
     if type(value) is int:
         return value if 0 <= value < MAX_COUNT else None
     return int(value) if isinstance(value, float) and 0 <= value < MAX_COUNT else None

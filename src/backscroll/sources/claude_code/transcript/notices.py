@@ -1,4 +1,4 @@
-"""System lines and attachments: what the program said to the user, and what it showed the model."""
+"""Parse system lines and attachments: notices to the user and context for the model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["Notice", "is_known", "is_typed", "parse_notice", "prompt"]
 
 _blocks: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
-# Subtypes that say nothing a person would read.
+# Subtypes without text for the user.
 _SILENT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
 _SPOKEN = frozenset(
     {
@@ -36,7 +36,7 @@ _SPOKEN = frozenset(
     }
 )
 
-# Context for the model, except `queued_command`, which a person may have typed.
+# Context for the model, except `queued_command`, which the user may have typed.
 _ATTACHMENTS = frozenset(
     {
         "queued_command", "file", "edited_text_file", "compact_file_reference", "already_read_file",
@@ -58,16 +58,16 @@ _ATTACHMENTS = frozenset(
 
 
 class Notice(Struct):
-    """What one system line says."""
+    """Content of a system line."""
 
     kind: str
     messages: list[tuple[str, Role, str]]
-    subtype: str | None = None  # a subtype nobody here knows
+    subtype: str | None = None  # set if it is unknown
     retracted: list[str] = []
 
 
 def parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> Notice:
-    """A system line as messages; most have one, some none. ``full_record`` decodes the line."""
+    """Return the messages of a system line; most have one, some none. ``full_record`` decodes the line."""
     subtype = text(value.subtype)
     content = text(value.content)
     if subtype == "api_error":
@@ -90,7 +90,7 @@ def parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> Noti
 
 
 def _api_error(record: dict[str, Any]) -> str:
-    """A failed request in one line: what the server said and which attempt it was."""
+    """Format a failed request: the server's message and the attempt."""
     error = record.get("error")
     words = None
     status = None
@@ -114,12 +114,12 @@ def _api_error(record: dict[str, Any]) -> str:
 
 
 def is_known(kind: str | None) -> bool:
-    """Whether an attachment of this type is known."""
+    """Return whether an attachment of this type is known."""
     return kind is not None and (kind in _ATTACHMENTS or kind.startswith("output_style"))
 
 
 def prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
-    """The words of a queued prompt and what came along with them."""
+    """Return the text and the attachments of a queued prompt."""
     try:
         blocks = _blocks.decode(encode(content)) if isinstance(content, list) else []
     except lenient_json.FAILURES:
@@ -129,7 +129,7 @@ def prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
 
 
 def is_typed(attachment: dict[str, Any]) -> bool:
-    """Whether a queued command is something a person typed."""
+    """Return whether the user typed a queued command."""
     origin = attachment.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else None
     if kind == "human":

@@ -1,8 +1,7 @@
-"""Prompts typed while a turn was running.
+"""Prompts that were typed while a turn was running.
 
-They are queued, and normally come back as a user line or an attachment when they
-are delivered. Some builds delivered them in the middle of a turn and wrote no
-other line: then the queue's own line is the only place the words survive.
+They are queued, and normally written again as a user line or an attachment when they are delivered. Some
+versions deliver them during a turn without another line. Then the line of the queue is the only copy.
 """
 
 import re
@@ -34,10 +33,10 @@ class Waiting(Struct):
 
 
 class Queue(Struct):
-    """What was queued and has not been seen delivered."""
+    """Prompts that were queued and have no other line yet."""
 
     waiting: dict[str, Waiting] = field(default_factory=dict)
-    emitted: dict[str, str] = field(default_factory=dict)  # the messages that told of them already
+    emitted: dict[str, str] = field(default_factory=dict)  # ids of the messages that were emitted for them
     delivered: set[str] = field(default_factory=set)
 
     def enqueue(self, waiting: Waiting) -> None:
@@ -46,7 +45,7 @@ class Queue(Struct):
             self.waiting.setdefault(key, waiting)
 
     def removed(self, words: str | None) -> Waiting | None:
-        """A prompt taken out of the queue and not yet told: most likely delivered in mid-turn."""
+        """Remove a prompt from the queue and return it. It was probably delivered during the turn."""
         key = words.strip() if words is not None else next(iter(self.waiting), "")
         waiting = self.waiting.pop(key, None)
         if waiting is not None:
@@ -54,9 +53,9 @@ class Queue(Struct):
         return waiting
 
     def deliver(self, words: str) -> tuple[str, ...]:
-        """Note that words arrived elsewhere; the messages that told of them too early.
+        """Mark a prompt as delivered. Return the ids of the messages that were emitted for it before.
 
-        Prompts that wait together may be delivered as one, joined line by line.
+        Several prompts can be delivered as one, joined by newlines.
         """
         if not self.waiting and not self.emitted:
             return ()
@@ -69,9 +68,9 @@ class Queue(Struct):
         return tuple(early)
 
     def _parts(self, words: str) -> list[str]:
-        """The queued prompts that words consist of, whole and with nothing else between them; else none."""
+        """Split a text into queued prompts; empty if it contains anything else."""
         known = [key for key in (*self.emitted, *self.waiting) if key in words]
-        reached: dict[int, tuple[int, str]] = {}  # where a part may begin, and the part before it
+        reached: dict[int, tuple[int, str]] = {}  # possible start of a part, and the part before it
         open_ = [0]
         while open_:
             place = open_.pop()
@@ -91,7 +90,7 @@ class Queue(Struct):
         return list(dict.fromkeys(reversed(parts)))
 
     def take_rest(self) -> list[Waiting]:
-        """What was never delivered; it is told now."""
+        """Remove and return the prompts that were never delivered."""
         rest = list(self.waiting.values())
         self.emitted |= {key: waiting.id for key, waiting in self.waiting.items()}
         self.waiting.clear()
@@ -99,13 +98,13 @@ class Queue(Struct):
 
 
 def prompt_text(content: Any) -> str:
-    """A queued prompt's words; empty for what the program queued for itself."""
+    """Return the text of a queued prompt; empty if the tool queued it."""
     words = words_of(content)
     return "" if _NOTICE.match(words.lstrip()) or _is_object(words) else words
 
 
 def words_of(content: Any) -> str:
-    """The words of a prompt in either of its forms."""
+    """Return the text of a prompt in either of its forms."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -119,7 +118,7 @@ def _is_text(block: Any) -> bool:
 
 
 def _is_object(words: str) -> bool:
-    """Whether a text is wholly one JSON object, as a notification may be."""
+    """Return whether a text is one JSON object, as some notifications are."""
     if not words.lstrip().startswith("{"):
         return False
     try:
@@ -129,7 +128,7 @@ def _is_object(words: str) -> bool:
 
 
 def links_in(content: Any) -> list[SubagentLink]:
-    """Which call started which agent, as a queued notification tells it."""
+    """Return the links between calls and subagents in a queued notification."""
     words = text(content)
     if words is None or "<task-id>" not in words:
         return []

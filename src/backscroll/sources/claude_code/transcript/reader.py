@@ -1,7 +1,7 @@
-"""A transcript, main or subagent's, as a stream.
+"""Stream the content of a transcript of a session or subagent.
 
-docs/formats/claude-code.md describes the format and the versions seen. Lines are
-taken in file order; only the skeleton of ids, parents and places stays behind.
+docs/formats/claude-code.md describes the format and the versions seen. Lines are parsed in file order. Only
+ids, parents and positions stay in memory.
 """
 
 import sys
@@ -52,12 +52,12 @@ from backscroll.sources.claude_code.transcript.subagents import agent_id_of, res
 
 __all__ = ["Transcript"]
 
-MAX_BUFFERED_BYTES = 2 * 1024 * 1024  # bytes of a file that is read at once, for those who keep it, too
+MAX_BUFFERED_BYTES = 2 * 1024 * 1024  # a smaller file is read at once, and the archive stores the same bytes
 _WEIGHT = {"parsed": 2, "problems": 1, "ignored": 0}
 
 _Verdict: TypeAlias = Literal["parsed", "ignored", "problems"]
 
-# The lines that make up the tree; all others tell of the session's state.
+# Parsers of the lines that form the tree. All other lines are state lines.
 _PARSERS: dict[str, Callable[[LineContext], None]] = {
     "assistant": assistant_lines.parse,
     "user": user_lines.parse,
@@ -68,7 +68,7 @@ _PARSERS: dict[str, Callable[[LineContext], None]] = {
 
 
 class Transcript:
-    """One file being read. `items` may be called once."""
+    """Reader of one file. `items` may be called once."""
 
     def __init__(self, unit: Unit, since: Checkpoint | None = None) -> None:
         self.unit = unit
@@ -84,20 +84,20 @@ class Transcript:
         self.tree = Tree(self.state.skeleton)
         self.tally = RecordCounts()
         self.sidecar = subagent_sidecar.loaded(self.path) if self.agent_id is not None else {}
-        self.proposals: dict[str, tuple[Edit, ...]] = {}  # of the calls in this reading that wait
+        self.proposals: dict[str, tuple[Edit, ...]] = {}  # of calls without a result, seen by this reader
         self._out: list[Item] = []
         self._once: dict[str, str] = {}
         self._counts: defaultdict[tuple[str, _Verdict], int] = defaultdict(int)  # lines by type and verdict
-        self._is_opened = False  # in this reading
+        self._is_opened = False  # by this reader
         self._is_truncated = False
 
     def items(self) -> Iterator[Item]:
-        """Everything from the mark on, the tally last."""
+        """Yield everything after the checkpoint, the record counts last."""
         out, counts = self._out, self._counts
         line: jsonl.Line[Line] | None = None
         for line in self._lines():
             values = line.values
-            if line.fault is None and len(values) == 1:  # as nearly all are
+            if line.fault is None and len(values) == 1:  # the common case
                 counts[self._parse_record(values[0], line, 0)] += 1
             else:
                 self._parse_irregular_line(line)
@@ -123,7 +123,7 @@ class Transcript:
         )
 
     def _read_file(self) -> bytes:
-        """The whole file, where this is its first reading and it is small enough to be held."""
+        """Return the content of a small file that is read from its start, else b""."""
         if self.offset or not 0 < self.unit.size <= MAX_BUFFERED_BYTES:
             return b""
         with self.path.open("rb", buffering=0) as file:
@@ -131,7 +131,7 @@ class Transcript:
         return self.tally.file_content
 
     def _checkpoint(self, last: jsonl.Line[Line] | None) -> Checkpoint:
-        """Where the next reading begins: behind the last line, or before it while more may be added to it."""
+        """Return the position after the last line, or before it if it may still grow."""
         offset, line = self.offset, self.line
         if last is not None and last.is_final:
             offset, line = last.offset + last.size, last.number
@@ -142,7 +142,7 @@ class Transcript:
     # --- one line -----------------------------------------------------------------------------------------
 
     def _parse_irregular_line(self, line: jsonl.Line[Line]) -> None:
-        """Tell what a line says that is broken, or holds more or less than one object."""
+        """Parse a line that is damaged, or has no object or several."""
         if line.is_blank:
             return
         verdicts = [self._parse_record(value, line, number) for number, value in enumerate(line.values)]
@@ -157,7 +157,7 @@ class Transcript:
             self._counts[max(verdicts, key=lambda counted: _WEIGHT[counted[1]])] += 1
 
     def _parse_record(self, value: Line, line: jsonl.Line[Line], number: int) -> tuple[str, _Verdict]:
-        """Tell what a record says. Returns its type and how it counts."""
+        """Parse one record. Return its type and verdict."""
         kind = value.type
         if isinstance(kind, str):
             parse = _PARSERS.get(kind)
@@ -170,7 +170,7 @@ class Transcript:
         return "(no type)", self._add_unknown("record type (no type)", line)
 
     def _add_unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
-        """Something of no known kind. A line that is broken anyhow is a problem already."""
+        """Count an unknown type. A damaged line already has a problem."""
         if line.fault is None:
             self.tally.add_unknown(name)
             self._out.append(
@@ -222,7 +222,7 @@ class Transcript:
         )
 
     def _verdict_without_message(self, context: LineContext, before: int) -> _Verdict:
-        """How a line counts that gave no message and answered nothing; one that should have is a problem."""
+        """Return the verdict of a line without messages and tool results. A missing part is a problem."""
         if context.value.type in ("user", "assistant") and (missing := context.missing_part()) is not None:
             self.add_problem(Problem(context.origin, "no-content", missing))
         emitted = set(map(type, self._out[before:]))
@@ -231,13 +231,13 @@ class Transcript:
         return "problems" if Problem in emitted else "ignored"
 
     def intern(self, words: Any) -> str | None:
-        """One object for a string that every line repeats."""
+        """Return one object for a string that many lines repeat."""
         if not isinstance(words, str) or not words:
             return None
         return self._once.setdefault(words, words)
 
     def timestamp(self, value: Line) -> tuple[datetime | None, TimeSource | None]:
-        """A line's time; one without takes that of the line before it."""
+        """Return the timestamp of a line, by default that of the line before it."""
         state = self.state
         at = timestamps.from_value(value.timestamp) if value.timestamp is not None else None
         if at is None:
@@ -251,11 +251,11 @@ class Transcript:
         return at, "stored"
 
     def add_problem(self, problem: Problem) -> None:
-        """Tell what could not be read of a line."""
+        """Emit a problem without opening the session."""
         self._out.append(problem)
 
     def emit(self, item: Item) -> None:
-        """Tell something of the session, which this opens."""
+        """Emit an item of the session. The first one opens the session."""
         if not self._is_opened:
             self._open()
         self._out.append(item)
@@ -265,18 +265,18 @@ class Transcript:
         self._out.append(self._opening())
 
     def link(self, link: SubagentLink) -> None:
-        """Tell which call started an agent, once."""
+        """Emit the link between a subagent and its call, once."""
         if self.state.agents.is_new_link(link):
             self._out.append(link)
 
     def mark_delivered(self, words: str) -> None:
-        """Note that a prompt arrived, which is told next: the queue's line of it is not told as well."""
+        """Mark a queued prompt as delivered. The message added next replaces the one of the queue."""
         early = self.state.queue.deliver(words)
         if early:
             self.tree.message_counts[self.tree.find(early[0])] = 0
             self.tree.retracted_ids.update(
                 early[1:]
-            )  # of several that arrive as one, the others are told no more
+            )  # if several prompts are delivered as one, only the first is replaced
             self.emit(Replacement(early[0]))
 
     @property

@@ -1,7 +1,6 @@
-"""State lines: written again and again, the last one counts.
+"""Parse state lines. They are repeated; the last one is valid.
 
-They name a session, say where it moved, which files it tracked and what it cost.
-None of them is part of the conversation.
+They contain the title, moves, tracked files and cost of a session. None of them is part of the conversation.
 """
 
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Lin
 
 __all__ = ["OPAQUE", "STATE", "Facts", "absorb", "is_opaque"]
 
-# Types known to carry nothing that a reader of conversations could use.
+# Types without useful content.
 OPAQUE = frozenset(
     {
         "atis-latch",
@@ -41,7 +40,7 @@ _OPAQUE_FAMILIES = ("artifact-", "api-request", "marble-origami-", "workflow-")
 
 
 class Facts(Struct):
-    """What the lines of one file say about its session as a whole."""
+    """Facts about a session from the lines of one file."""
 
     custom_title: str | None = None
     ai_title: str | None = None
@@ -63,7 +62,7 @@ class Facts(Struct):
     pull_requests: dict[str, str] = field(default_factory=dict)
     frames: dict[str, str] = field(default_factory=dict)
     files: dict[str, TrackedFile] = field(default_factory=dict)
-    cwds: dict[str, None] = field(default_factory=dict)  # in the order met
+    cwds: dict[str, None] = field(default_factory=dict)  # in order of appearance
     last_cwd: str | None = None
     branch: str | None = None
     version: str | None = None
@@ -71,13 +70,13 @@ class Facts(Struct):
     entrypoint: str | None = None
     session_kind: str | None = None
     slug: str | None = None
-    session_ids: dict[str, int | None] = field(default_factory=dict)  # once counted
+    session_ids: dict[str, int | None] = field(default_factory=dict)  # a dict as an ordered set
     first_at: datetime | None = None
     last_at: datetime | None = None
     compactions: int = 0
 
     def update(self, value: Line) -> None:
-        """Take what a line says of its session: id, version, folder, branch."""
+        """Store the session id, version, folder and branch of a line."""
         session_id = value.session_id
         if isinstance(session_id, str) and session_id not in self.session_ids:
             self.session_ids[session_id] = None
@@ -105,7 +104,7 @@ class Facts(Struct):
 
     @property
     def title(self) -> tuple[str | None, str | None]:
-        """The session's own title and which kind of line gave it."""
+        """Return the title of the session and the type of its line."""
         if self.custom_title:
             return self.custom_title, "custom-title"
         if self.ai_title:
@@ -115,7 +114,7 @@ class Facts(Struct):
         return None, None
 
     def metadata(self) -> dict[str, Any]:
-        """What has no field of its own in the model; nothing that is unset."""
+        """Return the facts that are set and have no field in the model."""
         found = {
             "tag": self.tag or None,
             "mode": self.mode,
@@ -141,7 +140,7 @@ class Facts(Struct):
 
 
 def _named(attribute: str, key: str) -> Callable[[Facts, dict[str, Any]], None]:
-    """Keep the last value of one text field."""
+    """Return a function that keeps the last value of a text field."""
 
     def keep(facts: Facts, record: dict[str, Any]) -> None:
         value = record.get(key)
@@ -235,12 +234,12 @@ STATE: dict[str, Callable[[Facts, dict[str, Any]], None]] = {
 
 
 def is_opaque(kind: str) -> bool:
-    """Whether a line of this type says nothing, whatever is on it."""
+    """Return whether lines of this type have no useful content."""
     return kind in OPAQUE or kind.startswith(_OPAQUE_FAMILIES)
 
 
 def absorb(facts: Facts, kind: str, record: dict[str, Any]) -> bool:
-    """Take a state line into the facts. False when it is of no such type."""
+    """Store a state line. Return False if the type is unknown."""
     keep = STATE.get(kind)
     if keep is not None:
         keep(facts, record)

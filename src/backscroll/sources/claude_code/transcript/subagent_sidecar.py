@@ -1,4 +1,4 @@
-"""What lies beside a subagent's transcript, and what that makes of the subagent."""
+"""Sidecar file of a subagent's transcript."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from backscroll.sources.claude_code.transcript.line_types import text
 
 __all__ = ["Hidden", "hidden_because", "link_of", "loaded", "with_sidecar"]
 
-_REPLAYS = ("acompact-", "aside_question-")  # these repeat their parent's lines, ids and all
+_REPLAYS = ("acompact-", "aside_question-")  # these repeat the lines and ids of their parent
 
 
 def loaded(path: Path) -> dict[str, Any]:
-    """The sidecar of a transcript; empty when there is none."""
+    """Return the sidecar of a transcript; empty if there is none."""
     try:
         found = lenient_json.load(path.with_name(f"{path.stem}.meta.json").read_bytes())
     except (OSError, *lenient_json.FAILURES):
@@ -24,7 +24,7 @@ def loaded(path: Path) -> dict[str, Any]:
 
 
 def link_of(agent_id: str, sidecar: dict[str, Any]) -> SubagentLink | None:
-    """The call that started the agent, as the sidecar names it: the best evidence there is."""
+    """Return the link to the call that started the subagent. The sidecar is the best evidence."""
     call = text(sidecar.get("toolUseId"))
     if call is None:
         return None
@@ -32,7 +32,7 @@ def link_of(agent_id: str, sidecar: dict[str, Any]) -> SubagentLink | None:
 
 
 def with_sidecar(agent: Agent, sidecar: dict[str, Any], model: str | None) -> Agent:
-    """An agent with what its sidecar adds."""
+    """Return the subagent with the fields of its sidecar."""
     return replace(
         agent,
         tool_call_id=text(sidecar.get("toolUseId")) or agent.tool_call_id,

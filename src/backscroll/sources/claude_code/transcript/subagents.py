@@ -1,7 +1,7 @@
-"""Subagents: who started them, and what the session wrote down of them.
+"""Subagents: the calls that started them and the totals that their parent stored.
 
-Claude Code 1.0 wrote a subagent's lines into its parent's file; later versions
-give each a file of its own, first beside the parent's, then below it.
+Claude Code 1.0 writes the lines of a subagent into its parent's file. Later versions use a separate file,
+first in the same folder, then in a subfolder.
 """
 
 import re
@@ -27,11 +27,11 @@ _NAME = re.compile(r"[\w-]+")
 
 
 class Pending(Struct, array_like=True):
-    """A call that has not been answered."""
+    """A call without a result."""
 
     name: str
     node: int
-    params: dict[str, Any] | None  # only of edits, which their answer needs
+    params: dict[str, Any] | None  # only for edits; the result needs them
 
 
 class AgentCall(Struct, array_like=True):
@@ -44,7 +44,7 @@ class AgentCall(Struct, array_like=True):
 
 
 class AgentTotals(Struct, array_like=True):
-    """What the parent wrote down when a subagent ended."""
+    """Totals of a finished subagent, stored by its parent."""
 
     agent_id: str | None
     duration_ms: int | None
@@ -54,20 +54,20 @@ class AgentTotals(Struct, array_like=True):
 
 
 class AgentStart(Struct, array_like=True):
-    """The first words of a subagent inlined in this file."""
+    """First prompt of a subagent that is inlined in this file."""
 
     prompt: str
     at: datetime | None
 
 
 class Agents(Struct):
-    """The subagents that one transcript tells of."""
+    """The subagents that one transcript mentions."""
 
     calls: dict[str, AgentCall] = field(default_factory=dict)
     figures: dict[str, AgentTotals] = field(default_factory=dict)
-    threads: dict[str, str] = field(default_factory=dict)  # line id to the inlined agent it belongs to
+    threads: dict[str, str] = field(default_factory=dict)  # line id to inlined subagent
     inline: dict[str, AgentStart | None] = field(default_factory=dict)
-    known_links: set[str] = field(default_factory=set)  # signs already told
+    known_links: set[str] = field(default_factory=set)  # already emitted
 
     def add_call(self, call: str, params: dict[str, Any], at: datetime | None) -> None:
         self.calls[call] = AgentCall(
@@ -78,7 +78,7 @@ class Agents(Struct):
         )
 
     def add_totals(self, call: str, result: ToolUseResult) -> str | None:
-        """Keep a finished agent's figures. Returns its id where the parent knew it."""
+        """Store the totals of a finished subagent. Return its id if the parent has it."""
         agent_id = text(result.agent_id)
         self.figures[call] = AgentTotals(
             agent_id,
@@ -90,7 +90,7 @@ class Agents(Struct):
         return agent_id
 
     def thread(self, id_: str, parent: str | None, named: str | None) -> tuple[str, bool]:
-        """The agent a sidechain line belongs to, and whether it begins with this line."""
+        """Return the subagent of a sidechain line, and whether this line is its first."""
         agent = self.threads.get(parent) if parent is not None else None
         begins = agent is None
         if agent is None:
@@ -105,7 +105,7 @@ class Agents(Struct):
             self.inline[agent] = AgentStart(prompt, at)
 
     def is_new_link(self, link: SubagentLink) -> bool:
-        """Whether this sign was not told before: progress lines repeat it hundreds of times."""
+        """Return whether a link was not emitted before. Progress lines repeat it hundreds of times."""
         key = f"{link.agent_id} {link.tool_call_id} {link.strength}"
         if key in self.known_links:
             return False
@@ -113,9 +113,9 @@ class Agents(Struct):
         return True
 
     def all_agents(self, session_id: str | None, own: str | None = None) -> tuple[Agent, ...]:
-        """Every agent known from this file: those inlined in it, and those its calls started.
+        """Return every subagent of this file: inlined ones, and those that its calls started.
 
-        ``own`` is the agent whose file this is; none of its calls can have started it.
+        ``own`` is the subagent that this file belongs to. None of its calls started it.
         """
         calls = self._calls_of_inlined(own)
         agents = [
@@ -129,7 +129,7 @@ class Agents(Struct):
         return tuple(agents)
 
     def _calls_of_inlined(self, own: str | None) -> dict[str, str]:
-        """Each inlined agent's call: the one that asked with its words, else the only one it can be."""
+        """Match inlined subagents to calls: by the same prompt, else by time if only one call is possible."""
         asking: dict[str, deque[str]] = {}
         for call, asked in self.calls.items():
             asking.setdefault((asked.prompt or "").strip(), deque()).append(call)
@@ -155,7 +155,7 @@ class Agents(Struct):
             if len(waiting) == 1:
                 found[agent_id] = waiting.pop()
                 continue
-            unclear += 1  # of two calls that wait, nobody can tell which it was
+            unclear += 1  # several calls are possible
             if unclear >= len(waiting):
                 waiting, unclear = [], 0
         return found
@@ -182,14 +182,14 @@ class Agents(Struct):
 
 
 def agent_id_of(path: Path) -> str:
-    """A subagent's id from its file's name."""
+    """Return the id of a subagent from its file name."""
     return path.stem.removeprefix("agent-")
 
 
 def results_folder(path: Path, parent_id: str | None) -> Path:
-    """Where a transcript's spilled tool results lie: in the session's own folder and nowhere else.
+    """Return the folder of long tool results, which is always in the session's own folder.
 
-    ``parent_id`` is what the lines of a subagent beside its session say; it may be a trap.
+    ``parent_id`` comes from the lines of the file and can be malicious.
     """
     for folder in path.parents:
         if folder.parent.name == "projects":
@@ -201,7 +201,7 @@ def results_folder(path: Path, parent_id: str | None) -> Path:
 
 
 def link_in_progress(value: Line) -> SubagentLink | None:
-    """Which call a running agent belongs to, as a progress line tells it."""
+    """Return the link to a running subagent from a progress line."""
     data = value.data
     if not isinstance(data, Progress) or data.type != "agent_progress":
         return None

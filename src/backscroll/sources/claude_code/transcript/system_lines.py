@@ -1,4 +1,4 @@
-"""Lines that are not talk between a person and a model: notices, attachments, signs of life, the queue."""
+"""Parse lines that are not messages of the user or the model: notices, attachments, progress, queue."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,10 @@ __all__ = ["attachment", "bare_tool", "emit_waiting", "progress", "queued", "sys
 
 
 def system(context: LineContext) -> None:
-    """Tell what the program said to the user."""
+    """Emit a notice of the tool to the user."""
     context.add_to_tree(0)
     if not context.line.raw:
-        return  # too large to decode, and counted as such
+        return  # too large to decode; already a problem
     transcript = context.transcript
     notice = notices.parse_notice(context.value, context.full_record)
     if notice.subtype is not None:
@@ -41,7 +41,7 @@ def system(context: LineContext) -> None:
 
 
 def attachment(context: LineContext) -> None:
-    """Tell a prompt that was delivered as an attachment; the others are context for the model."""
+    """Emit a prompt that was delivered as an attachment. Other attachments are context for the model."""
     context.add_to_tree(0)
     if not context.raw:
         return
@@ -64,14 +64,14 @@ def attachment(context: LineContext) -> None:
 
 
 def progress(context: LineContext) -> None:
-    """Take the link to a running subagent."""
+    """Emit the link to a running subagent."""
     context.add_to_tree(0)
     if (link := link_in_progress(context.value)) is not None:
         context.transcript.link(link)
 
 
 def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
-    """Take a queue operation. True when it holds a prompt."""
+    """Apply a queue operation. Return True if it contains a prompt."""
     content = record.get("content")
     for link in links_in(content):
         transcript.link(link)
@@ -90,7 +90,7 @@ def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transc
 
 
 def emit_waiting(waiting: Waiting, transcript: "Transcript") -> None:
-    """Tell words that only the queue has, as far as is known yet."""
+    """Emit a prompt that has no other line yet."""
     transcript.tree.set_message_count(transcript.tree.add(waiting.id, None, 0, None), 1)
     transcript.emit(
         Message(
@@ -109,9 +109,9 @@ def emit_waiting(waiting: Waiting, transcript: "Transcript") -> None:
 
 
 def bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> None:
-    """Tell a tool's line outside any message, as some other writers leave them.
+    """Emit a tool line outside of a message, as some third-party writers produce.
 
-    A result without an id answers the oldest call of the same tool.
+    A result without an id belongs to the oldest call of the same tool.
     """
     name = text(record.get("name")) or "unknown"
     waiting = transcript.state.bare

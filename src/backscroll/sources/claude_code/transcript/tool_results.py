@@ -1,4 +1,4 @@
-"""What came of a tool call: the text the model saw, the edit that was made, the agent that ran."""
+"""Parse tool results: status, user decision, edits, and output in separate files."""
 
 import re
 import stat
@@ -41,7 +41,7 @@ _structured = msgspec.json.Decoder(ToolUseResult)
 
 
 def decode_result(raw: bytes) -> ToolUseResult | None:
-    """The structured copy of a result from what was kept of its line; None when there is none."""
+    """Decode the JSON of a structured result; None if it is invalid."""
     try:
         return _structured.decode(raw)
     except lenient_json.FAILURES:
@@ -49,7 +49,7 @@ def decode_result(raw: bytes) -> ToolUseResult | None:
 
 
 def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
-    """How a call ended. A person's refusal is not a failure of the tool."""
+    """Return the status of a call and the user's decision. A rejection by the user is not a failure."""
     is_error = is_error or result.startswith("<tool_use_error>")
     if denial == "user-rejected" or (is_error and result.startswith(_REJECTED)):
         return "cancelled", "rejected"
@@ -59,7 +59,7 @@ def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status,
 
 
 def edit_params(params: dict[str, Any]) -> dict[str, Any]:
-    """What an edit's answer needs of its call: paths and passages, whatever else was asked."""
+    """Return the parameters of an edit call that its result needs: paths and texts."""
     asked: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
     changes = params.get("edits")
     if isinstance(changes, list):
@@ -68,7 +68,7 @@ def edit_params(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def proposed_edits(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
-    """The change that a call of one of `EDIT_TOOLS` asks for, before anybody has answered it."""
+    """Return the edit that a call of one of `EDIT_TOOLS` requests, before it has a result."""
     path = text(params.get("file_path")) or text(params.get("notebook_path"))
     if path is None:
         return ()
@@ -78,11 +78,11 @@ def proposed_edits(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
 def edits(
     tool: str, params: dict[str, Any], found: Any, asked: tuple[Edit, ...] = ()
 ) -> tuple[tuple[Edit, ...], Decision]:
-    """What a finished edit did to its file, and whether a person had a hand in it.
+    """Return the edit that a completed call made, and the user's decision.
 
-    An edit that ran was let through, by hand or by a standing permission; one the user changed says so.
-    ``found`` is the structured copy of its result, of any type; ``asked`` is what `proposed_edits`
-    returned for the same call, if it is still known.
+    An edit that ran was accepted, by the user or by a permission rule. A flag says that the user changed it.
+    ``found`` is the structured result, of any type. ``asked`` is the return value of `proposed_edits` for the
+    same call, if it is still known.
     """
     if not isinstance(found, ToolUseResult):
         found = ToolUseResult()
@@ -97,13 +97,15 @@ def edits(
         return (), decision
     hunks = _hunks_from_patches(found.structured_patch)
     is_new = found.type == "create"
-    if not hunks and not (found.type == "update" and found.structured_patch == []):  # which changed nothing
+    if not hunks and not (
+        found.type == "update" and found.structured_patch == []
+    ):  # an update that changed nothing
         hunks = asked[0].hunks if asked else _from_params(tool, params)
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
 
 
 def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:
-    """Runs of changed lines, each at its place, from hunks that also hold what stayed."""
+    """Return hunks without context lines, from hunks with context lines."""
     hunks: list[Hunk] = []
     for patch in patches if isinstance(patches, list) else ():
         if not isinstance(patch, Patch) or not isinstance(patch.lines, list):
@@ -118,16 +120,16 @@ def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:
 
 
 def _split_runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
-    """``old`` and ``new`` are the places of the first line before and after the change."""
+    """Split at context lines. ``old`` and ``new`` are the line numbers of the first line."""
     hunks: list[Hunk] = []
     removed: list[str] = []
     added: list[str] = []
-    for mark, run in groupby([*lines, " "], key=_first_character):  # a line that stayed ends the last run
+    for mark, run in groupby([*lines, " "], key=_first_character):  # a context line ends the last run
         if mark == "-":
             removed += [line[1:] for line in run]
         elif mark == "+":
             added += [line[1:] for line in run]
-        elif mark != "\\":  # "\ No newline at end of file" is no line
+        elif mark != "\\":  # "\ No newline at end of file" is not a line
             if removed or added:
                 hunks.append(Hunk(tuple(removed), tuple(added), old, new))
             stayed = len(list(run))
@@ -138,7 +140,7 @@ def _split_runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk
 
 
 def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
-    """The change as it was asked for, where the tool kept no account of it."""
+    """Return the requested change, for results without a patch."""
     if tool == "Write":
         content = params.get("content")
         return (Hunk(added=tuple(_lines(content)), new_start=1),) if isinstance(content, str) else ()
@@ -157,7 +159,7 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
 
 
 def _lines(passage: str) -> list[str]:
-    """Lines as an editor counts them; only a newline ends one."""
+    """Split into lines at newlines only."""
     lines = passage.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -165,7 +167,7 @@ def _lines(passage: str) -> list[str]:
 
 
 def _trim_hunk(old: list[str], new: list[str]) -> Hunk:
-    """Two versions of a passage without the lines they begin and end with alike."""
+    """Return two versions of a text without their common first and last lines."""
     start = _count_equal(zip(old, new, strict=False))
     old, new = old[start:], new[start:]
     end = _count_equal(zip(reversed(old), reversed(new), strict=False))
@@ -173,7 +175,7 @@ def _trim_hunk(old: list[str], new: list[str]) -> Hunk:
 
 
 def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
-    """How many of the first pairs are of the same line."""
+    """Return the length of the common prefix of the pairs."""
     number = 0
     for one, other in pairs:
         if one != other:
@@ -183,9 +185,9 @@ def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
 
 
 def load_spilled(result: str, folder: Path) -> str:
-    """The whole of a result too long for the transcript, from the session's own folder only.
+    """Return a long result from its file, which must be in the session's own folder.
 
-    The path in the text may be another machine's or a trap; only its last part is believed.
+    The path in the text can be from another machine or malicious. Only its last part is used.
     """
     found = _SPILL_PATH.match(result)
     if found is None:

@@ -1,4 +1,4 @@
-"""User lines: few were typed by a person, most answer a tool call."""
+"""Parse user lines. Few were typed by the user; most have the result of a tool call."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ _COMMANDS = frozenset({"command", "command output", "shell", "shell output"})
 
 
 def parse(context: LineContext) -> None:
-    """Tell what a user line answers and says."""
+    """Emit the tool results and messages of a user line."""
     content = context.message().content
     if isinstance(content, list) and len(content) == 1:
         only = content[0]
-        if isinstance(only, Block) and only.type == "tool_result":  # as nearly all are
+        if isinstance(only, Block) and only.type == "tool_result":  # the common case
             context.add_to_tree(_flags(context.value, []))
             add_tool_result(only, context)
             return
@@ -59,11 +59,11 @@ def parse(context: LineContext) -> None:
         context.add_message("system", f"[{kind}]\n{words}".strip(), kind="unknown block")
 
 
-_Unknown = tuple[int, str | None]  # the place of a block that nobody knows, and its type
+_Unknown = tuple[int, str | None]  # position and type of a block of unknown type
 
 
 def _split_content(content: Any) -> tuple[list[str], tuple[Attachment, ...], list[Block], list[_Unknown]]:
-    """A line's words, what came along, the tool results in it, and the blocks that nobody knows."""
+    """Return the texts, attachments, tool results and unknown blocks of a message."""
     if isinstance(content, str):
         return [content], (), [], []
     texts: list[str] = []
@@ -95,12 +95,12 @@ def _prompt(words: str, context: LineContext, attachments: tuple[Attachment, ...
 
 
 def _injected(value: Line, first: str) -> str | None:
-    """Why a user line was not typed by a person, as far as its flags tell."""
+    """Return the kind of a line that the user did not type, as far as its flags show it."""
     if value.is_compact_summary is True or first.lstrip().startswith(user_text.COMPACTION_START):
         return "compaction"
     origin = value.origin.kind if isinstance(value.origin, LineOrigin) else None
     if origin in ("peer", "coordinator"):
-        return "peer"  # they also say isMeta, and are worth more than a reminder
+        return "peer"  # before isMeta, which these lines also have
     if value.is_meta is True:
         return "caveat" if user_text.is_caveat(first) else "meta"
     if origin == "task-notification":
@@ -126,7 +126,7 @@ def _flags(value: Line, parts: list[user_text.Part]) -> int:
 
 
 def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attachment, ...] = ()) -> None:
-    """Tell what came of a call; ``attachments`` lay beside the result."""
+    """Emit a tool result. ``attachments`` are blocks of the same message."""
     transcript = context.transcript
     value = context.value
     call = text(block.tool_use_id) or f"record {context.id}"
@@ -175,13 +175,13 @@ def add_tool_result(block: Block, context: LineContext, attachments: tuple[Attac
 
 
 def _is_error(content: Any) -> bool:
-    """Whether a server's tool says by the type of its result that it failed."""
+    """Return whether the type of a server tool's result is an error."""
     kind = text(content.type) if isinstance(content, Block) else None
     return kind is not None and kind.endswith("_error")
 
 
 def _content(context: LineContext, block: Block) -> Any:
-    """A result's content as it stands in the line, for forms that the typed reading does not know."""
+    """Return the content of a result as decoded JSON, for forms that the types do not cover."""
     message = context.full_record().get("message")
     blocks = message.get("content") if isinstance(message, dict) else None
     for found in blocks if isinstance(blocks, list) else [blocks]:
@@ -191,7 +191,7 @@ def _content(context: LineContext, block: Block) -> Any:
 
 
 def apply_early_result(call: str, early: EarlyResult, context: LineContext) -> None:
-    """Read an answer that preceded its call again, now that the call is known."""
+    """Parse a result again that was written before its call."""
     state = context.transcript.state
     pending = state.take_pending(call)
     if pending is None:

@@ -1,9 +1,8 @@
-"""What a user line really is: few of them were typed by a person.
+"""Classify the text of user lines. Few of them were typed by the user.
 
-Claude Code puts tool output, slash commands, shell mode, reminders, hooks and
-notifications into lines of type ``user``, most of them marked only by the text
-itself. A person may quote any of these tags, so a text counts as wrapped only
-when nothing but wrapping is left of it.
+Claude Code writes tool output, slash commands, shell mode, reminders, hooks and notifications as lines of
+type ``user``, most of them marked only by tags in the text. Users can quote these tags, so a text counts as
+tagged only if it consists of tags.
 """
 
 import re
@@ -50,12 +49,12 @@ _OPENING = re.compile(rf"<({'|'.join(map(re.escape, _KINDS))})(?:{_ATTRIBUTE})*\
 
 _SPACE = re.compile(r"\s*")
 
-# Whole text is the tool's whatever follows the element.
+# The whole text belongs to the tool, whatever follows the element.
 _WITH_TRAILING_TEXT = frozenset({"notification"})
 
 
 class Part(NamedTuple):
-    """A stretch of a user line: ``kind`` is None for what a person typed."""
+    """Part of a user line. ``kind`` is None for text that the user typed."""
 
     kind: str | None
     content: str
@@ -68,13 +67,13 @@ class _Element(NamedTuple):
 
 
 def is_caveat(text: str) -> bool:
-    """Whether a text announces that local command output follows."""
+    """Return whether a text announces output of a local command."""
     text = text.lstrip()
     return text.startswith(("<local-command-caveat>", _PREFIXES[0][0]))
 
 
 def parts(texts: list[str]) -> list[Part]:
-    """The text blocks of one line, readable apart; neighbours of one kind are joined."""
+    """Split the text blocks of one line by kind. Adjacent parts of one kind are joined."""
     found: list[Part] = []
     for text in texts:
         for part in _split(text):
@@ -102,7 +101,7 @@ def _split(text: str) -> list[Part]:
 
 
 def _split_markup(bare: str, text: str) -> list[Part]:
-    """A text that begins with a tag: wrapping, wrapping before words, or words that quote a tag."""
+    """Split a text that begins with a tag: only tags, tags before text, or text that quotes a tag."""
     elements: list[_Element] = []
     at = 0
     while at < len(bare) and (element := _element(bare, at)) is not None:
@@ -118,7 +117,7 @@ def _split_markup(bare: str, text: str) -> list[Part]:
     rest = bare[at:]
     if not rest:
         return _readable_parts(elements)
-    # Context blocks stand before the words they go with; everything else wraps the whole text or nothing.
+    # Context elements precede the typed text. All others are the whole text, or are quoted.
     context = [e for e in elements if _KINDS[e.tag] in ("ide", "reminder")]
     if len(context) == len(elements):
         return [*_readable_parts(elements), Part(None, rest)]
@@ -140,7 +139,7 @@ def _element(text: str, at: int) -> _Element | None:
 
 
 def _readable_parts(elements: list[_Element]) -> list[Part]:
-    """Wrapping the way a person would read it: ``/name args``, ``! command``, plain output."""
+    """Format tags as the user sees them: ``/name args``, ``! command``, plain output."""
     readable: list[Part] = []
     command = {e.tag: e.inner.strip() for e in elements if _KINDS[e.tag] == "command"}
     if command:

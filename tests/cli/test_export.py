@@ -7,9 +7,9 @@ import pytest
 
 from backscroll.testing.claude_code import Transcript, tool_calls
 from tests.cli.run_command import Shell
-from tests.render.tokens import made
+from tests.render.tokens import random_text
 
-TOKEN = "ghp" + "_" + made(36)
+TOKEN = "ghp" + "_" + random_text(36)
 
 
 @pytest.fixture

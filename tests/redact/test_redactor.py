@@ -10,9 +10,9 @@ from backscroll.model.redaction import SECRET_CATEGORIES, SecretLocation
 from backscroll.redact.redactor import Redactor
 from backscroll.render.json import encode_json, message_document, secrets_document, summary_document
 from tests.render.sessions import SUMMARY, message
-from tests.render.tokens import TOKENS, made, pem
+from tests.render.tokens import TOKENS, pem, random_text
 
-TOKEN = "ghp" + "_" + made(36)
+TOKEN = "ghp" + "_" + random_text(36)
 HERE = SecretLocation("claude-code:5e551011", 0)
 CASES = [(around, secret) for cases in TOKENS.values() for around, secret in cases]
 
@@ -51,7 +51,7 @@ def test_a_secret_is_replaced_in_every_field(around: str, secret: str) -> None:
 
 def test_the_same_secret_has_the_same_number() -> None:
     redactor = Redactor()
-    other = "ghp" + "_" + made(36, seed=2)
+    other = "ghp" + "_" + random_text(36, seed=2)
     assert redactor.redact_text(f"{TOKEN} {other} {TOKEN}", HERE) == (
         "[redacted: GitHub token #1] [redacted: GitHub token #2] [redacted: GitHub token #1]"
     )
@@ -77,7 +77,7 @@ def test_a_short_password_is_replaced_only_next_to_its_name() -> None:
 def test_an_argument_with_the_name_of_a_secret_is_replaced() -> None:
     redactor = Redactor()
     params = redactor.redact_value(
-        {"login": {"password": "sea" + "gull9"}, "apiKey": made(30), "token": "x"}, HERE
+        {"login": {"password": "sea" + "gull9"}, "apiKey": random_text(30), "token": "x"}, HERE
     )
     assert params == {
         "login": {"password": "[redacted: password #1]"},

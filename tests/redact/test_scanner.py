@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backscroll.model.redaction import SECRET_CATEGORIES
 from backscroll.redact.scanner import SecretScanner
-from tests.render.tokens import TOKENS, made
+from tests.render.tokens import TOKENS, random_text
 
 SCANNER = SecretScanner()
 CASES = [(kind, around, secret) for kind, cases in TOKENS.items() for around, secret in cases]
@@ -19,8 +19,8 @@ HARMLESS = [
     "session 0f3c9a12-5b1d-4c2e-9a51-6f1b2c3d4e5f",
     "token=0f3c9a12-5b1d-4c2e-9a51-6f1b2c3d4e5f",
     "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    '"integrity": "sha512-' + made(86) + '=="',
-    "data:image/png;base64," + made(4000, string.ascii_letters + string.digits + "+/"),
+    '"integrity": "sha512-' + random_text(86) + '=="',
+    "data:image/png;base64," + random_text(4000, string.ascii_letters + string.digits + "+/"),
     "input_tokens: 123456, max_tokens=4096, token_count: 99999999999999999999",
     "password: str | None = None",
     "def login(password: str, token: SecretStr) -> None:",
@@ -39,7 +39,7 @@ HARMLESS = [
     "token budget 2026 and key 1234567890123456",
     "sk-learn-contrib and sk-toggleable__control and hf_hub_download",
     "primary_key=True, cache_key = compute_cache_key_v2(a1)",
-    "-----BEGIN PUBLIC KEY-----\n" + made(64) + "\n-----END PUBLIC KEY-----",
+    "-----BEGIN PUBLIC KEY-----\n" + random_text(64) + "\n-----END PUBLIC KEY-----",
     "eyJ is how they begin",
     "DB_PASSWORD: string; POSTGRES_PASSWORD=postgres PASSWORD=changeme",
     'INVALID_PASSWORD: "Falsch", RESET_PASSWORD="Neues"',

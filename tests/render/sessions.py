@@ -1,4 +1,4 @@
-"""Sessions as values, with any text in any field."""
+"""Session values for tests, with any text in any field."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from backscroll.model import Attachment, Edit, Hunk, Message, Origin, SessionSummary, ToolCall
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
-__all__ = ["AT", "SUMMARY", "events", "message", "session", "texts"]
+__all__ = ["AT", "SUMMARY", "items", "message", "session", "texts"]
 
 AT = datetime(2026, 10, 3, 7, 0, tzinfo=UTC)
 SUMMARY = SessionSummary(
@@ -44,34 +44,34 @@ def message(role: Any, content: str = "", **fields: Any) -> Message:
 
 
 def session(text: str) -> tuple[SessionSummary, list[TranscriptItem]]:
-    """A session that has this text in every field a tool's file can fill."""
+    """Return a session with this text in every field that comes from a tool's file."""
     summary = replace(
         SUMMARY, title=text, workspace_path=text, workspace_name=text, git_branch=text, models=(text,)
     )
     edit = Edit(text, (Hunk((text,), (text, text)),))
     call = ToolCall(id="c", name=text, params={text: text, "command": text}, result=text, status="completed")
-    held = Attachment("image", text)
-    said = [
-        message("user", text, attachments=(held,)),
+    attachment = Attachment("image", text)
+    messages = [
+        message("user", text, attachments=(attachment,)),
         message("thinking", text),
         message("assistant", text),
         message("tool", text, tool=call),
-        message("tool", "", tool=replace(call, edits=(edit,), params={}), attachments=(held,)),
+        message("tool", "", tool=replace(call, edits=(edit,), params={}), attachments=(attachment,)),
         message("error", text),
         message("system", text, kind=text, is_active=False),
     ]
     nested = replace(summary, parent_ref=summary.ref)
     return summary, [
-        *(MessageItem(place, 1, one) for place, one in enumerate(said)),
+        *(MessageItem(position, 1, entry) for position, entry in enumerate(messages)),
         SubagentStart(nested, True),
-        *(MessageItem(place, 1, one) for place, one in enumerate(said[:3])),
+        *(MessageItem(position, 1, entry) for position, entry in enumerate(messages[:3])),
         SubagentEnd(nested),
         MessageItem(7, 1, message("assistant", "The end of it.")),
     ]
 
 
-def events(*said: Message) -> list[TranscriptItem]:
-    return [MessageItem(place, 1, one) for place, one in enumerate(said)]
+def items(*messages: Message) -> list[TranscriptItem]:
+    return [MessageItem(position, 1, message) for position, message in enumerate(messages)]
 
 
 _PIECES = [

@@ -1,4 +1,4 @@
-"""A page shows what was said and does nothing else, whatever was said."""
+"""A page shows any text and never executes it."""
 
 import re
 from html.parser import HTMLParser
@@ -10,24 +10,24 @@ from backscroll.render.html import html
 from backscroll.render.html_page import page_end, page_start
 from backscroll.render.index_page import index_page
 from backscroll.render.markdown_html import highlight_code
-from tests.render.sessions import SUMMARY, events, message, session, texts
+from tests.render.sessions import SUMMARY, items, message, session, texts
 
 VOID = {"meta", "link", "input", "br", "hr"}
-OURS = {
+ALLOWED_TAGS = {
     "html", "head", "meta", "link", "title", "style", "body", "div", "input", "output", "button", "main",
     "header", "h1", "h2", "h3", "h4", "h5", "h6", "dl", "dt", "dd", "section", "article", "p", "a", "time",
     "pre", "code", "span", "details", "summary", "b", "small", "ins", "del", "ul", "ol", "li", "nav",
     "footer", "kbd", "script", "em", "strong", "s", "blockquote", "hr", "br", "table", "thead", "tbody",
     "tr", "th", "td",
 }  # fmt: skip
-ATTRIBUTES = {
+ALLOWED_ATTRIBUTES = {
     "class", "id", "href", "rel", "open", "type", "placeholder", "aria-label", "role", "title", "lang",
     "charset", "http-equiv", "content", "name", "start", "data-value", "style",
 }  # fmt: skip
 
 
-class Strict(HTMLParser):
-    """Fails on anything that is not closed, not ours or not plain."""
+class StrictParser(HTMLParser):
+    """Parser that fails on unclosed elements, unknown elements and unknown attributes."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -37,9 +37,9 @@ class Strict(HTMLParser):
         self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in OURS, tag
+        assert tag in ALLOWED_TAGS, tag
         given = dict(attrs)
-        assert given.keys() <= ATTRIBUTES, given
+        assert given.keys() <= ALLOWED_ATTRIBUTES, given
         assert not given.get("style") or re.fullmatch(r"text-align:(left|right|center)", given["style"] or "")
         if tag == "a":
             self.links.append(given.get("href") or "")
@@ -68,8 +68,8 @@ class Strict(HTMLParser):
         raise AssertionError(f"an instruction: {data}")
 
 
-def read(page: str) -> Strict:
-    parser = Strict()
+def read(page: str) -> StrictParser:
+    parser = StrictParser()
     parser.feed(page)
     parser.close()
     assert parser.open == []
@@ -77,19 +77,19 @@ def read(page: str) -> Strict:
 
 
 def without_first_break(text: str) -> str:
-    """A browser drops one line end after <pre>; this parser keeps it."""
+    """Drop one newline after <pre>, as browsers do and this parser does not."""
     return text[1:] if text.startswith("\n\n") else text
 
 
 @given(texts)
-def test_any_text_is_read_back_and_adds_no_element(text: str) -> None:
-    summary, said = session(text)
-    page = read("".join(html(summary, said)))
+def test_any_text_is_shown_unchanged_and_adds_no_element(text: str) -> None:
+    summary, content = session(text)
+    page = read("".join(html(summary, content)))
     shown = sanitize(text)
-    told = [without_first_break(one) for one in page.texts["pre.text"]]
-    # prompt, thinking, what a tool said (unless blank), error, system, and the subagent's task and thinking
-    assert told.count(shown) >= 6 - (not shown.strip())
-    results = [without_first_break(one) for one in page.texts.get("pre.result", [])]
+    texts = [without_first_break(block) for block in page.texts["pre.text"]]
+    # prompt, thinking, text of a tool call (unless blank), error, system, task and thinking of the subagent
+    assert texts.count(shown) >= 6 - (not shown.strip())
+    results = [without_first_break(block) for block in page.texts.get("pre.result", [])]
     assert results == ([shown, shown] if shown.strip() and text.strip() else results)
     assert all(re.match(r"#|https?://|mailto:", link, re.IGNORECASE) for link in page.links)
     assert len(page.scripts) == 1
@@ -103,8 +103,8 @@ def test_an_index_page_shows_any_title_as_text(text: str) -> None:
     assert page.links == ["a%20b.html"]
 
 
-def test_nothing_is_loaded_from_anywhere() -> None:
-    page = "".join(html(SUMMARY, events(message("assistant", "![p](https://x.example/p.png) <img src=y>"))))
+def test_a_page_loads_nothing() -> None:
+    page = "".join(html(SUMMARY, items(message("assistant", "![p](https://x.example/p.png) <img src=y>"))))
     assert "src=" not in page.replace("&lt;img src=y&gt;", "").replace("-src ", "")
     assert not re.search(r"(?:src|href)=\"(?!#|data:image/svg)", page)
     assert "url(" not in page
@@ -114,7 +114,7 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert policy[1].startswith("default-src 'none'")
 
 
-def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:
+def test_the_policy_allows_only_the_script_and_style_of_the_page() -> None:
     from base64 import b64encode
     from hashlib import sha256
 
@@ -126,24 +126,24 @@ def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:
             assert f"{tag}-src 'sha256-{digest}'" in page
 
 
-def test_only_links_to_the_web_are_links() -> None:
-    said = "[a](https://x.example) [b](javascript:alert(1)) [c](file:///etc/passwd) [d](data:text/html,x)"
-    page = read("".join(html(SUMMARY, events(message("assistant", said + " <JaVaScRiPt:x>")))))
+def test_only_web_links_are_links() -> None:
+    text = "[a](https://x.example) [b](javascript:alert(1)) [c](file:///etc/passwd) [d](data:text/html,x)"
+    page = read("".join(html(SUMMARY, items(message("assistant", text + " <JaVaScRiPt:x>")))))
     assert [link for link in page.links if not link.startswith("#")] == ["https://x.example"]
 
 
-def test_code_is_coloured_and_stays_the_same() -> None:
+def test_code_is_highlighted_without_changing_it() -> None:
     code = "\n\ndef f(x):\n    return '<b>'  # ok\n\n"
     coloured = highlight_code(code, "python")
     assert '<span class="k-k">def</span>' in coloured
-    plain = Strict()
+    plain = StrictParser()
     plain.feed(f'<pre class="x">{coloured}</pre>')
     assert plain.texts["pre.x"] == [code]
     assert highlight_code(code, "no such language") == ""
     assert highlight_code("x" * 1_000_000, "python") == ""
 
 
-def test_a_line_of_a_megabyte_is_shown_whole() -> None:
+def test_a_line_of_a_megabyte_is_shown_completely() -> None:
     line = "a<b" * 350_000
-    page = read("".join(html(SUMMARY, events(message("user", line), message("assistant", line)))))
+    page = read("".join(html(SUMMARY, items(message("user", line), message("assistant", line)))))
     assert page.texts["pre.text"] == [line, line]

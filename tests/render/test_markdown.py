@@ -1,4 +1,4 @@
-"""Markdown reads as it was meant, and no text reaches beyond its place."""
+"""Text is shown as Markdown and cannot affect the page around it."""
 
 import re
 
@@ -11,45 +11,45 @@ from backscroll.model import Edit, Hunk, ToolCall
 from backscroll.model.sanitize import sanitize
 from backscroll.render.markdown import markdown
 from backscroll.render.markdown_escape import code_fence, code_span, escape_markdown, safe_markdown
-from tests.render.sessions import SUMMARY, events, message, session, texts
+from tests.render.sessions import SUMMARY, items, message, session, texts
 
-# What we write ourselves, with any escaped text in it.
-OURS = re.compile(
+# HTML of the page itself, with any escaped text in it.
+PAGE_HTML = re.compile(
     r"(?:<details(?: open)?>\n)?(?:<summary>(?:[^<]|</?b>|</?code>)*</summary>\n?)?|</details>\n?"
     r"|<details>\n<summary>Result</summary>\n?"
 )
 
 
-class Trusting(MarkdownIt):
-    """A parser that believes everything, as the most careless reader would."""
+class PermissiveMarkdownIt(MarkdownIt):
+    """Parser that accepts every link."""
 
-    def validateLink(self, url: str) -> bool:  # noqa: N802  the library's own name
+    def validateLink(self, url: str) -> bool:  # noqa: N802  overrides a method of the library
         return True
 
 
-def parsed(page: str) -> list[Token]:
-    return Trusting("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(page)
+def parse(page: str) -> list[Token]:
+    return PermissiveMarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(page)
 
 
-def every(tokens: list[Token]) -> list[Token]:
+def flatten(tokens: list[Token]) -> list[Token]:
     return [part for token in tokens for part in (token, *(token.children or ()))]
 
 
 @given(texts)
-def test_no_text_brings_html_pictures_or_strange_links(text: str) -> None:
-    summary, said = session(text)
-    page = "".join(markdown(summary, said))
-    for token in every(parsed(page)):
+def test_no_text_adds_html_images_or_unusual_links(text: str) -> None:
+    summary, content = session(text)
+    page = "".join(markdown(summary, content))
+    for token in flatten(parse(page)):
         assert token.type not in ("html_inline", "image"), page
-        assert token.type != "html_block" or OURS.fullmatch(token.content), token.content
+        assert token.type != "html_block" or PAGE_HTML.fullmatch(token.content), token.content
         href = str(token.attrs.get("href", "")) if token.type == "link_open" else ""
         assert re.match(r"(?:https?://|mailto:|#|[^:]*$)", href, re.IGNORECASE), href
 
 
 @given(texts)
-def test_every_fold_is_closed_and_the_end_is_reached(text: str) -> None:
-    summary, said = session(text)
-    tokens = parsed("".join(markdown(summary, said)))
+def test_every_collapsed_block_is_closed(text: str) -> None:
+    summary, content = session(text)
+    tokens = parse("".join(markdown(summary, content)))
     blocks = "".join(token.content for token in tokens if token.type == "html_block")
     assert blocks.count("<details") == blocks.count("</details>")
     assert tokens[-2].content == "The end of it."
@@ -57,9 +57,9 @@ def test_every_fold_is_closed_and_the_end_is_reached(text: str) -> None:
 
 
 @given(texts)
-def test_what_a_tool_printed_is_shown_to_the_letter(text: str) -> None:
-    summary, said = session(text)
-    fences = [token.content for token in parsed("".join(markdown(summary, said))) if token.type == "fence"]
+def test_tool_output_is_shown_unchanged(text: str) -> None:
+    summary, content = session(text)
+    fences = [token.content for token in parse("".join(markdown(summary, content))) if token.type == "fence"]
     shown = sanitize(text).removesuffix("\n") + "\n"
     if sanitize(text).strip():
         assert fences.count(shown.replace("\x00", "\ufffd")) >= 3  # thinking, results, the command
@@ -67,14 +67,14 @@ def test_what_a_tool_printed_is_shown_to_the_letter(text: str) -> None:
 
 @given(texts)
 def test_a_title_is_one_heading(text: str) -> None:
-    tokens = parsed(f"# x{escape_markdown(text)}x\n")
+    tokens = parse(f"# x{escape_markdown(text)}x\n")
     assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
 
 
 @given(texts)
-def test_a_code_span_is_nothing_but_code(text: str) -> None:
+def test_a_code_span_contains_only_code(text: str) -> None:
     span = code_span(text)
-    parts = every(parsed(f"a {span} b"))
+    parts = flatten(parse(f"a {span} b"))
     assert {part.type for part in parts} <= {
         "paragraph_open", "inline", "paragraph_close", "text", "code_inline",
     }  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_code_span_is_nothing_but_code(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "expected"),
     [
         ("Use `Vec<T>` and **bold**.", "Use `Vec<T>` and **bold**."),
         ("a <b>x</b>", r"a \<b>x\</b>"),
@@ -94,20 +94,20 @@ def test_a_code_span_is_nothing_but_code(text: str) -> None:
         ("- one\n  - two", "- one\n  - two"),
     ],
 )
-def test_markdown_stays_markdown(said: str, kept: str) -> None:
-    assert safe_markdown(said) == f"{kept}\n"
+def test_markdown_stays_markdown(text: str, expected: str) -> None:
+    assert safe_markdown(text) == f"{expected}\n"
 
 
-def test_what_cannot_be_made_harmless_is_fenced() -> None:
+def test_text_that_cannot_be_escaped_is_fenced() -> None:
     assert safe_markdown("[x](javascript:alert(1))") == code_fence("[x](javascript:alert(1))")
 
 
-def test_a_fence_is_longer_than_any_inside() -> None:
+def test_a_fence_is_longer_than_any_fence_inside() -> None:
     assert code_fence("a\n`````\nb", "text").startswith("``````text\n")
 
 
 def test_an_edit_is_a_diff() -> None:
     edit = Edit("/ferry/board.py", (Hunk(("old",), ("new",), 3, 3),))
     call = ToolCall(id="c", name="Edit", params={}, result="ok", status="completed", edits=(edit,))
-    page = "".join(markdown(SUMMARY, events(message("tool", tool=call))))
+    page = "".join(markdown(SUMMARY, items(message("tool", tool=call))))
     assert "```diff\n--- /ferry/board.py\n+++ /ferry/board.py\n@@ -3,1 +3,1 @@\n-old\n+new\n```" in page

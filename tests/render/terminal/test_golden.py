@@ -1,7 +1,7 @@
-"""A session in a terminal of 80 columns and as plain lines: a plain one, a hostile one, and two of the demo.
+"""Sessions in a terminal of 80 columns and as plain lines: a plain one, a hostile one, and two of the demo.
 
-``pytest tests/render/terminal/test_golden.py --update-golden`` writes the expected files anew; the diff is to
-be reviewed. In the files ␛ stands for the escape that a colour begins with.
+``pytest tests/render/terminal/test_golden.py --update-golden`` rewrites the expected files. In them, ␛ is the
+escape character. Review the diff.
 """
 
 import re
@@ -31,7 +31,7 @@ SESSIONS = {
     "demo-clocks": "a4a9482e",
     "demo-ruby": "0ac395fe",
 }
-VIEWS = {
+OPTIONS = {
     "terminal": TranscriptOptions(width=80, is_coloured=True),
     "full": TranscriptOptions(width=80, is_full=True, with_agents=True),
     "lines": TranscriptOptions(),
@@ -56,7 +56,7 @@ def history(folder: Path) -> Iterator[History]:
 
 
 @pytest.fixture(autouse=True)
-def _greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield
@@ -64,44 +64,46 @@ def _greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def told(history: History, name: str, view: TranscriptOptions) -> str:
+def render(history: History, name: str, options: TranscriptOptions) -> str:
     summary = history.find(SESSIONS[name])
-    events = history.transcript.read(summary, everything=view.is_full, with_agents=view.with_agents)
-    # Where the tests run makes paths longer or shorter, and with them what was sent.
-    head = header_lines(replace(summary, workspace_path="/home/zoe/ferry", total_tokens=123_456), view)
-    return "\n".join([*head, *transcript_lines(summary, events, view)]) + "\n"
+    items = history.transcript.read(summary, everything=options.is_full, with_agents=options.with_agents)
+    # Paths and token counts depend on where the tests run.
+    header = header_lines(replace(summary, workspace_path="/home/zoe/ferry", total_tokens=123_456), options)
+    return "\n".join([*header, *transcript_lines(summary, items, options)]) + "\n"
 
 
-@pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.parametrize("kind", OPTIONS)
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_is_shown_as_expected(
     history: History, folder: Path, name: str, kind: str, update_golden: bool
 ) -> None:
-    compare(told(history, name, VIEWS[kind]).replace(str(folder), "~"), f"{name}.{kind}.txt", update_golden)
+    compare(
+        render(history, name, OPTIONS[kind]).replace(str(folder), "~"), f"{name}.{kind}.txt", update_golden
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_list_fits_the_terminal(history: History, width: int, update_golden: bool) -> None:
-    lines = list(table_lines(_settled(history), width=width, style=Style(is_coloured=False), now=NOW))
+    lines = list(table_lines(_stable_page(history), width=width, style=Style(is_coloured=False), now=NOW))
     assert max(map(len, lines)) <= width
     compare("\n".join(lines) + "\n", f"list.{width}.txt", update_golden)
 
 
-def test_a_list_elsewhere_is_plain_lines(history: History, update_golden: bool) -> None:
-    compare("\n".join(plain_lines(_settled(history))) + "\n", "list.lines.txt", update_golden)
+def test_a_piped_list_is_plain_lines(history: History, update_golden: bool) -> None:
+    compare("\n".join(plain_lines(_stable_page(history))) + "\n", "list.lines.txt", update_golden)
 
 
-@pytest.mark.parametrize("kind", VIEWS)
-def test_nothing_of_a_hostile_session_reaches_the_terminal_but_text(history: History, kind: str) -> None:
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", told(history, "hostile", VIEWS[kind]))
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_only_text_of_a_hostile_session_reaches_the_terminal(history: History, kind: str) -> None:
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", render(history, "hostile", OPTIONS[kind]))
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", shown)
     assert "alert(1)" in shown
     assert "owned" not in shown
 
 
-def _settled(history: History) -> PaginatedResult[SessionSummary]:
+def _stable_page(history: History) -> PaginatedResult[SessionSummary]:
     page = history.list_sessions()
-    data = tuple(replace(one, total_tokens=one.total_tokens and 123_456) for one in page.data)
+    data = tuple(replace(session, total_tokens=session.total_tokens and 123_456) for session in page.data)
     return replace(page, data=data)
 
 

@@ -1,4 +1,4 @@
-"""Times and counts as short as people say them."""
+"""Short forms of ages and counts."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ NOW = datetime(2026, 11, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "expected"),
     [
         (0, "0"),
         (999, "999"),
@@ -27,17 +27,17 @@ NOW = datetime(2026, 11, 12, tzinfo=UTC)
         (3_400_000_000, "3.4G"),
     ],
 )
-def test_a_count_is_short(number: int, told: str) -> None:
-    assert compact_number(number) == told
+def test_a_number_is_abbreviated(number: int, expected: str) -> None:
+    assert compact_number(number) == expected
 
 
 @given(st.integers(0, 10**14))
-def test_a_count_never_takes_more_than_four_characters(number: int) -> None:
+def test_a_number_never_takes_more_than_four_characters(number: int) -> None:
     assert len(compact_number(number)) <= 4
 
 
 @pytest.mark.parametrize(
-    ("age", "told"),
+    ("age", "expected"),
     [
         (timedelta(seconds=-5), "just now"),
         (timedelta(seconds=59), "just now"),
@@ -48,9 +48,9 @@ def test_a_count_never_takes_more_than_four_characters(number: int) -> None:
         (timedelta(days=400), "1 y ago"),
     ],
 )
-def test_an_age_is_told_in_its_largest_unit(age: timedelta, told: str) -> None:
-    assert format_age(NOW - age, NOW) == told
+def test_an_age_is_shown_in_its_largest_unit(age: timedelta, expected: str) -> None:
+    assert format_age(NOW - age, NOW) == expected
 
 
-def test_a_time_that_nobody_knows_is_unknown() -> None:
+def test_the_age_of_an_unknown_time_is_unknown() -> None:
     assert format_age(None, NOW) == "unknown"

@@ -1,4 +1,4 @@
-"""What a search found, on a terminal."""
+"""Search matches in a terminal."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,29 +14,29 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 def lines(text: str, *highlights: tuple[int, int], is_coloured: bool = False, **more: Any) -> list[str]:
     width = more.pop("width", 300)
-    facts: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "session_ref": "claude-code:0f3c9a12-0000", "session_id": "0f3c9a12-0000", "session_index": 3,
         "source": "claude-code", "title": "A title", "workspace_name": "ferry", "message_id": "m",
         "message_index": 0, "role": "user", "timestamp": NOW, "match": text, "highlights": highlights,
         "context": (text,), "line_number": 1, "score": 1.0, "match_count": 1,
     }  # fmt: skip
-    match = SearchMatch(**facts | more)
-    found = SearchResult(data=(match,), total=1, limit=20, offset=0, has_more=False, took_ms=1)
-    return list(match_lines(found, is_coloured=is_coloured, width=width, now=NOW))
+    match = SearchMatch(**fields | more)
+    result = SearchResult(data=(match,), total=1, limit=20, offset=0, has_more=False, took_ms=1)
+    return list(match_lines(result, is_coloured=is_coloured, width=width, now=NOW))
 
 
-def test_what_was_found_is_marked() -> None:
+def test_matches_are_highlighted() -> None:
     assert lines("so flaky today", (3, 8), is_coloured=True)[2].endswith("so \x1b[1;33mflaky\x1b[0m today")
     assert "\x1b" not in "".join(lines("so flaky today", (3, 8)))
 
 
-def test_the_session_can_be_named_by_what_is_shown() -> None:
+def test_the_session_id_is_shown() -> None:
     assert "0f3c9a12" in lines("x")[1]
     assert "inline-12345678" in lines("x", session_id="inline-12345678")[1]
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_a_long_line_is_cut_around_what_was_found(width: int) -> None:
+def test_a_long_line_is_shortened_around_the_match(width: int) -> None:
     text = "a " * 100 + "needle" + " b" * 30
     shown = lines(text, (200, 206), width=width, is_coloured=True)[2]
     assert "\x1b[1;33mneedle\x1b[0m" in shown
@@ -44,7 +44,7 @@ def test_a_long_line_is_cut_around_what_was_found(width: int) -> None:
     assert len(shown.replace("\x1b[1;33m", "").replace("\x1b[0m", "")) <= width
 
 
-def test_the_message_can_be_named_by_what_is_shown() -> None:
+def test_role_and_position_of_the_message_are_shown() -> None:
     assert "user #7" in lines("x", message_index=7)[1]
     assert "#" not in lines("x", is_note=True)[1]
 
@@ -67,7 +67,7 @@ def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
     assert "needle" in "".join(shown)
 
 
-def test_surroundings_are_cut_to_the_width() -> None:
+def test_context_is_truncated_to_the_width() -> None:
     shown = lines("x", (0, 1), context=("y" * 500, "x"), width=80)
     assert [len(line) for line in shown[2:4]] == [80, 9]
 
@@ -76,7 +76,7 @@ def test_surroundings_are_cut_to_the_width() -> None:
     "hostile",
     ["\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\u202e", "\x9b31m", "\x07", "\r", "\u2066"],
 )
-def test_nothing_that_was_said_reaches_the_terminal_as_a_command(hostile: str) -> None:
+def test_control_sequences_in_messages_do_not_reach_the_terminal(hostile: str) -> None:
     text = f"a{hostile}needle{hostile}b"
     at = text.index("needle")
     for highlights in ((at, at + 6), (at - 1, at + 2), (0, 2)):

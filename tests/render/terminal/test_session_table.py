@@ -1,4 +1,4 @@
-"""Sessions in a list, with what is special about them."""
+"""Tables and lists of sessions."""
 
 import pytest
 from hypothesis import given
@@ -23,14 +23,14 @@ def row(summary: SessionSummary, width: int = 100, **more: object) -> str:
     return list(table_lines(page(summary), width=width, style=PLAIN, now=AT, **more))[1]  # type: ignore[arg-type]
 
 
-def test_a_session_that_is_being_held_says_so() -> None:
+def test_a_live_session_is_marked() -> None:
     live = {(SUMMARY.platform, SUMMARY.id)}
     [line] = plain_lines(page(SUMMARY), live)
     assert line.endswith("  [live]")
     assert "  live  " in row(SUMMARY, live=live)
 
 
-def test_what_is_not_whole_or_no_longer_there_says_so() -> None:
+def test_gone_and_incomplete_sessions_are_marked() -> None:
     lost = replace(SUMMARY, is_gone=True, completeness="partial")
     [line] = plain_lines(page(lost))
     assert line.endswith("  [gone, partial]")
@@ -38,44 +38,46 @@ def test_what_is_not_whole_or_no_longer_there_says_so() -> None:
 
 
 def test_a_star_and_tags_are_shown() -> None:
-    noted = replace(SUMMARY, is_starred=True, tags=("later", "tides"))
-    assert "★ Why is the timetable" in row(noted)
-    assert "#later #tides" in row(noted)
-    [line] = plain_lines(page(noted))
+    annotated = replace(SUMMARY, is_starred=True, tags=("later", "tides"))
+    assert "★ Why is the timetable" in row(annotated)
+    assert "#later #tides" in row(annotated)
+    [line] = plain_lines(page(annotated))
     assert line.endswith("★ Why is the timetable off by one hour?  #later #tides")
 
 
-def test_how_it_began_is_shown_where_there_is_room_and_it_is_not_the_title() -> None:
+def test_the_first_prompt_is_shown_if_it_fits_and_differs_from_the_title() -> None:
     named = replace(SUMMARY, title="Timetable", first_message_preview="Why is it off by one hour?")
     assert "Timetable  Why is it off by one hour?" in row(named)
     same = replace(SUMMARY, title="Why is it…", first_message_preview="Why is it off by one hour?")
     assert "off by one hour" not in row(same)
 
 
-def test_columns_are_left_out_one_by_one_where_there_is_no_room() -> None:
-    heads = [
+def test_columns_are_dropped_one_by_one_on_a_narrow_terminal() -> None:
+    headings = [
         next(table_lines(page(SUMMARY), width=width, style=PLAIN)).split() for width in (100, 60, 50, 40)
     ]
-    assert [len(head) for head in heads] == sorted((len(head) for head in heads), reverse=True)
-    assert heads[0] == ["#", "when", "title", "workspace", "msgs", "tokens", "source", "id"]
-    assert heads[-1][-1] == "id"
+    assert [len(heading) for heading in headings] == sorted(
+        (len(heading) for heading in headings), reverse=True
+    )
+    assert headings[0] == ["#", "when", "title", "workspace", "msgs", "tokens", "source", "id"]
+    assert headings[-1][-1] == "id"
 
 
-def test_unknown_is_not_a_number() -> None:
+def test_unknown_values_are_not_shown_as_numbers() -> None:
     unknown = replace(SUMMARY, total_tokens=None, updated_at=None, workspace_name=None)
     [line] = plain_lines(page(unknown))
     assert line.split()[1:7] == ["-", "5e551011", "claude-code", "-", "3", "-"]
     assert "unknown" in row(unknown)
 
 
-def test_a_page_says_which_part_of_the_list_it_is() -> None:
+def test_the_footer_shows_the_range_of_the_page() -> None:
     assert list(plain_lines(page(SUMMARY, offset=20, total=1234)))[-1] == "21 to 21 of 1,234"
     assert len(list(plain_lines(page(SUMMARY)))) == 1
 
 
 @pytest.mark.parametrize("width", [30, 80, 200])
 @given(text=texts, number=st.integers(0, 10**12))
-def test_whatever_a_history_holds_a_row_is_one_line_that_fits(text: str, number: int, width: int) -> None:
+def test_a_row_with_any_text_is_one_line_that_fits(text: str, number: int, width: int) -> None:
     odd = replace(
         SUMMARY,
         title=text,

@@ -1,4 +1,4 @@
-"""Bars, sparklines and amounts."""
+"""Bars, sparklines, costs, durations and percentages."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from backscroll.render.terminal.humanize import format_cost, format_duration, fo
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1), st.integers(1, 80))
-def test_a_bar_is_as_long_as_its_value_and_never_too_long(values: list[int], width: int) -> None:
+def test_the_length_of_a_bar_follows_its_value(values: list[int], width: int) -> None:
     bars = [bar(value, max(values), width) for value in values]
     assert all(len(one) <= width for one in bars)
     assert all(bool(one) == (value > 0) for one, value in zip(bars, values, strict=True))
@@ -17,7 +17,7 @@ def test_a_bar_is_as_long_as_its_value_and_never_too_long(values: list[int], wid
 
 
 @given(st.lists(st.integers(0, 10**9)))
-def test_a_sparkline_has_a_column_for_each_value_and_shows_pauses(values: list[int]) -> None:
+def test_a_sparkline_has_one_block_per_value_and_dots_for_zero(values: list[int]) -> None:
     line = sparkline(values)
     assert len(line) == len(values)
     assert [mark == "·" for mark in line] == [value == 0 for value in values]
@@ -29,7 +29,7 @@ def test_charts_are_drawn_in_eighths() -> None:
     assert sparkline([0, 1, 2, 4, 8]) == "·▂▃▅█"
 
 
-def test_little_does_not_look_like_nothing_and_much_not_like_all() -> None:
+def test_small_amounts_are_not_shown_as_zero_and_large_shares_not_as_all() -> None:
     assert [format_usd(usd) for usd in (0, 0.001, 0.05, 1234.5)] == ["$0.00", "<$0.01", "$0.05", "$1,234.50"]
     assert [format_percent(share) for share in (0, 0.0001, 0.042, 0.5, 0.999, 1)] == [
         "0 %", "<0.1 %", "4.2 %", "50 %", ">99 %", "100 %",
@@ -39,7 +39,7 @@ def test_little_does_not_look_like_nothing_and_much_not_like_all() -> None:
     ]  # fmt: skip
 
 
-def test_a_cost_says_when_something_is_missing_from_it() -> None:
+def test_a_cost_is_marked_if_prices_are_missing() -> None:
     tokens = Tokens(input=5)
     assert format_cost(Sums(key=None)) == ""
     assert format_cost(Sums(key=None, tokens=tokens, cost_usd=1.0)) == "$1.00"

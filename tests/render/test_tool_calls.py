@@ -1,4 +1,4 @@
-"""A call in a line, an edit as a diff, and text that does nothing."""
+"""Descriptions of calls, diffs of edits, and sanitized text."""
 
 from typing import Any
 
@@ -23,11 +23,11 @@ from backscroll.render.tool_calls import argument_lines, call_outcome, describe_
         ({"command": "x" * 500}, "x" * 99 + "…"),
     ],
 )
-def test_a_call_is_described_by_what_says_most(params: dict[str, Any], line: str) -> None:
+def test_a_call_is_described_by_its_most_informative_argument(params: dict[str, Any], line: str) -> None:
     assert describe_call(ToolCall(id=None, name="Any", params=params)) == line
 
 
-def test_the_outcome_names_what_is_unusual() -> None:
+def test_the_outcome_mentions_unusual_states() -> None:
     edit = Edit("a", (Hunk(("x",), ("y", "z")),))
     assert call_outcome(ToolCall(id=None, name="A", result="a\nb\n", status="completed")) == "2 lines"
     assert call_outcome(ToolCall(id=None, name="A", result="a", status="failed")) == "failed, 1 line"
@@ -41,7 +41,7 @@ def test_arguments_of_several_lines_are_indented() -> None:
     assert list(argument_lines(tool)) == ["one:", "  a", "  b", 'two: {"x":[1]}']
 
 
-def test_a_diff_names_the_file_and_the_place() -> None:
+def test_a_diff_has_file_names_and_line_numbers() -> None:
     hunks = (Hunk(("a",), ("b",), 4, 4), Hunk((), ("c",)), Hunk())
     assert list(diff_lines(Edit("x.py", hunks, "create"))) == [
         "--- /dev/null", "+++ x.py", "@@ -4,1 +4,1 @@", "-a", "+b", "@@ @@", "+c",
@@ -50,13 +50,13 @@ def test_a_diff_names_the_file_and_the_place() -> None:
 
 
 @given(st.text())
-def test_inert_text_stays_inert_and_short_text_in_one_line(text: str) -> None:
+def test_sanitizing_twice_changes_nothing_and_one_line_fits(text: str) -> None:
     assert sanitize(sanitize(text)) == sanitize(text)
     assert "\n" not in one_line(text, 20)
     assert len(one_line(text, 20)) <= 20
 
 
-def test_escapes_go_with_all_that_belongs_to_them() -> None:
+def test_escape_sequences_are_removed_completely() -> None:
     assert (
         sanitize("\x1b]8;;http://x\x07link\x1b]8;;\x1b\\ \x1b[1;31mred\x1b[0m\x1bPq#\x1b\\\u202e!")
         == "link red!"
@@ -64,10 +64,10 @@ def test_escapes_go_with_all_that_belongs_to_them() -> None:
     assert sanitize("a\r\nb\tc 日本 👩\u200d🚀") == "a\nb\tc 日本 👩\u200d🚀"
 
 
-def test_json_spells_marks_out_and_means_the_same() -> None:
+def test_escaped_json_is_equivalent() -> None:
     import json
 
     text = "a\x7f\x9b\u202eb\u2028\ufeff\U000e0041é"
-    spelled = escape_json(json.dumps(text, ensure_ascii=False).encode())
-    assert json.loads(spelled) == text
-    assert spelled.decode() == '"a\\u007f\\u009b\\u202eb\\u2028\\ufeff\\udb40\\udc41é"'
+    escaped = escape_json(json.dumps(text, ensure_ascii=False).encode())
+    assert json.loads(escaped) == text
+    assert escaped.decode() == '"a\\u007f\\u009b\\u202eb\\u2028\\ufeff\\udb40\\udc41é"'

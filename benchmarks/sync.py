@@ -13,8 +13,8 @@ from pathlib import Path
 
 from backscroll.archive import Archive
 from backscroll.index import Index
-from backscroll.ingest.index_documents import Ready, Recorder
-from backscroll.ingest.indexer import Indexing, update
+from backscroll.ingest.index_documents import DocumentSpool, SpooledDocuments
+from backscroll.ingest.indexer import Indexer, update
 from backscroll.ingest.parallel import keeps_file
 from backscroll.sources import named
 
@@ -29,7 +29,7 @@ class Steps:
         self.units = list(self.source.units(root))
         self.size = sum(unit.size for unit in self.units)
         self.scratch = scratch
-        self.recorder: Recorder | None = None
+        self.recorder: DocumentSpool | None = None
 
     def read(self) -> None:
         for unit in self.units:
@@ -67,17 +67,17 @@ def main(root: Path) -> None:
         read = say("read", steps.read)
         rows = say("rows", lambda: steps.write("rows.db", with_files=False), read)
         say("originals", lambda: steps.write("shard.db", with_files=True), rows)
-        steps.recorder = Recorder(scratch / "entries")
+        steps.recorder = DocumentSpool(scratch / "entries")
         say("entries for the index", lambda: steps.write("listened.db", with_files=False), rows)
         archive, index = Archive(scratch / "archive.db"), Index(scratch / "index")
         say("merge", lambda: archive.units.merge_shards([scratch / "shard.db"]))
         frames = steps.recorder.close(archive.units.fragment_ids())
         say("derive", archive.derive)
-        ready = Ready()
-        ready.take(scratch / "entries", frames, 0)
+        ready = SpooledDocuments()
+        ready.add(scratch / "entries", frames, 0)
 
         def catch_up() -> None:
-            with Indexing(archive, index) as indexing:
+            with Indexer(archive, index) as indexing:
                 indexing.catch_up(ready)
 
         say("index, from entries", catch_up)

@@ -258,7 +258,7 @@ def test_reading_on_all_cores_passes_over_what_was_forgotten(place: Place, tmp_p
     exclusions = Exclusions(frozenset({("claude_code", ONE)}))
     for shard in read_batches([Batch("claude-code", units)], exclusions, tmp_path):
         archive.units.merge_shards([shard.archive])
-        assert SECRET.encode() not in shard.entries.read_bytes()
+        assert SECRET.encode() not in shard.documents.read_bytes()
     archive.derive()
     assert archive.sessions.find(ONE) == []
     assert len(archive.sessions.find(TWO)) == 1

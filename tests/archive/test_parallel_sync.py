@@ -27,8 +27,8 @@ def test_parallel_reading_gives_the_same_content(
 ) -> None:
     one = SyncedArchive("claude-code", root, tmp_path / "one")
     one.sync()
-    monkeypatch.setattr(parallel, "_WORTH_IT", 0)
-    monkeypatch.setattr(parallel, "_BATCH", 1_000_000)
+    monkeypatch.setattr(parallel, "MIN_PARALLEL_BYTES", 0)
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 1_000_000)
     many = SyncedArchive("claude-code", root, tmp_path / "many")
     report = many.sync()
     assert report.new == report.units
@@ -44,7 +44,7 @@ def test_a_script_without_a_main_guard_runs_once(root: Path, tmp_path: Path) -> 
         "from backscroll.config import NamedRoot\n"
         "from backscroll.history import History\n"
         "from backscroll.ingest import parallel\n"
-        "parallel._WORTH_IT, parallel._BATCH = 0, 1_000_000\n"
+        "parallel.MIN_PARALLEL_BYTES, parallel.BATCH_BYTES = 0, 1_000_000\n"
         "home, root = map(Path, sys.argv[1:])\n"
         "with History(home=home, roots=[NamedRoot('claude-code', root)]) as own:\n"
         "    report = own.sync()\n"

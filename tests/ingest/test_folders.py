@@ -263,7 +263,7 @@ def test_a_root_whose_name_is_no_text_is_refused_with_a_way_out(tmp_path: Path) 
     root = tmp_path / os.fsdecode(b"caf\xe9")
     with (
         History(roots=[NamedRoot("claude-code", root)], home=tmp_path) as history,
-        pytest.raises(UsageError, match="UTF-8; name a link"),
+        pytest.raises(UsageError, match="name that is not UTF-8"),
     ):
         history.sync()
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.index import Index, parse
-from backscroll.ingest import parallel
-from backscroll.ingest import sync as syncing
-from backscroll.ingest.indexer import Indexing, update
+from backscroll.ingest import bulk_read, parallel
+from backscroll.ingest.indexer import Indexer, update
 from backscroll.ingest.sync import sync
 from backscroll.model import Filter
 from backscroll.model.searchable_text import searchable_text
@@ -131,9 +130,9 @@ def test_an_answer_that_both_sessions_got_is_found_once(
 def test_what_is_indexed_while_it_is_read_is_found_as_in_a_new_index(
     rounds: int, kept: SyncedArchive, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "_WORTH_IT", 0)
-    monkeypatch.setattr(parallel, "_BATCH", 200_000)
-    monkeypatch.setattr(syncing, "_ROUND", rounds)
+    monkeypatch.setattr(parallel, "MIN_PARALLEL_BYTES", 0)
+    monkeypatch.setattr(parallel, "BATCH_BYTES", 200_000)
+    monkeypatch.setattr(bulk_read, "MIN_ROUND_BYTES", rounds)
     for generation in GENERATIONS.values():
         generation(kept.root, 0)
     first = Transcript(seed=7).user("where does the ferry land").assistant("at the pier")
@@ -217,7 +216,7 @@ def test_an_index_that_was_replaced_while_it_was_written_is_not_taken_for_comple
     session = Transcript().user("one")
     session.write(kept.root)
     kept.sync()
-    with Indexing(kept.archive, index) as indexing:
+    with Indexer(kept.archive, index) as indexing:
         assert indexing.catch_up()
         session.user("lighthouse").write(kept.root)
         kept.sync()

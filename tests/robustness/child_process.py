@@ -16,7 +16,7 @@ __all__ = ["DRIVER", "ChildProcess", "kill_points"]
 DRIVER = """
 import os, signal, sqlite3, sys
 from backscroll.ingest import parallel
-parallel._WORTH_IT, parallel._BATCH = 0, 150_000
+parallel.MIN_PARALLEL_BYTES, parallel.BATCH_BYTES = 0, 150_000
 if "SLOW" in os.environ:
     import time
     from backscroll.archive.write.unit_store import UnitStore

@@ -1,8 +1,4 @@
-"""What there is, and whether all of it was understood.
-
-Every unit of every root is read and every record counted once: understood, known
-to carry no message, or a problem. Nothing is kept but the numbers.
-"""
+"""Count every record of every root once: parsed, ignored or a problem. Nothing is stored."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,14 +12,13 @@ from backscroll.sources.protocols import close
 
 __all__ = ["Progress", "audit"]
 
-Progress = Callable[[int, int], None]  # bytes or rows read, and how many there are
+Progress = Callable[[int, int], None]  # bytes or rows read, and in total
 
-
-_NOTES = "notes"
+_NOTES = "notes"  # the store with notes about sessions of other stores
 
 
 class _Session(Struct):
-    """A session as one store tells it."""
+    """A session in one store."""
 
     store: str
     messages: int
@@ -33,7 +28,7 @@ class _Session(Struct):
 
 
 def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None) -> Audit:
-    """Read everything below the roots and account for it."""
+    """Parse everything below the roots and return the counts and problems."""
     places: list[AuditedRoot] = []
     problems: list[Problem] = []
     plan: list[tuple[Source, AuditedRoot, list[Unit]]] = []
@@ -57,15 +52,19 @@ def audit(roots: Iterable[tuple[Source, Path]], progress: Progress | None = None
                 progress(done, total)
         close(source)
         found.append((source.platform, place, sessions))
-    told = {
+    with_content = {
         (platform, key)
         for platform, _, sessions in found
-        for key, one in sessions.items()
-        if one.store != _NOTES
+        for key, session in sessions.items()
+        if session.store != _NOTES
     }
     for platform, place, sessions in found:
-        # A note of a session that lies elsewhere makes it no other one.
-        own = [one for key, one in sessions.items() if one.store != _NOTES or (platform, key) not in told]
+        # A note about a session in another store is not a session of its own.
+        own = [
+            session
+            for key, session in sessions.items()
+            if session.store != _NOTES or (platform, key) not in with_content
+        ]
         _sum_up(place, own)
     return Audit(places=places, problems=problems)
 
@@ -75,9 +74,9 @@ def _is_better(session: _Session, known: _Session) -> bool:
 
 
 def _sessions(
-    source: Source, unit: Unit, place: AuditedRoot, problems: list[Problem]
+    source: Source, unit: Unit, root: AuditedRoot, problems: list[Problem]
 ) -> Iterator[tuple[tuple[str, str | None], _Session]]:
-    """The sessions of one unit; its records are added to the place's account on the way."""
+    """Yield the sessions of one unit. Its record counts are added to the root."""
     opening: Opening | None = None
     ids: set[str] = set()
     calls: set[str] = set()
@@ -103,29 +102,29 @@ def _sessions(
             case Problem():
                 problems.append(item)
             case RecordCounts():
-                _add(item, place)
+                _add(item, root)
 
 
-def _add(tally: RecordCounts, place: AuditedRoot) -> None:
-    place.records += tally.records
-    place.parsed += tally.parsed
-    place.ignored += tally.ignored
-    place.problems += tally.problems
-    for name, number in tally.kinds.items():
-        place.kinds[name] = place.kinds.get(name, 0) + number
-    for name, number in tally.unknown.items():
-        place.unknown[name] = place.unknown.get(name, 0) + number
+def _add(counts: RecordCounts, root: AuditedRoot) -> None:
+    root.records += counts.records
+    root.parsed += counts.parsed
+    root.ignored += counts.ignored
+    root.problems += counts.problems
+    for name, count in counts.kinds.items():
+        root.kinds[name] = root.kinds.get(name, 0) + count
+    for name, count in counts.unknown.items():
+        root.unknown[name] = root.unknown.get(name, 0) + count
 
 
-def _sum_up(place: AuditedRoot, sessions: Iterable[_Session]) -> None:
+def _sum_up(root: AuditedRoot, sessions: Iterable[_Session]) -> None:
     for session in sessions:
         if session.visibility not in ("listed", "archived"):
-            place.unlisted[session.visibility] = place.unlisted.get(session.visibility, 0) + 1
+            root.unlisted[session.visibility] = root.unlisted.get(session.visibility, 0) + 1
             continue
         if session.is_agent:
-            place.subagents += 1
+            root.subagents += 1
         else:
-            place.sessions += 1
-            known = place.completeness.get(session.completeness, 0)
-            place.completeness[session.completeness] = known + 1
-        place.messages += session.messages
+            root.sessions += 1
+            known = root.completeness.get(session.completeness, 0)
+            root.completeness[session.completeness] = known + 1
+        root.messages += session.messages

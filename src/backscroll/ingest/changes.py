@@ -1,4 +1,4 @@
-"""What the tools have that the archive does not know, and what it knows that they no longer have."""
+"""Compare the tools' units with the archive: which are new, changed or gone."""
 
 from __future__ import annotations
 
@@ -18,139 +18,149 @@ if TYPE_CHECKING:
     from backscroll.sources import Source
     from backscroll.sources.protocols import Folder
 
-__all__ = ["Differences", "differences"]
+__all__ = ["ChangedUnit", "Changes", "find_changes"]
 
 
-class Differences:
-    """What has become of the units below a root."""
+class ChangedUnit:
+    """A unit to read."""
+
+    def __init__(self, source: Source, unit: Unit, known: KnownUnit | None) -> None:
+        self.source = source
+        self.unit = unit
+        self.known = known  # its state in the archive; None if it is new
+
+
+class Changes:
+    """Changes of the units below a root."""
 
     def __init__(
         self,
         units: int,
-        changed: Sequence[tuple[Unit, KnownUnit | None]] = (),
+        changed: Sequence[ChangedUnit] = (),
         vanished: Sequence[int] = (),
-        unsettled: Collection[str] = (),
+        unfinished_paths: Collection[str] = (),
     ) -> None:
-        self.units = units  # looked at
-        self.changed = changed  # to be read, and what is known of them
-        self.vanished = vanished  # their numbers
-        self.unsettled = unsettled  # paths of what is to be read, has vanished, or is not to be known
-        self.change_markers: Sequence[
-            tuple[Unit, KnownUnit | None]
-        ] = ()  # as ``changed``, to be read after all others
+        self.units = units  # number of units that were checked
+        self.changed = changed
+        self.vanished = vanished  # ids
+        self.unfinished_paths = unfinished_paths  # of units that are to be read, vanished or excluded
+        self.change_markers: Sequence[ChangedUnit] = ()  # to read after all others
 
 
-def differences(
+def find_changes(
     archive: Archive, source: Source, root: Path, paths: Collection[str] | None = None
-) -> Differences:
-    """Everything that changed below a root or, where changes were noticed, only what they bear on."""
-    found_at = source.units_at(root, paths) if paths is not None and isinstance(source, PathLookup) else None
-    if paths is not None and found_at is not None:
-        listed = list(found_at)
-        met = {unit.path for unit in listed}
+) -> Changes:
+    """Return the changes below a root, or only those at the given paths."""
+    units_at = source.units_at(root, paths) if paths is not None and isinstance(source, PathLookup) else None
+    if paths is not None and units_at is not None:
+        units = list(units_at)
+        checked = {unit.path for unit in units}
         for path in paths:
-            met |= archive.units.below(source.name, root, path)
-        return _compared(archive, listed, archive.units.known(source.name, root, met))
+            checked |= archive.units.below(source.name, root, path)
+        return _compare_all(archive, source, units, archive.units.known(source.name, root, checked))
     if isinstance(source, FolderListing):
-        return _by_folder(archive, source, root, source.folders(root))
+        return _compare_folders(archive, source, root, source.folders(root))
     current = archive.fingerprints.units(source.name, root)
     markers = source.change_markers(root) if isinstance(source, ChangeMarkers) else None
     if markers is not None and _are_unchanged(markers, current):
-        return Differences(len(current))
-    found = _among(archive, source, root, source.units(root), current)
+        return Changes(len(current))
+    found = _compare_fingerprints(archive, source, root, source.units(root), current)
     if markers:
-        # Once these are known, nobody asks for the others: they must not be before them.
-        last = {unit.path for unit in markers}
-        found.change_markers = [one for one in found.changed if not one[0].key and one[0].path in last]
-        found.changed = [one for one in found.changed if one[0].key or one[0].path not in last]
+        # Unchanged markers skip all other units. They are stored last, after the units they stand for.
+        paths_last = {unit.path for unit in markers}
+        is_marker = [not one.unit.key and one.unit.path in paths_last for one in found.changed]
+        found.change_markers = [one for one, last in zip(found.changed, is_marker, strict=True) if last]
+        found.changed = [one for one, last in zip(found.changed, is_marker, strict=True) if not last]
     return found
 
 
-def _by_folder(archive: Archive, source: Source, root: Path, folders: Iterable[Folder]) -> Differences:
-    """Of all units those that are not as they were, without a thought for folders that look as they did."""
+def _compare_folders(archive: Archive, source: Source, root: Path, folders: Iterable[Folder]) -> Changes:
+    """Compare the units of folders with a changed fingerprint. Unchanged folders are skipped as a whole."""
     fingerprints = archive.fingerprints.folders(source.name, root)
-    number = 0
-    unlike: list[Folder] = []
-    closed: list[Folder] = []
+    count = 0
+    changed: list[Folder] = []
+    unreadable: list[Folder] = []
     for folder in folders:
-        number += folder.unit_count
+        count += folder.unit_count
         if folder.is_unreadable:
-            closed.append(folder)
+            unreadable.append(folder)
             fingerprints = {
-                path: one for path, one in fingerprints.items() if not path.startswith(folder.path)
+                path: fingerprint
+                for path, fingerprint in fingerprints.items()
+                if not path.startswith(folder.path)
             }
         elif fingerprints.pop(folder.path, None) != folder.fingerprint:
-            unlike.append(folder)
-    if not unlike and not fingerprints and not closed:
-        return Differences(number)
-    there = [folder.path for folder in unlike]
-    current = archive.fingerprints.units(source.name, root, [*there, *fingerprints])
-    found = _among(
-        archive, source, root, chain.from_iterable(one.units() for one in (*unlike, *closed)), current
+            changed.append(folder)
+    if not changed and not fingerprints and not unreadable:
+        return Changes(count)
+    current = archive.fingerprints.units(
+        source.name, root, [*(folder.path for folder in changed), *fingerprints]
     )
-    found.units = number
-    owed = {folder_of(path) for path in found.unsettled}
+    units = chain.from_iterable(folder.units() for folder in (*changed, *unreadable))
+    found = _compare_fingerprints(archive, source, root, units, current)
+    found.units = count
+    unfinished = {folder_of(path) for path in found.unfinished_paths}
     archive.fingerprints.save_folders(
         source.name,
         root,
-        changed={one.path: one.fingerprint for one in unlike if one.path not in owed},
-        gone=fingerprints.keys() - owed,
+        changed={folder.path: folder.fingerprint for folder in changed if folder.path not in unfinished},
+        gone=fingerprints.keys() - unfinished,
     )
     return found
 
 
 def _are_unchanged(markers: Iterable[Unit], current: dict[str, str]) -> bool:
-    """Whether the units that change with every other are those that are known, and nothing is owed."""
-    told = {unit.path: unit.fingerprint for unit in markers}
-    return told == {name: token for name, token in current.items() if "\0" not in name} and (
+    """Return whether the change markers match the archive, and no unit needs another attempt."""
+    fingerprints = {unit.path: unit.fingerprint for unit in markers}
+    return fingerprints == {name: token for name, token in current.items() if "\0" not in name} and (
         "?" not in current.values()
     )
 
 
-def _among(
-    archive: Archive, source: Source, root: Path, listed: Iterable[Unit], current: dict[str, str]
-) -> Differences:
-    """Of these units those that are not as they were; for every other one, two strings are compared."""
-    number = 0
-    unlike: list[Unit] = []
-    unread: set[str] = set()  # databases of which not even the contents could be listed
-    for unit in listed:
-        number += 1
+def _compare_fingerprints(
+    archive: Archive, source: Source, root: Path, units: Iterable[Unit], current: dict[str, str]
+) -> Changes:
+    """Compare fingerprints. An unchanged unit costs one comparison of two strings."""
+    count = 0
+    different: list[Unit] = []
+    unlistable: set[str] = set()  # databases whose units could not be listed
+    for unit in units:
+        count += 1
         token = unit.fingerprint
         if current.pop(f"{unit.path}\0{unit.key}" if unit.key else unit.path, None) != token or not token:
-            unlike.append(unit)
+            different.append(unit)
             if not token:
-                unread.add(unit.path)
-    if not unlike and not current:
-        return Differences(number)
-    left = {name.partition("\0")[0] for name in current} - unread
-    known = archive.units.known(source.name, root, left | {unit.path for unit in unlike})
-    changed: list[tuple[Unit, KnownUnit | None]] = []
-    unsettled = left.copy()
-    for unit in unlike:
+                unlistable.add(unit.path)
+    if not different and not current:
+        return Changes(count)
+    missing = {name.partition("\0")[0] for name in current} - unlistable
+    known = archive.units.known(source.name, root, missing | {unit.path for unit in different})
+    changed: list[ChangedUnit] = []
+    unfinished = missing.copy()
+    for unit in different:
         before = known.get((unit.path, unit.key))
-        is_read = archive.units.needs_reading(unit, before)
-        if is_read:
-            changed.append((unit, before))
-        if is_read or before is None:
-            unsettled.add(unit.path)
+        needs_reading = archive.units.needs_reading(unit, before)
+        if needs_reading:
+            changed.append(ChangedUnit(source, unit, before))
+        if needs_reading or before is None:
+            unfinished.add(unit.path)
     names = (name.partition("\0") for name in current)
-    vanished = [known[path, key].id for path, _, key in names if path in left]
-    return Differences(number, changed, vanished, unsettled)
+    vanished = [known[path, key].id for path, _, key in names if path in missing]
+    return Changes(count, changed, vanished, unfinished)
 
 
-def _compared(
-    archive: Archive, listed: Iterable[Unit], known: dict[tuple[str, str], KnownUnit]
-) -> Differences:
-    """These units, and of the known ones those that are not among them."""
-    number = 0
-    changed = []
-    for unit in listed:
-        number += 1
+def _compare_all(
+    archive: Archive, source: Source, units: Iterable[Unit], known: dict[tuple[str, str], KnownUnit]
+) -> Changes:
+    """Compare listed units with known ones. Known units that are not listed have vanished."""
+    count = 0
+    changed: list[ChangedUnit] = []
+    for unit in units:
+        count += 1
         before = known.pop((unit.path, unit.key), None)
         if archive.units.needs_reading(unit, before):
-            changed.append((unit, before))
-        if not unit.fingerprint:  # what is in it could not be listed
-            within = f"{unit.path}{os.sep}"
-            known = {place: one for place, one in known.items() if not place[0].startswith(within)}
-    return Differences(number, changed, [one.id for one in known.values() if not one.is_gone])
+            changed.append(ChangedUnit(source, unit, before))
+        if not unit.fingerprint:  # its content could not be listed
+            prefix = f"{unit.path}{os.sep}"
+            known = {place: one for place, one in known.items() if not place[0].startswith(prefix)}
+    return Changes(count, changed, [one.id for one in known.values() if not one.is_gone])

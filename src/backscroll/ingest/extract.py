@@ -1,4 +1,4 @@
-"""Originals out of the archive: written back for a person, or told anew where the tools have lost them."""
+"""Write archived originals to files, and parse archived database rows again."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,32 +14,32 @@ from backscroll.sources import Source
 from backscroll.sources.protocols import close, raw_rows
 from backscroll.sources.restore_rows import Restoring
 
-__all__ = ["Extracted", "extract", "placed", "retold_rows"]
+__all__ = ["Extracted", "extract", "reparse_rows", "with_original_path"]
 
 
 class Extracted(Struct, frozen=True):
-    """What was written."""
+    """Files that `extract` wrote."""
 
     files: tuple[Path, ...]
-    rows: int  # of databases
-    blanked: tuple[str, ...]  # fields of rows that are empty, because what was in them was never kept
+    rows: int  # database rows
+    blanked: tuple[str, ...]  # fields that were credentials, which are never archived
 
 
 def extract(archive: Archive, session_id: str, folder: Path) -> Extracted:
-    """Write a session's files back, byte for byte, and of databases its rows, laid out as a root.
+    """Write the files of a session byte for byte, and its database rows in the layout of a root.
 
-    Nothing is overwritten. Rows that had vanished from the tool's own database are among them.
+    Nothing is overwritten. Rows that are gone from the tool's own database are included.
     """
     files = archive.originals.write_session(session_id, folder)
-    number = 0
+    count = 0
     blanked: set[str] = set()
     with Restoring(folder) as restoring:
         for original in archive.originals.units_with_rows(session_id):
             rows, fields = _add(archive, restoring, original, fullest=True)
-            number += rows
+            count += rows
             blanked |= fields
         files += restoring.finish()
-    return Extracted(tuple(files), number, tuple(sorted(blanked)))
+    return Extracted(tuple(files), count, tuple(sorted(blanked)))
 
 
 def _add(
@@ -51,17 +51,17 @@ def _add(
 
 
 def _name(original: Original) -> str:
-    """Where a unit's file lies below its root; a file from elsewhere keeps its name."""
+    """Return the path of a unit's file below its root; only the name if it is not below the root."""
     path = Path(original.path)
     return path.relative_to(original.root).as_posix() if path.is_relative_to(original.root) else path.name
 
 
-def retold_rows(
+def reparse_rows(
     archive: Archive, source: Source, root: Path, originals: Iterable[Original]
 ) -> Iterator[tuple[Original, bool]]:
-    """Each unit with whether it was told anew.
+    """Parse database units again. Yield each unit and whether that succeeded.
 
-    From its database where that still has the rows that were read, else from one made of the kept rows.
+    The tool's database is used if it still has the same rows; otherwise one made of the archived rows.
     """
     there = {(unit.path, unit.key): unit for unit in source.units(root)} if root.is_dir() else {}
     changed: list[Original] = []
@@ -95,7 +95,7 @@ def retold_rows(
             if copy is None:
                 yield original, False
                 continue
-            items = (placed(item, str(folder), original.root) for item in source.read(copy))
+            items = (with_original_path(item, str(folder), original.root) for item in source.read(copy))
             yield (
                 original,
                 archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True),
@@ -103,8 +103,8 @@ def retold_rows(
         close(source)
 
 
-def placed(item: Item, folder: str, root: str) -> Item:
-    """An item with its origin where the original was."""
+def with_original_path(item: Item, folder: str, root: str) -> Item:
+    """Return an item whose origin is the original path instead of the temporary one."""
     match item:
         case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
             path = item.origin.path

@@ -1,4 +1,4 @@
-"""One session, message by message, while it is being held."""
+"""Follow one session while it is running."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from backscroll.model.live import FollowedMessage
 
 __all__ = ["follow"]
 
-_WINDOW = 64  # messages that are read from the end at first; more when too few of them are for people
+WINDOW_SIZE = 64  # messages read from the end; grows if too few of them are shown
 
 
 def follow(
@@ -22,9 +22,10 @@ def follow(
     last: int,
     everything: bool,
 ) -> Iterator[FollowedMessage]:
-    """The last messages of a session, then those that come; ``find`` finds it, as soon as there is one.
+    """Yield the last messages of a session, then new and changed ones.
 
-    Without ``everything`` these are the ones a person would read: no abandoned branches, no injected text.
+    ``find`` returns the session, or None until it exists. ``touched`` yields the sessions that were just
+    updated. Without ``everything``, abandoned branches and injected text are left out.
     """
     summary = find()
     follower = _Follower(archive, summary, everything) if summary is not None else None
@@ -40,74 +41,72 @@ def follow(
 
 
 class _Follower:
-    """How far a session has been told. Of what was told before, only what may still change is remembered."""
+    """Tracks which messages were yielded, and remembers those that may still change."""
 
     def __init__(self, archive: Archive, summary: SessionSummary, everything: bool) -> None:
         self._archive = archive
         self._summary = summary
         self._everything = everything
-        self._account: int | None = None
-        self._next = 0  # the first position that was not looked at
-        self._told: dict[str, FollowedMessage] = {}
+        self._fragment_id: int | None = None
+        self._next = 0  # the first position that was not read
+        self._yielded: dict[str, FollowedMessage] = {}  # by message id
         session = summary.parent_ref.partition(":")[2] if summary.parent_ref is not None else summary.id
         self.key = SessionKey(summary.platform, session)
 
-    def last(self, number: int) -> list[FollowedMessage]:
-        """The last messages that are there, read from the end."""
-        self._account, self._next = self._archive.messages.extent(self._summary)
-        window = max(_WINDOW, number)
+    def last(self, count: int) -> list[FollowedMessage]:
+        """Return the last messages, read from the end."""
+        self._fragment_id, self._next = self._archive.messages.extent(self._summary)
+        window = max(WINDOW_SIZE, count)
         while True:
             start = max(0, self._next - window)
-            found = [said for said in self._from(start) if self._is_wanted(said.message)]
-            if len(found) >= number or start == 0:
+            found = [one for one in self._read(start) if self._is_shown(one.message)]
+            if len(found) >= count or start == 0:
                 break
             window *= 4
-        self._told = {said.message.id: said for said in found}
-        return found[len(found) - min(number, len(found)) :]
+        self._yielded = {one.message.id: one for one in found}
+        return found[len(found) - min(count, len(found)) :]
 
     def news(self) -> Iterator[FollowedMessage]:
-        """What has been added since, and what was told before and has more to it now."""
-        account, number = self._archive.messages.extent(self._summary)
-        if account is not None and account == self._account and number >= self._next:
-            found = [*self._waiting(), *self._from(self._next)]
+        """Yield messages that were added, and earlier ones that changed."""
+        fragment_id, count = self._archive.messages.extent(self._summary)
+        if fragment_id is not None and fragment_id == self._fragment_id and count >= self._next:
+            found = [*self._pending_calls(), *self._read(self._next)]
         else:
-            # Told anew, and perhaps in another order: what stands where nothing stood is new.
-            found = list(self._from(0))
-        first, self._account, self._next = self._next, account, number
-        for said in found:
-            before = self._told.get(said.message.id)
-            if before is None and said.position < first:
+            # The session was read again, perhaps in another order. Messages at new positions are new.
+            found = list(self._read(0))
+        first, self._fragment_id, self._next = self._next, fragment_id, count
+        for one in found:
+            before = self._yielded.get(one.message.id)
+            if before is None and one.position < first:
                 continue
-            if not self._is_wanted(said.message) or (before and not _has_more(said, before)):
+            if not self._is_shown(one.message) or (before and not _has_changed(one, before)):
                 continue
-            self._told[said.message.id] = said
-            yield FollowedMessage(said.position, said.message, before.message if before else None)
+            self._yielded[one.message.id] = one
+            yield FollowedMessage(one.position, one.message, before.message if before else None)
 
-    def _from(self, start: int) -> Iterator[FollowedMessage]:
-        for position, message in enumerate(
-            self._archive.messages.of_session(self._summary, start), start=start
-        ):
+    def _read(self, start: int) -> Iterator[FollowedMessage]:
+        messages = self._archive.messages.of_session(self._summary, start)
+        for position, message in enumerate(messages, start=start):
             yield FollowedMessage(position, message)
 
-    def _waiting(self) -> list[FollowedMessage]:
-        """Calls without an answer, as they stand now."""
-        places = [
-            said.position
-            for said in self._told.values()
-            if said.message.tool is not None and said.message.tool.status == "pending"
+    def _pending_calls(self) -> list[FollowedMessage]:
+        """Return the current state of calls that had no result."""
+        positions = [
+            one.position
+            for one in self._yielded.values()
+            if one.message.tool is not None and one.message.tool.status == "pending"
         ]
-        return [said for place in sorted(places) for said in islice(self._from(place), 1)]
+        return [one for position in sorted(positions) for one in islice(self._read(position), 1)]
 
-    def _is_wanted(self, message: Message) -> bool:
+    def _is_shown(self, message: Message) -> bool:
         if self._everything:
             return True
-        # A subagent's own messages are all beside the session that started it.
+        # All messages of a subagent are sidechain messages.
         is_own = not message.is_sidechain or self._summary.parent_ref is not None
         if not message.is_active or not is_own or message.role == "system":
             return False
         return message.role != "thinking" or bool(message.content)
 
 
-def _has_more(said: FollowedMessage, before: FollowedMessage) -> bool:
-    now, then = said.message, before.message
-    return now.content != then.content or now.tool != then.tool
+def _has_changed(one: FollowedMessage, before: FollowedMessage) -> bool:
+    return one.message.content != before.message.content or one.message.tool != before.message.tool

@@ -1,9 +1,8 @@
-"""What the index needs of messages, made while they are in hand.
+"""Documents for the index, made while a unit is read.
 
-Whoever reads a unit has its messages before him; taking them out of the archive
-again for the index would cost as much as keeping them did. So the process that
-reads writes entries into a file beside its shard, and the one that takes the shard
-in finds them there, by account.
+Reading the messages back from the archive for the index would cost as much as storing them. A worker
+therefore writes the documents of its shard to a spool file. The process that merges the shard indexes them
+from there, by fragment id.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -16,19 +15,19 @@ from backscroll.index.engine.encode import EncodedMessage, encode_message
 from backscroll.model import Message, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION, annotations_text, paths_of, searchable_text
 
-__all__ = ["Ready", "Recorder", "noted", "spoken"]
+__all__ = ["DocumentSpool", "SpooledDocuments", "annotations_document", "message_document"]
 
-_FRAME = 1024 * 1024  # characters of entries that are written together
+FRAME_CHARS = 1024 * 1024  # documents are written in frames of about this size
 _to_json = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(list[EncodedMessage]).decode
 
-Frame = tuple[int, int]  # where in a file entries lie, and how many bytes they are
-Frames = dict[int, list[Frame]]  # by account
+Frame = tuple[int, int]  # offset in the file, and bytes
+Frames = dict[int, list[Frame]]  # by fragment id
 
 
-def _encoded(message: Message) -> str | bytes:
-    """The same as UTF-8, which the strings of a message that was packed have at hand; else as it is."""
+def _text(message: Message) -> str | bytes:
+    """Return the searchable text as UTF-8. Faster than `searchable_text`: strings cache their UTF-8 form."""
     tool = message.tool
     try:
         if tool is None:
@@ -42,15 +41,15 @@ def _encoded(message: Message) -> str | bytes:
         return searchable_text(message)
 
 
-def spoken(position: int, message: Message) -> IndexMessage:
-    """What the index is told of a message."""
+def message_document(position: int, message: Message) -> IndexMessage:
+    """Return the document of a message."""
     tool = message.tool
     return IndexMessage(
         position=position,
         role=message.role,
         kind=message.kind,
         at=int(message.timestamp.timestamp() * 1000) if message.timestamp is not None else None,
-        text=_encoded(message),
+        text=_text(message),
         tool=tool.name if tool else None,
         model=message.model,
         branch=message.git_branch,
@@ -60,8 +59,8 @@ def spoken(position: int, message: Message) -> IndexMessage:
     )
 
 
-def noted(summary: SessionSummary) -> IndexMessage | None:
-    """What the index is told of a session's notes, as if they were one more message."""
+def annotations_document(summary: SessionSummary) -> IndexMessage | None:
+    """Return the document of a session's annotations, indexed like one more message."""
     text = annotations_text(summary)
     if not text:
         return None
@@ -70,84 +69,84 @@ def noted(summary: SessionSummary) -> IndexMessage | None:
     return IndexMessage(position=ANNOTATIONS_POSITION, role="note", at=at, text=text)
 
 
-class Recorder:
-    """Listens to what is written into an archive, and puts the entries of it into a file."""
+class DocumentSpool:
+    """Observes the writes of a shard and writes their documents to a file."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self._frames: Frames = {}
-        self._account = 0
-        self._held: list[EncodedMessage] = []
+        self._fragment_id = 0
+        self._buffer: list[EncodedMessage] = []
         self._size = 0
 
     def begin_fragment(self, fragment_id: int) -> None:
-        """An account begins; one of that number before it was taken back."""
-        self._write()
-        self._held, self._size = [], 0
-        self._account = fragment_id
+        """Start a fragment. An earlier one with this id was rolled back."""
+        self._flush()
+        self._buffer, self._size = [], 0
+        self._fragment_id = fragment_id
         self._frames[fragment_id] = []
 
     def add_messages(self, first_position: int, messages: Sequence[Message]) -> None:
-        """Messages of it, from a position on."""
-        if self._account not in self._frames:
+        """Add messages of the current fragment, from a position on."""
+        if self._fragment_id not in self._frames:
             return
-        made = [
-            encode_message(spoken(place, message))
-            for place, message in enumerate(messages, start=first_position)
+        documents = [
+            encode_message(message_document(position, message))
+            for position, message in enumerate(messages, start=first_position)
         ]
-        self._held += made
-        self._size += sum([len(one.fields) for one in made])
-        if self._size >= _FRAME:
-            self._write()
+        self._buffer += documents
+        self._size += sum([len(document.fields) for document in documents])
+        if self._size >= FRAME_CHARS:
+            self._flush()
 
     def invalidate_fragment(self) -> None:
-        """A message of it turned out to be another than was said."""
-        self._frames.pop(self._account, None)
+        """Drop the documents of the current fragment: a message changed after it was added."""
+        self._frames.pop(self._fragment_id, None)
 
-    def close(self, accounts: Collection[int]) -> Frames:
-        """Where the entries of these accounts are; of others there are none to be kept."""
-        self._write()
+    def close(self, fragment_ids: Collection[int]) -> Frames:
+        """Close the file. Return the frames of the given fragments."""
+        self._flush()
         self._file.close()
-        return {account: frames for account, frames in self._frames.items() if account in accounts}
+        return {id_: frames for id_, frames in self._frames.items() if id_ in fragment_ids}
 
-    def _write(self) -> None:
-        if self._held and self._account in self._frames:
-            packed = _pack(self._held)
-            self._frames[self._account].append((self._file.tell(), len(packed)))
+    def _flush(self) -> None:
+        if self._buffer and self._fragment_id in self._frames:
+            packed = _pack(self._buffer)
+            self._frames[self._fragment_id].append((self._file.tell(), len(packed)))
             self._file.write(packed)
-        self._held, self._size = [], 0
+        self._buffer, self._size = [], 0
 
 
-class Ready:
-    """Entries of accounts that were taken in and are still to be indexed."""
+class SpooledDocuments:
+    """Documents of merged shards that are not indexed yet."""
 
-    def __init__(self, ever: int = 0) -> None:
-        self.size = 0
-        self.ever = ever  # bytes, of all that were
-        self._places: dict[int, tuple[Path, list[Frame]]] = {}
+    def __init__(self, total_size: int = 0) -> None:
+        self.size = 0  # bytes
+        self.total_size = total_size  # bytes, including earlier rounds
+        self._frames: dict[int, tuple[Path, list[Frame]]] = {}
         self._files: list[Path] = []
 
-    def take(self, path: Path, frames: Frames, offset: int) -> None:
-        """Know a file, of which the accounts have got other numbers, so much greater."""
+    def add(self, path: Path, frames: Frames, offset: int) -> None:
+        """Add a spool file. The merge has added ``offset`` to its fragment ids."""
         size = path.stat().st_size
         self.size += size
-        self.ever += size
+        self.total_size += size
         self._files.append(path)
-        for account, places in frames.items():
-            self._places[account + offset] = (path, places)
+        for fragment_id, places in frames.items():
+            self._frames[fragment_id + offset] = (path, places)
 
-    def __contains__(self, account: int) -> bool:
-        return account in self._places
+    def __contains__(self, fragment_id: int) -> bool:
+        return fragment_id in self._frames
 
-    def entries(self, account: int) -> Iterator[EncodedMessage]:
-        """The entries of an account, in order."""
-        path, frames = self._places[account]
+    def documents(self, fragment_id: int) -> Iterator[EncodedMessage]:
+        """Yield the documents of a fragment in order."""
+        path, frames = self._frames[fragment_id]
         with path.open("rb") as file:
             for offset, size in frames:
                 file.seek(offset)
                 yield from _unpack(file.read(size))
 
     def clear(self) -> None:
-        """Remove the files."""
+        """Delete the files."""
         for path in self._files:
             path.unlink(missing_ok=True)

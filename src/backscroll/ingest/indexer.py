@@ -1,4 +1,4 @@
-"""Give the index the words it does not have yet. The archive decides what it must have."""
+"""Index what the archive has queued."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -9,48 +9,48 @@ from backscroll.archive import Archive
 from backscroll.archive.index_queue import IndexJob
 from backscroll.index import Index, IndexSession
 from backscroll.index.engine.background import BackgroundTask
-from backscroll.ingest.index_documents import Ready, noted, spoken
+from backscroll.index.engine.encode import EncodedMessage, encode_message
+from backscroll.ingest.index_documents import SpooledDocuments, annotations_document, message_document
 from backscroll.model import UNKNOWN_WORKSPACE, Message, SessionSummary
 from backscroll.model.searchable_text import ANNOTATIONS_POSITION
 
 if TYPE_CHECKING:
-    from backscroll.index.engine.encode import EncodedMessage
     from backscroll.index.engine.writer import Writer
 
-__all__ = ["Indexing", "update"]
+__all__ = ["Indexer", "update"]
 
-_FEW = 3  # sessions that one thread writes as fast as two
-_BATCH = 500  # sessions that are looked up together
-_COMMIT = 4000  # sessions in one commit at most, so that not all is lost when a long run is stopped
-_MUCH = 96 * 1024 * 1024  # bytes of entries, likewise; each commit leaves a part, and parts must be merged
+SMALL_JOB_COUNT = 3  # fewer sessions are written as fast by one thread as by two
+LOOKUP_BATCH_SIZE = 500  # sessions
+MAX_COMMIT_SESSIONS = 4000  # limits the loss if a long run is interrupted
+MAX_COMMIT_BYTES = 96 * 1024 * 1024  # the same; each commit leaves a segment that must be merged
 
 
 def update(archive: Archive, index: Index) -> bool:
-    """Bring the index up to the archive. False when another process is writing it."""
-    with Indexing(archive, index) as indexing:
-        return indexing.catch_up()
+    """Index everything that is queued. Return False if another process is writing the index."""
+    with Indexer(archive, index) as indexer:
+        return indexer.catch_up()
 
 
-class _Told(NamedTuple):
-    """A session of which what the index needs is ready."""
+class _SpooledSession(NamedTuple):
+    """A session whose documents are in a spool file."""
 
-    whose: IndexSession
-    account: int
-    copies: set[int]  # positions of messages that are another session's
+    session: IndexSession
+    fragment_id: int
+    copies: set[int]  # positions of messages that another session contained first
 
 
-class Indexing:
-    """The index, held for writing from the first time that there is something to write."""
+class Indexer:
+    """Writes to the index. The writer is opened when there is something to write, and kept open."""
 
     def __init__(self, archive: Archive, index: Index) -> None:
         self._archive = archive
         self._index = index
         self._writer: Writer | None = None
-        self._held = ExitStack()
-        self._waiting: set[IndexJob] = set()  # written, and not committed yet
-        self._size = 0  # bytes of what is ready that wait so
+        self._resources = ExitStack()
+        self._uncommitted: set[IndexJob] = set()
+        self._uncommitted_bytes = 0  # of spooled documents
         self._feeding: BackgroundTask[None] | None = None
-        self._ready: Ready | None = None  # what it is fed with
+        self._spooled: SpooledDocuments | None = None  # used by the background task
 
     def __enter__(self) -> Self:
         return self
@@ -59,69 +59,75 @@ class Indexing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            with suppress(OSError):  # what cannot be committed is still noted as lacking
+            with suppress(OSError):  # jobs without a commit stay in the queue
                 self.commit()
         finally:
-            self._held.__exit__(kind, error, trace)
+            self._resources.__exit__(kind, error, trace)
 
-    def catch_up(self, ready: Ready | None = None) -> bool:
-        """Index all that the archive has and the index has not.
+    def catch_up(self, spooled: SpooledDocuments | None = None) -> bool:
+        """Index everything that is queued. Return False if another process is writing the index.
 
-        What is ready is taken from there while the caller goes on, and may wait to be committed together with
-        what follows. False when another process is writing the index.
+        Spooled documents are written in the background, and committed together with later ones.
         """
         archive, index = self._archive, self._index
         if self._writer is None and not _belongs(index, archive):
             archive.index_queue.add_all()
             with archive.write_transaction():
-                # Whoever waited for this finds it done, and throws away nothing that others are writing.
+                # Check again: another process may have replaced the index while this one waited.
                 if not _belongs(index, archive):
                     index.rebuild()
                     index.write((), watermark=archive.identity)
-        while lacks := self._lacks():
+        while jobs := self._next_jobs():
             if self._writer is None:
-                is_small = ready is None and len(lacks) < _FEW
-                self._writer = self._held.enter_context(index.writer(is_small=is_small))
+                is_small = spooled is None and len(jobs) < SMALL_JOB_COUNT
+                self._writer = self._resources.enter_context(index.writer(is_small=is_small))
             if self._writer is None:
                 return False
             try:
                 self._end_feeding()
-                if self._size > _MUCH or len(self._waiting) >= _COMMIT:
+                if (
+                    self._uncommitted_bytes > MAX_COMMIT_BYTES
+                    or len(self._uncommitted) >= MAX_COMMIT_SESSIONS
+                ):
                     self.commit()
-                if self._ready is not None and self._ready is not ready:
-                    self._ready.clear()
-                self._ready = ready
-                self._write(self._writer, lacks, ready)
-                if ready is None:
+                if self._spooled is not None and self._spooled is not spooled:
+                    self._spooled.clear()
+                self._spooled = spooled
+                self._write(self._writer, jobs, spooled)
+                if spooled is None:
                     self.commit()
             except OSError:
-                self._waiting.clear()
+                self._uncommitted.clear()
                 if self._writer.is_current():
                     raise
             if not self._writer.is_current():
-                return False  # another process has begun a new one, and notes for itself what that lacks
+                return False  # another process has started a new index and queued everything for it
         return True
 
-    def _lacks(self) -> list[IndexJob]:
-        found = self._archive.index_queue.next_jobs(_COMMIT + len(self._waiting))
-        return [one for one in found if one not in self._waiting]
+    def _next_jobs(self) -> list[IndexJob]:
+        jobs = self._archive.index_queue.next_jobs(MAX_COMMIT_SESSIONS + len(self._uncommitted))
+        return [job for job in jobs if job not in self._uncommitted]
 
     def commit(self) -> None:
-        """Let everybody find what was written. What cannot be committed is no longer waited with."""
-        done, self._waiting, self._size = self._waiting, set(), 0
+        """Commit what was written. If that fails, the jobs stay in the queue."""
+        jobs, self._uncommitted, self._uncommitted_bytes = self._uncommitted, set(), 0
         self._end_feeding()
-        if self._writer is not None and done:
+        if self._writer is not None and jobs:
             self._writer.commit(self._archive.identity)
             if self._writer.is_current():
-                self._archive.index_queue.mark_done(done)
+                self._archive.index_queue.mark_done(jobs)
 
-    def _feed(self, writer: "Writer", ready: Ready, told: list[_Told]) -> None:
-        """Write what is ready in a thread of its own: the engine is slower than whoever takes in the next."""
+    def _feed(self, writer: "Writer", spooled: SpooledDocuments, sessions: list[_SpooledSession]) -> None:
+        """Write spooled documents in a thread. The engine is slower than the merge of the next shards."""
 
         def feed() -> None:
-            for one in told:
-                entries = (each for each in ready.entries(one.account) if each.position not in one.copies)
-                writer.add_session(one.whose, entries, with_title=True)
+            for one in sessions:
+                documents = (
+                    document
+                    for document in spooled.documents(one.fragment_id)
+                    if document.position not in one.copies
+                )
+                writer.add_session(one.session, documents, with_title=True)
 
         self._feeding = BackgroundTask(feed)
 
@@ -130,68 +136,69 @@ class Indexing:
         if feeding is not None:
             feeding.result()
 
-    def _write(self, writer: "Writer", lacks: Sequence[IndexJob], ready: Ready | None) -> None:
+    def _write(self, writer: "Writer", jobs: Sequence[IndexJob], spooled: SpooledDocuments | None) -> None:
         archive = self._archive
-        writer.delete_sessions(one.session_id for one in lacks if one.first_position == 0)
-        told: list[_Told] = []
-        for start in range(0, len(lacks), _BATCH):
-            firsts = {one.session_id: one.first_position for one in lacks[start : start + _BATCH]}
+        writer.delete_sessions(job.session_id for job in jobs if job.first_position == 0)
+        spooled_sessions: list[_SpooledSession] = []
+        for start in range(0, len(jobs), LOOKUP_BATCH_SIZE):
+            firsts = {job.session_id: job.first_position for job in jobs[start : start + LOOKUP_BATCH_SIZE]}
             workspaces = archive.sessions.workspace_hashes_by_id(firsts)
-            for number, summary in archive.sessions.by_ids(firsts).items():
+            for id_, summary in archive.sessions.by_ids(firsts).items():
                 if summary.parent_ref is not None and summary.id.startswith("inline-"):
-                    continue  # told together with its parent
-                whose = _whose(number, summary, workspaces.get(number, UNKNOWN_WORKSPACE))
-                if firsts[number] < ANNOTATIONS_POSITION:
-                    account, copies = archive.messages.single_fragment(summary) or (None, set())
-                    if ready is not None and account is not None and account in ready and firsts[number] == 0:
-                        told.append(_Told(whose, account, copies))
+                    continue  # indexed with its parent
+                session = _index_session(id_, summary, workspaces.get(id_, UNKNOWN_WORKSPACE))
+                first = firsts[id_]
+                if first < ANNOTATIONS_POSITION:
+                    fragment_id, copies = archive.messages.single_fragment(summary) or (None, set())
+                    if fragment_id is not None and first == 0 and spooled and fragment_id in spooled:
+                        spooled_sessions.append(_SpooledSession(session, fragment_id, copies))
                     else:
-                        self._write_session(writer, whose, summary, firsts[number], account, copies)
-                _write_notes(writer, whose, summary, is_all=firsts[number] == ANNOTATIONS_POSITION)
-        if ready is not None and told:
-            self._feed(writer, ready, told)
-        self._waiting.update(lacks)
-        self._size += ready.size if ready is not None else 0
+                        self._write_session(writer, session, summary, first, fragment_id, copies)
+                _write_annotations(writer, session, summary, is_update=first == ANNOTATIONS_POSITION)
+        if spooled is not None and spooled_sessions:
+            self._feed(writer, spooled, spooled_sessions)
+        self._uncommitted.update(jobs)
+        self._uncommitted_bytes += spooled.size if spooled is not None else 0
 
     def _write_session(
         self,
         writer: "Writer",
-        whose: IndexSession,
+        session: IndexSession,
         summary: SessionSummary,
         first: int,
-        account: int | None,
+        fragment_id: int | None,
         copies: set[int],
     ) -> None:
-        archive = self._archive
+        messages = self._archive.messages
         if first:
-            writer.delete_from(whose.session, first)
-        if account is None:
-            entries = _made(first, archive.messages.of_session(summary, first))
+            writer.delete_from(session.session, first)
+        if fragment_id is None:
+            documents = _documents(first, messages.of_session(summary, first))
         else:
-            entries = _made(first, archive.messages.of_fragment(account, first))
-        # The title is found with the first message that is the session's own.
+            documents = _documents(first, messages.of_fragment(fragment_id, first))
+        # The title is indexed with the first message that is not a copy.
         with_title = all(position in copies for position in range(first))
-        writer.add_session(whose, entries, with_title=with_title)
+        writer.add_session(session, documents, with_title=with_title)
 
 
-def _write_notes(writer: "Writer", whose: IndexSession, summary: SessionSummary, *, is_all: bool) -> None:
-    """Write what people have added to a session; when that is all, in place of what they had added."""
-    from backscroll.index.engine.encode import encode_message
-
-    if is_all:
-        writer.delete_from(whose.session, ANNOTATIONS_POSITION)
-    spoken_of = noted(summary)
-    if spoken_of is not None:
-        writer.add_session(whose, [encode_message(spoken_of)], with_title=False)
+def _write_annotations(
+    writer: "Writer", session: IndexSession, summary: SessionSummary, *, is_update: bool
+) -> None:
+    """Index the annotations of a session. An update replaces the earlier ones."""
+    if is_update:
+        writer.delete_from(session.session, ANNOTATIONS_POSITION)
+    document = annotations_document(summary)
+    if document is not None:
+        writer.add_session(session, [encode_message(document)], with_title=False)
 
 
 def _belongs(index: Index, archive: Archive) -> bool:
     return index.is_usable() and index.watermark == archive.identity
 
 
-def _whose(number: int, summary: SessionSummary, workspace: str) -> IndexSession:
+def _index_session(id_: int, summary: SessionSummary, workspace: str) -> IndexSession:
     return IndexSession(
-        session=number,
+        session=id_,
         source=summary.source,
         title=summary.original_title or summary.title,
         branch=summary.git_branch,
@@ -200,10 +207,8 @@ def _whose(number: int, summary: SessionSummary, workspace: str) -> IndexSession
     )
 
 
-def _made(first: int, messages: Iterable[Message]) -> "Iterator[EncodedMessage]":
-    """Entries of those messages that are the session's own, from a position on."""
-    from backscroll.index.engine.encode import encode_message
-
+def _documents(first: int, messages: Iterable[Message]) -> Iterator[EncodedMessage]:
+    """Yield the documents of the messages that are not copies, from a position on."""
     for position, message in enumerate(messages, start=first):
         if message.copied_from is None:
-            yield encode_message(spoken(position, message))
+            yield encode_message(message_document(position, message))

@@ -1,4 +1,4 @@
-"""Looking after the archive: sessions forgotten everywhere, views made anew from what is kept."""
+"""Forget sessions, and rebuild sessions and index from archived originals."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ from backscroll.archive import Archive
 from backscroll.archive.maintenance.forget import ForgetResult
 from backscroll.archive.storage.originals import Original
 from backscroll.index import Index, IndexDamagedError
-from backscroll.ingest.extract import placed, retold_rows
+from backscroll.ingest.extract import reparse_rows, with_original_path
 from backscroll.ingest.indexer import update
 from backscroll.model import SessionSummary, Unit
 from backscroll.readers.temp_folder import TempFolder
@@ -21,37 +21,37 @@ from backscroll.sources.protocols import close
 
 __all__ = ["Rebuilt", "erase", "forget", "rebuild"]
 
-Progress = Callable[[int, int], None]  # bytes read, and how many there are
+Progress = Callable[[int, int], None]  # bytes read, and in total
 
 
 class Rebuilt(Struct):
-    """What was remade."""
+    """Result of a rebuild."""
 
-    units: int = 0  # told anew from their originals
-    kept: int = 0  # left as they were: what lay beside them is gone, and they would tell less
+    units: int = 0  # parsed again from their originals
+    kept: int = 0  # unchanged: companion files are gone, and parsing would lose content
     sessions: int = 0
 
 
 def forget(archive: Archive, index: Index, summary: SessionSummary) -> ForgetResult:
-    """Erase a session from the archive and the index for good; the tool's own files are not touched."""
+    """Erase a session from archive and index. The tool's own files are not changed."""
     return replace(archive.maintenance.forget(summary), is_erased=erase(archive, index))
 
 
 def erase(archive: Archive, index: Index) -> bool:
-    """Leave nothing of what was forgotten in the index and in free space; False when others use the archive.
+    """Remove forgotten sessions from the index and from free pages. Return False if the archive is in use.
 
-    Stopped on the way, the next sync does the rest.
+    If this is interrupted, the next sync completes it.
     """
     if archive.pending_erasure.is_index_pending:
-        if not _has_erased(archive, index):
-            index.rebuild()  # a new one never had the words
+        if not _purge(archive, index):
+            index.rebuild()  # a new index never contained the text
             update(archive, index)
         archive.pending_erasure.mark_index_done()
     return archive.maintenance.vacuum()
 
 
-def _has_erased(archive: Archive, index: Index) -> bool:
-    """Take what was forgotten out of the index there is. False when it has to be made anew."""
+def _purge(archive: Archive, index: Index) -> bool:
+    """Purge deleted documents from the index. Return False if the index must be rebuilt."""
     try:
         return update(archive, index) and index.purge_deleted()
     except (IndexDamagedError, OSError):
@@ -59,22 +59,22 @@ def _has_erased(archive: Archive, index: Index) -> bool:
 
 
 def rebuild(archive: Archive, index: Index, progress: Progress | None = None) -> Rebuilt:
-    """Read every kept original again, files and rows, derive all sessions and make the index anew.
+    """Parse every archived original again, derive all sessions and rebuild the index.
 
-    Interrupted at any moment, the archive is whole, and the next sync derives what was left.
+    If this is interrupted, the archive is consistent and the next sync derives the rest.
     """
     report = Rebuilt()
     originals = archive.originals.units_with_file()
     databases = archive.originals.units_with_rows()
     total = sum(one.size for one in (*originals, *databases))
     done = 0
-    for work, tell in ((originals, _retold), (databases, retold_rows)):
-        for (name, root), group in groupby(work, key=lambda one: (one.source, one.root)):
+    for units, reparse in ((originals, _reparse_files), (databases, reparse_rows)):
+        for (name, root), group in groupby(units, key=lambda one: (one.source, one.root)):
             source = named(name)
             try:
-                for original, is_told in tell(archive, source, Path(root), group):
-                    report.units += is_told
-                    report.kept += not is_told
+                for original, is_parsed in reparse(archive, source, Path(root), group):
+                    report.units += is_parsed
+                    report.kept += not is_parsed
                     done += original.size
                     if progress is not None:
                         progress(done, total)
@@ -87,17 +87,19 @@ def rebuild(archive: Archive, index: Index, progress: Progress | None = None) ->
     return report
 
 
-def _retold(
+def _reparse_files(
     archive: Archive, source: Source, root: Path, originals: Iterable[Original]
 ) -> Iterator[tuple[Original, bool]]:
-    """Each original with whether it was told anew: from its place when it is still there, unchanged and with
-    all that lies beside it, else from a copy."""
-    there = {unit.path: unit for unit in source.units(root) if not unit.key} if root.is_dir() else {}
+    """Parse files again. Yield each original and whether that succeeded.
+
+    The tool's file is used if it is unchanged, together with its companion files; otherwise a copy.
+    """
+    existing = {unit.path: unit for unit in source.units(root) if not unit.key} if root.is_dir() else {}
     for original in originals:
-        if not original.size:  # it was emptied: what is kept is what it told before
+        if not original.size:  # it was emptied; the archive keeps its earlier content
             yield original, False
             continue
-        unit = there.get(original.path)
+        unit = existing.get(original.path)
         if unit is not None and archive.originals.is_same_file(original.id, Path(unit.path)):
             yield (
                 original,
@@ -111,7 +113,7 @@ def _retold(
             if copy is None:
                 yield original, False
                 continue
-            items = (placed(item, str(folder), original.root) for item in source.read(copy))
+            items = (with_original_path(item, str(folder), original.root) for item in source.read(copy))
             yield (
                 original,
                 archive.units.replace_from_original(original, items, Path(copy.path), may_be_incomplete=True),
@@ -119,7 +121,7 @@ def _retold(
 
 
 def _copy(archive: Archive, source: Source, original: Original, folder: Path) -> Unit | None:
-    """The original in a folder of its own, where the source finds it as it found it below its root."""
+    """Write an original into a folder with the layout of its root, and return its unit."""
     path = Path(original.path)
     if not path.is_relative_to(original.root):
         return None

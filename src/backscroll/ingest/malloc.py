@@ -1,51 +1,52 @@
-"""Memory that was freed, given back to the system."""
+"""Return freed memory to the operating system, with glibc."""
 
 import sys
 from collections.abc import Callable
 
-__all__ = ["MUCH", "give_back_freed_memory", "give_back_now"]
+__all__ = ["WORKER_TRIM_BYTES", "limit_free_memory", "malloc_trim"]
 
-# Parameters of the GNU C library's mallopt.
-_TRIM_THRESHOLD = -1
-_MMAP_THRESHOLD = -3
-_ARENA_MAX = -8
+# Parameters of glibc's mallopt.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
 
-_LITTLE = 128 * 1024  # bytes
-MUCH = 16 * 1024 * 1024  # for one that reads file after file: the next needs what the last one did
-_ARENAS = 2
+DEFAULT_TRIM_BYTES = 128 * 1024
+WORKER_TRIM_BYTES = 16 * 1024 * 1024  # a worker reads file after file and reuses the memory of the last one
+MAX_ARENAS = 2
 
 
-def give_back_freed_memory(kept: int = _LITTLE) -> None:
-    """Have this process keep no more than so many bytes of what it frees, where the C library can be told so.
+def limit_free_memory(max_bytes: int = DEFAULT_TRIM_BYTES) -> None:
+    """Limit the freed memory that this process keeps.
 
-    Without this every thread of the index keeps the most that it ever needed, which for a large history is
-    half as much again. But whoever gives back what he needs again in a moment waits for it to be emptied.
+    Without a limit every thread of the index keeps its peak, which is half as much again for a large
+    history. A limit that is too low costs time: returned pages are zeroed before they are used again.
     """
-    set_parameter = _function("mallopt")
-    for parameter, value in ((_ARENA_MAX, _ARENAS), (_TRIM_THRESHOLD, kept), (_MMAP_THRESHOLD, kept)):
-        set_parameter(parameter, value)
+    mallopt = _libc_function("mallopt")
+    for parameter, value in (
+        (_M_ARENA_MAX, MAX_ARENAS),
+        (_M_TRIM_THRESHOLD, max_bytes),
+        (_M_MMAP_THRESHOLD, max_bytes),
+    ):
+        mallopt(parameter, value)
 
 
-def give_back_now() -> None:
-    """Give back what lies free between things that are still needed, which takes a few milliseconds.
-
-    Merging parts of the index leaves much of that.
-    """
-    _function("malloc_trim")(0)
+def malloc_trim() -> None:
+    """Return free memory between used blocks. Takes a few milliseconds; index merges leave much of it."""
+    _libc_function("malloc_trim")(0)
 
 
-def _function(name: str) -> Callable[..., object]:
-    """A function of the GNU C library; one that does nothing where there is another."""
+def _libc_function(name: str) -> Callable[..., object]:
+    """Return a function of glibc; a function without effect on other systems."""
     if sys.platform == "linux":
-        import ctypes  # only those who read much need it
+        import ctypes  # start-up time
 
         try:
-            found: Callable[..., object] = getattr(ctypes.CDLL(None), name)
+            function: Callable[..., object] = getattr(ctypes.CDLL(None), name)
         except (OSError, AttributeError):
-            return _nothing
-        return found
-    return _nothing
+            return _no_effect
+        return function
+    return _no_effect
 
 
-def _nothing(*_: int) -> None:
+def _no_effect(*_: int) -> None:
     return None

@@ -1,7 +1,8 @@
-"""Reading on all cores: each process fills a small archive of its own, and one takes them in."""
+"""Read units in several processes. Each worker fills a shard, a small archive of its own."""
 
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from backscroll.archive import Archive
 from backscroll.archive.write.exclusions import Exclusions
-from backscroll.ingest.malloc import MUCH, give_back_freed_memory, give_back_now
+from backscroll.ingest.malloc import WORKER_TRIM_BYTES, limit_free_memory, malloc_trim
 from backscroll.model import Unit
 from backscroll.sources import named
 from backscroll.sources.protocols import close, raw_rows
@@ -29,21 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "Shard", "batches", "keeps_file", "read_batches"]
 
-_BATCH = 24 * 1024 * 1024  # bytes that one process reads before it hands over
-_LEAST = 4 * 1024 * 1024  # towards the end less, so that all have something to do until it is reached
-_PARTS = 8  # of what is left, that one batch is at most
-_MOST_UNITS = 400
-_LARGE = 8 * 1024 * 1024  # bytes of a file that takes more memory than most
-_ROW = 8 * 1024  # bytes of a database's row, with the blobs that belong to it
-_WORTH_IT = 48 * 1024 * 1024  # less than this is read faster than processes start
-_CONTAINERS = 10_000  # new ones before circles are looked for: what is read has none
-_KINDNESS = 5  # by which readers step back: for the one who takes in what they have read, and for people
-_LINES_OR_TEXT = (".jsonl", ".txt")
-_FILES = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
+BATCH_BYTES = 24 * 1024 * 1024
+MIN_BATCH_BYTES = 4 * 1024 * 1024  # near the end, so that all workers finish at the same time
+MAX_BATCH_FRACTION = 8  # a batch is at most 1/8 of the remaining bytes
+MAX_BATCH_UNITS = 400
+LARGE_FILE_BYTES = 8 * 1024 * 1024  # memory is trimmed after a batch with such a file
+ROW_BYTES = 8 * 1024  # estimate for a database row with its blobs
+MIN_PARALLEL_BYTES = 48 * 1024 * 1024  # less is read faster than processes start
+GC_THRESHOLD = 10_000  # parsed values have no cycles; the default of 700 costs time
+WORKER_NICENESS = 5  # the merging process and the user's programs come first
+_FILE_SUFFIXES = (".jsonl", ".txt")
+_FILE_KINDS = frozenset({"session", "agent", "prompts", "transcript", "journal", "other"})
 
 
 class Batch(Struct, frozen=True):
-    """Units of one source that are read together."""
+    """Units of one source that one worker reads together."""
 
     source: str
     units: tuple[Unit, ...]
@@ -53,86 +54,86 @@ class Batch(Struct, frozen=True):
         return sum(unit.size for unit in self.units)
 
 
-def keeps_file(unit: Unit) -> bool:
-    """Whether a unit is a whole file, to be kept byte for byte."""
-    return not unit.key and unit.kind in _FILES and unit.path.endswith(_LINES_OR_TEXT)
-
-
-def batches(units: list[Unit]) -> list[Batch]:
-    """Units in batches of a size worth handing over, neighbours together; none when there is too little."""
-    left = sum(map(_weight, units))
-    if left < _WORTH_IT or (os.cpu_count() or 1) < 2:
-        return []
-    found: list[Batch] = []
-    now: list[Unit] = []
-    size, most = 0, _BATCH
-    # Whoever begins a large one when the others are nearly done is waited for.
-    for unit in sorted(units, key=lambda unit: _weight(unit) < _BATCH):
-        if now and (unit.source != now[0].source or size >= most or len(now) >= _MOST_UNITS):
-            found.append(Batch(now[0].source, tuple(now)))
-            now, size = [], 0
-            most = min(_BATCH, max(_LEAST, left // _PARTS))
-        now.append(unit)
-        size += _weight(unit)
-        left -= _weight(unit)
-    if now:
-        found.append(Batch(now[0].source, tuple(now)))
-    return found
-
-
-def _weight(unit: Unit) -> int:
-    """About how many bytes there are to read; of one session in a database only the rows are counted."""
-    return unit.size * _ROW if unit.key else unit.size
-
-
 class Shard(Struct, frozen=True):
-    """A batch that was read: an archive of its own, and a file with entries for the index, by account."""
+    """A batch that was read: an archive, and a file with documents for the index by fragment id."""
 
     batch: Batch
     archive: Path
-    entries: Path
+    documents: Path
     frames: dict[int, list[tuple[int, int]]]
 
 
+def keeps_file(unit: Unit) -> bool:
+    """Return whether a unit is a whole file that is archived byte for byte."""
+    return not unit.key and unit.kind in _FILE_KINDS and unit.path.endswith(_FILE_SUFFIXES)
+
+
+def batches(units: list[Unit]) -> list[Batch]:
+    """Split units into batches of neighbours; none if there is too little for several processes."""
+    remaining = sum(map(_estimated_bytes, units))
+    if remaining < MIN_PARALLEL_BYTES or (os.cpu_count() or 1) < 2:
+        return []
+    found: list[Batch] = []
+    batch: list[Unit] = []
+    size, limit = 0, BATCH_BYTES
+    # Large units first: a worker that starts one at the end keeps all others waiting.
+    for unit in sorted(units, key=lambda unit: _estimated_bytes(unit) < BATCH_BYTES):
+        if batch and (unit.source != batch[0].source or size >= limit or len(batch) >= MAX_BATCH_UNITS):
+            found.append(Batch(batch[0].source, tuple(batch)))
+            batch, size = [], 0
+            limit = min(BATCH_BYTES, max(MIN_BATCH_BYTES, remaining // MAX_BATCH_FRACTION))
+        batch.append(unit)
+        size += _estimated_bytes(unit)
+        remaining -= _estimated_bytes(unit)
+    if batch:
+        found.append(Batch(batch[0].source, tuple(batch)))
+    return found
+
+
+def _estimated_bytes(unit: Unit) -> int:
+    """Return the size of a unit. The size of a session in a database is its number of rows."""
+    return unit.size * ROW_BYTES if unit.key else unit.size
+
+
 def read_batches(work: list[Batch], exclusions: Exclusions, folder: Path) -> Iterator[Shard]:
-    """Read batches side by side, into files in a folder; whoever takes one in removes its archive."""
+    """Read batches in parallel into files of a folder. The caller deletes the archive of each shard."""
     if not work:
         return
     from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
     from multiprocessing import get_context
 
-    give_back_freed_memory()
+    limit_free_memory()
     cores = os.cpu_count() or 1
-    with ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_serve) as pool:
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
         empty = folder / "empty.db"
         waiting = list(enumerate(work))[::-1]
-        running: dict[Future[Shard], int] = {}  # with about how much each reads
+        running: dict[Future[Shard], int] = {}  # with the estimated bytes of each
         try:
             Archive(empty, is_shard=True).close()
             while waiting or running:
-                # Enough to go on with while the one who takes them in is busy with something else.
-                while waiting and sum(running.values()) <= 2 * cores * _BATCH:
+                # Queue enough work to keep the workers busy while the caller merges.
+                while waiting and sum(running.values()) <= 2 * cores * BATCH_BYTES:
                     number, batch = waiting.pop()
-                    with _undisturbed(), _by_themselves():
-                        future = pool.submit(_read, batch, exclusions, empty, folder / f"{number}.db")
-                    running[future] = min(_BATCH, sum(map(_weight, batch.units)))
+                    with _sigint_blocked(), _without_main_module():
+                        future = pool.submit(_read_batch, batch, exclusions, empty, folder / f"{number}.db")
+                    running[future] = min(BATCH_BYTES, sum(map(_estimated_bytes, batch.units)))
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 future = done.pop()
                 del running[future]
                 if not waiting and not running:
-                    pool.shutdown()  # so that their memory is free for what comes after
+                    pool.shutdown()  # frees the memory of the workers before the last merge
                 yield future.result()
         except (BrokenExecutor, OSError, OperationalError):
-            # A process may be killed, and a temporary folder have no room; what is left is read in this one.
+            # A worker was killed or the disk is full. The caller reads the rest in this process.
             return
         finally:
-            with _deaf():
+            with _sigint_ignored():
                 pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Ctrl-C once more would leave those who read without an end, and whoever waits for that with them."""
+def _sigint_ignored() -> Iterator[None]:
+    """Ignore a second Ctrl-C, which would leave the workers running and the shutdown waiting for them."""
     if current_thread() is not main_thread():
         yield
         return
@@ -144,8 +145,8 @@ def _deaf() -> Iterator[None]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ctrl-C goes to every process of the terminal; those that start meanwhile never hear it."""
+def _sigint_blocked() -> Iterator[None]:
+    """Block Ctrl-C in processes that start now. The terminal sends it to the whole process group."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -157,10 +158,10 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def _by_themselves() -> Iterator[None]:
-    """Processes that start meanwhile do not run this program's script once more.
+def _without_main_module() -> Iterator[None]:
+    """Keep processes that start now from running the main script again.
 
-    They need nothing of it, and a script without a main guard would do all of its work again in each.
+    Workers do not need it, and a script without a main guard would repeat all its work in each of them.
     """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -170,40 +171,38 @@ def _by_themselves() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _serve() -> None:
-    """In a process of its own, first of all: leave Ctrl-C to the one that started it, and end with it."""
+def _start_worker() -> None:
+    """Initialise a worker: ignore Ctrl-C, and exit when the parent process ends."""
     from multiprocessing import parent_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(_CONTAINERS)
-    give_back_freed_memory(MUCH)
+    gc.set_threshold(GC_THRESHOLD)
+    limit_free_memory(WORKER_TRIM_BYTES)
     if hasattr(os, "nice"):
-        os.nice(_KINDNESS)
+        os.nice(WORKER_NICENESS)
     parent = parent_process()
     assert parent is not None
 
-    def follow() -> None:
+    def exit_with_parent() -> None:
         parent.join()
         os._exit(1)
 
-    Thread(target=follow, daemon=True).start()
+    Thread(target=exit_with_parent, daemon=True).start()
 
 
 @cache
 def _source(name: str) -> "Source":
-    """In a process of its own: what was learned of a tool's folder serves the next batch, too."""
+    """Return the source of this worker. Its caches serve all batches."""
     return named(name)
 
 
-def _read(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shard:
-    """In a process of its own: read a batch into a new archive, a copy of an empty one."""
-    import shutil
-
-    from backscroll.ingest.index_documents import Recorder
+def _read_batch(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shard:
+    """Read a batch into a new shard, which starts as a copy of an empty one. Runs in a worker."""
+    from backscroll.ingest.index_documents import DocumentSpool  # start-up: loads the index engine
 
     shutil.copyfile(empty, path)
     archive = Archive(path, exclusions=exclusions, is_shard=True)
-    recorder = Recorder(path.with_suffix(".entries"))
+    spool = DocumentSpool(path.with_suffix(".documents"))
     source = _source(batch.source)
     for unit in batch.units:
         archive.units.put(
@@ -213,11 +212,11 @@ def _read(batch: Batch, exclusions: Exclusions, empty: Path, path: Path) -> Shar
             event="created",
             keeps_file=keeps_file(unit),
             rows=raw_rows(source, unit),
-            observer=recorder,
+            observer=spool,
         )
     close(source)
-    frames = recorder.close(archive.units.fragment_ids())
+    frames = spool.close(archive.units.fragment_ids())
     archive.close()
-    if any(unit.size > _LARGE for unit in batch.units):
-        give_back_now()  # most batches need far less
-    return Shard(batch, path, path.with_suffix(".entries"), frames)
+    if any(unit.size > LARGE_FILE_BYTES for unit in batch.units):
+        malloc_trim()
+    return Shard(batch, path, path.with_suffix(".documents"), frames)

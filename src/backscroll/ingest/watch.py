@@ -1,4 +1,4 @@
-"""Notice what the tools write while they write it, and read it at once."""
+"""Watch the tools' files, and sync changes at once."""
 
 import os
 import sqlite3
@@ -28,57 +28,61 @@ __all__ = ["Watcher"]
 
 Roots = Callable[[], Iterable[tuple[Source, Path]]]
 
-_ENDINGS = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
-_DEBOUNCE = 100  # ms
-_STEP = 25  # ms of quiet that end a burst
-_TICK = 100  # ms, after which what could not be done at once is tried again
-_BEAT = 1.0  # seconds, after which places that appeared are noticed
-_REST = 0.1  # seconds at most between two looks, for as long as the first one took
-_PATIENCE = 0.25  # seconds to wait for another process that is reading the same change
-_POLL = 2.0  # seconds between two looks where nothing tells of changes
-_ROUND = 60.0  # seconds, after which everything is looked at, should a change have gone unnoticed
+_SUFFIXES = (".jsonl", ".json", ".txt", ".vscdb", ".db", "-wal", "-journal")
+DEBOUNCE_MS = 100
+QUIET_MS = 25  # without events; ends a burst
+RETRY_MS = 100  # until a failed attempt is repeated
+ROOT_CHECK_SECONDS = 1.0  # between checks for new folders to watch
+MAX_PAUSE_SECONDS = 0.1  # between two syncs; the pause is as long as the sync took
+LOCK_TIMEOUT_SECONDS = 0.25  # for another process that reads the same change
+POLL_SECONDS = 2.0  # where the system reports no changes
+FULL_CHECK_SECONDS = 60.0  # between checks of everything, in case an event was lost
 
 
 class Watcher:
-    """Keeps an archive and its index up to date as long as somebody asks for changes."""
+    """Keeps an archive and its index up to date while the caller iterates over changes."""
 
     def __init__(self, archive: Archive, index: Index, roots: Roots) -> None:
         self._archive = archive
         self._index = index
         self._all_roots = roots
-        self._sources: dict[str, Source] = {}  # kept, for they remember what has not changed
-        self._moment = archive.events.last_id()
-        self._is_behind = True  # it is not known what is still to be read or indexed
-        self._unsure: set[str] = set()  # folders to be looked at once more
-        self._rounded = 0.0
+        self._sources: dict[str, Source] = {}  # reused for their caches
+        self._last_event_id = archive.events.last_id()
+        self._is_behind = True  # a full check is needed
+        self._recheck: set[str] = set()  # new folders, checked twice
+        self._full_check_at = 0.0
 
     def changes(self, stop: Event) -> Iterator[SessionChange]:
-        """What becomes of sessions from now on, whichever process reads it first."""
+        """Yield changes of sessions from now on, also those that another process syncs."""
         known = self._archive.events.session_states()
-        unclear: set[SessionKey] = set()
+        underived: set[SessionKey] = set()
         for keys in self.touched(stop):
-            keys |= unclear
+            keys |= underived
             if not keys:
                 continue
-            # Of these something was read that nobody has told yet, perhaps another process is about to.
-            unclear = keys & self._archive.events.underived_sessions()
+            # Read, not derived yet. Another process may be about to do it.
+            underived = keys & self._archive.events.underived_sessions()
             for key, now in self._archive.events.session_states(keys).items():
                 if now != known.get(key) and (change := self._change(known.get(key), now)) is not None:
                     yield change
                 known[key] = now
 
     def touched(self, stop: Event) -> Iterator[set[SessionKey]]:
-        """The sessions that something was read about, time and again; often none."""
-        for paths in _noticed(self._roots, stop):
-            began = time.monotonic()
-            self._look(paths)
-            took = time.monotonic() - began
-            moment = self._archive.events.last_id()
-            keys = self._archive.events.sessions_since(self._moment) if moment > self._moment else set()
-            self._moment = moment
+        """Yield the sessions that were updated since the last time; often none."""
+        for paths in _changed_paths(self._roots, stop):
+            started = time.monotonic()
+            self._sync_paths(paths)
+            elapsed = time.monotonic() - started
+            last_event_id = self._archive.events.last_id()
+            keys = (
+                self._archive.events.sessions_since(self._last_event_id)
+                if last_event_id > self._last_event_id
+                else set()
+            )
+            self._last_event_id = last_event_id
             yield keys
-            # A tool that writes all the time is not to cost all the time of a processor.
-            stop.wait(min(took, _REST))
+            # A tool that writes permanently must not keep a core busy.
+            stop.wait(min(elapsed, MAX_PAUSE_SECONDS))
 
     def _roots(self) -> Iterator[tuple[Source, Path]]:
         for source, root in self._all_roots():
@@ -96,27 +100,27 @@ class Watcher:
             has_vanished=now.is_gone and not (before is not None and before.is_gone),
         )
 
-    def _look(self, paths: set[str] | None) -> None:
-        """Read what changed at these paths, or anywhere when it is not known where."""
+    def _sync_paths(self, paths: set[str] | None) -> None:
+        """Sync these paths; everything if the paths are unknown."""
         now = time.monotonic()
-        if paths is None or self._is_behind or now - self._rounded > _ROUND:
-            self._rounded = now
-            self._unsure.clear()
+        if paths is None or self._is_behind or now - self._full_check_at > FULL_CHECK_SECONDS:
+            self._full_check_at = now
+            self._recheck.clear()
             self._is_behind = not self._read(list(self._roots()), None)
-        elif paths or self._unsure:
-            paths |= self._unsure
-            # In a new folder files may have been written before anybody watched it.
-            self._unsure = {path for path in paths - self._unsure if os.path.isdir(path)}  # noqa: PTH112
+        elif paths or self._recheck:
+            paths |= self._recheck
+            # Files may have been written into a new folder before it was watched.
+            self._recheck = {path for path in paths - self._recheck if os.path.isdir(path)}  # noqa: PTH112
             affected = _affected(self._roots(), paths)
             if affected:
                 self._is_behind = not self._read(affected, paths)
             else:
-                # The system spells paths in another way than the user.
+                # The system reports paths in another spelling than the user's.
                 self._is_behind = not self._read(list(self._roots()), None)
 
     def _read(self, roots: Iterable[tuple[Source, Path]], paths: set[str] | None) -> bool:
-        """Whether archive and index are up to date now; not while another process holds one of them."""
-        with self._archive.sync_lock(_PATIENCE) as archive:
+        """Sync and index. Return False if another process locks the archive or the index."""
+        with self._archive.sync_lock(LOCK_TIMEOUT_SECONDS) as archive:
             if archive is None:
                 return False
             try:
@@ -131,14 +135,14 @@ class Watcher:
 
 
 def _affected(roots: Iterable[tuple[Source, Path]], paths: set[str]) -> list[tuple[Source, Path]]:
-    """The roots that one of the paths is at or below."""
+    """Return the roots of the paths."""
     return [
         (source, root) for source, root in roots if any(Path(path).is_relative_to(root) for path in paths)
     ]
 
 
-def _existing(roots: Roots) -> dict[Path, int]:
-    """The places to watch, and which file or folder each is at the moment."""
+def _watched_folders(roots: Roots) -> dict[Path, int]:
+    """Return the paths to watch with their inodes."""
     found: dict[Path, int] = {}
     for source, root in roots():
         for place in source.watched_paths(root) if isinstance(source, Watchable) else [root]:
@@ -147,45 +151,45 @@ def _existing(roots: Roots) -> dict[Path, int]:
     return found
 
 
-def _noticed(roots: Roots, stop: Event) -> Iterator[set[str] | None]:
-    """The paths that changed, again and again: none when nothing did for a while, None when it may be any."""
+def _changed_paths(roots: Roots, stop: Event) -> Iterator[set[str] | None]:
+    """Yield sets of changed paths; empty ones as a heartbeat, None if any path may have changed."""
     while not stop.is_set():
-        places = _existing(roots)
+        watched = _watched_folders(roots)
         checked = time.monotonic()
         is_first = True
-        for paths in _reported(places, stop):
-            # What was written before the watch began is not reported.
+        for paths in _reported_paths(watched, stop):
+            # Changes before the watch started are not reported.
             yield None if is_first else paths
             is_first = False
-            if time.monotonic() - checked >= _BEAT:
+            if time.monotonic() - checked >= ROOT_CHECK_SECONDS:
                 checked = time.monotonic()
-                if _existing(roots) != places:
+                if _watched_folders(roots) != watched:
                     break
 
 
-def _reported(places: Iterable[Path], stop: Event) -> Iterator[set[str] | None]:
-    """What the system tells of changes below these places; where it cannot, any path after a while."""
-    from watchfiles import watch  # loaded by nobody who does not watch
+def _reported_paths(folders: Iterable[Path], stop: Event) -> Iterator[set[str] | None]:
+    """Yield the paths that the system reports as changed; poll with None where it cannot."""
+    from watchfiles import watch  # start-up time
 
-    watched = list(places)
+    watched = list(folders)
     if watched:
-        with suppress(OSError, RuntimeError):  # for example more folders than the system lets a user watch
+        with suppress(OSError, RuntimeError):  # such as the limit on watched folders
             for found in watch(
                 *watched,
                 watch_filter=_is_history,
-                debounce=_DEBOUNCE,
-                step=_STEP,
+                debounce=DEBOUNCE_MS,
+                step=QUIET_MS,
                 stop_event=stop,
-                rust_timeout=_TICK,
+                rust_timeout=RETRY_MS,
                 yield_on_timeout=True,
                 ignore_permission_denied=True,
             ):
                 yield {path for _, path in found}
             return
-    while not stop.wait(_POLL if watched else _BEAT):
+    while not stop.wait(POLL_SECONDS if watched else ROOT_CHECK_SECONDS):
         yield None if watched else set()
 
 
 def _is_history(kind: "Kind", path: str) -> bool:
-    """Whether a change may be one of history; a folder that comes or goes may have some in it."""
-    return path.endswith(_ENDINGS) or (kind.name != "modified" and not path.endswith("-shm"))
+    """Return whether a change may affect history. A new or deleted folder may contain some."""
+    return path.endswith(_SUFFIXES) or (kind.name != "modified" and not path.endswith("-shm"))

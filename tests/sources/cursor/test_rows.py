@@ -19,7 +19,7 @@ TALK = [cursor.user("Totals are off"), cursor.assistant("Rounding now happens on
 def test_sessions_read_in_a_row_are_the_same_as_read_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_rows, "BUDGET", 400_000)
+    monkeypatch.setattr(session_rows, "MAX_FETCH_BYTES", 400_000)
     root = cursor.history(tmp_path / "Cursor", sessions=12, bubbles=900, megabytes=4)
     source = Cursor()
     units = [unit for unit in source.units(root) if unit.key]
@@ -52,10 +52,10 @@ def test_a_bubble_written_again_while_it_is_read_is_not_lost(tmp_path: Path) -> 
     home.write()
     source = Cursor()
     (unit,) = [unit for unit in source.units(home.root) if unit.key]
-    shelf = source._library(home.root).warehouse(home.database).take(made.id)
+    rows = source._user_data_of(home.root).row_loader(home.database).take(made.id)
     source.close()
     cursor.damage.put(home.database, made.bubble_key(0), '{"type":1,"text":"new words"}')
-    ((_, value),) = shelf.bodies(shelf.bubbles)
+    ((_, value),) = rows.bodies(rows.bubbles)
     assert isinstance(value, bytes)
     assert b"new words" in value
     assert unit.key == made.id

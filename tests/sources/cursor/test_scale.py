@@ -19,19 +19,19 @@ from tests.sources.cursor.reading import read, read_one, said
 def test_values_larger_than_expected_are_fetched_fewer_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_rows, "BUDGET", 100_000)
+    monkeypatch.setattr(session_rows, "MAX_FETCH_BYTES", 100_000)
     fetched: list[int] = []
-    fetch = session_rows.Warehouse.fetch
+    fetch = session_rows.RowLoader.fetch
 
-    def watched(self: session_rows.Warehouse, rowids: list[int]) -> dict[int, session_rows.Value] | None:
+    def watched(self: session_rows.RowLoader, rowids: list[int]) -> dict[int, session_rows.Value] | None:
         found = fetch(self, rowids)
         fetched.append(sum(len(value) for value in (found or {}).values() if isinstance(value, bytes)))
         return found
 
-    monkeypatch.setattr(session_rows.Warehouse, "fetch", watched)
+    monkeypatch.setattr(session_rows.RowLoader, "fetch", watched)
     home = cursor.Home(tmp_path / "Cursor")
-    talk = [cursor.user(f"{number} " + "x" * 60_000) for number in range(40)]
-    made = home.composer(talk, has_graph=False)
+    messages = [cursor.user(f"{number} " + "x" * 60_000) for number in range(40)]
+    made = home.composer(messages, has_graph=False)
     found = said(read_one(home.write(), made.id))
     assert [text.split()[0] for _, text in found] == [str(number) for number in range(40)]
     assert max(fetched) < 300_000

@@ -24,11 +24,11 @@ EDIT = cursor.Tool(
 def home(tmp_path: Path) -> cursor.Home:
     home = cursor.Home(tmp_path / "Cursor", journal="delete")
     for number in range(SESSIONS):
-        talk = [
+        messages = [
             cursor.user(f"question {number}"),
             cursor.Message("assistant", f"answer {number} " + "x" * 3000, "hm", EDIT, id=f"b{number}"),
         ]
-        home.composer(talk, name=f"Session {number}")
+        home.composer(messages, name=f"Session {number}")
     home.write()
     return home
 

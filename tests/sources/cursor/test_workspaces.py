@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backscroll.model import Workspace
-from backscroll.sources.cursor.uri import Address, address
+from backscroll.sources.cursor.uri import Address, parse_uri
 from backscroll.testing import cursor
 from tests.sources.cursor.reading import converse, read, read_one
 
@@ -57,7 +57,7 @@ def where(home: cursor.Home, **how: Any) -> Workspace | None:
     ],
 )
 def test_addresses_of_every_form_are_understood(uri: Any, expected: Address | None) -> None:
-    assert address(uri) == expected
+    assert parse_uri(uri) == expected
 
 
 @pytest.mark.parametrize(
@@ -218,12 +218,12 @@ ADRIFT: dict[str, Any] = {
 
 @pytest.mark.parametrize("link", ["https://example.org/a/b", "http://example.org", "mailto:a@b", "data:x"])
 def test_a_link_is_no_file(link: str) -> None:
-    assert address(link) is None
+    assert parse_uri(link) is None
 
 
 def test_a_folder_that_a_message_names_as_its_workspace_is_enough(home: cursor.Home) -> None:
-    talk = cursor.user("Totals are off", workspaceUris=["file:///home/dev/shop"])
-    found = converse(home, talk, **ADRIFT).closing.workspace
+    messages = cursor.user("Totals are off", workspaceUris=["file:///home/dev/shop"])
+    found = converse(home, messages, **ADRIFT).closing.workspace
     assert found is not None
     assert (found.path, found.evidence) == ("/home/dev/shop", "common folder of its files")
 

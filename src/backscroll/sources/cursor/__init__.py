@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow
     from backscroll.model.tool import Command, Resumable
-    from backscroll.sources.cursor.user_data import Library, Shelfmark
+    from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 
 __all__ = ["Cursor"]
 
@@ -46,7 +46,7 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
     platform = "cursor"
 
     def __init__(self) -> None:
-        self._libraries: dict[str, Library] = {}
+        self._user_data: dict[str, UserData] = {}
 
     def roots(self, machine: Machine) -> list[Path]:
         """The user-data folders of every build of the editor."""
@@ -56,9 +56,9 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         """One unit per session, and one per database for the rows that belong to none."""
         from backscroll.sources.cursor import listing
 
-        library = self._library(root)
-        library.refresh()
-        return listing.units(library)
+        user_data = self._user_data_of(root)
+        user_data.refresh()
+        return listing.units(user_data)
 
     def change_markers(self, root: Path) -> list[Unit]:
         """Return the databases: nothing is written anywhere else."""
@@ -79,39 +79,39 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
         try:
             yield from self._items(unit)
         except (BackscrollError, sqlite3.Error) as error:
-            tally = RecordCounts()
-            tally.count("database", "problems")
+            counts = RecordCounts()
+            counts.count("database", "problems")
             yield Problem(Origin(unit.path, unit.key or "database"), problem_code(error), str(error))
-            yield tally
+            yield counts
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
         """The rows of one session, and the entries of lists that name it; of a whole database none."""
         from backscroll.sources.cursor import raw_rows
 
-        library = self._library(Path(unit.root))
-        mark = _mark(library, unit)
+        user_data = self._user_data_of(Path(unit.root))
+        file = _database_file(user_data, unit)
         kind, colon, name = unit.key.partition(":")
         if not unit.key:
             return iter(())
         if kind == "tab" and colon:
-            return raw_rows.tab_rows(library, mark, name)
+            return raw_rows.tab_rows(user_data, file, name)
         if kind == "composer" and colon:
-            return raw_rows.inline_rows(library, mark, name)
+            return raw_rows.inline_rows(user_data, file, name)
         if unit.kind == "prompts":
-            return raw_rows.log_rows(library, mark)
-        return raw_rows.session_rows(library, mark.path, unit.key)
+            return raw_rows.log_rows(user_data, file)
+        return raw_rows.session_rows(user_data, file.path, unit.key)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """A session's rows by key family, a database's lists by key; what cannot be read gives nothing."""
         from backscroll.sources.cursor import raw_records
 
-        library = self._library(Path(unit.root))
+        user_data = self._user_data_of(Path(unit.root))
         path = Path(unit.path)
         try:
             if not unit.key and unit.kind != locations.TITLES:
-                yield from raw_records.items(library, path)
+                yield from raw_records.list_records(user_data, path)
             elif unit.key and unit.kind != "prompts" and not unit.key.startswith(("tab:", "composer:")):
-                yield from raw_records.rows(library, path, unit.key)
+                yield from raw_records.session_records(user_data, path, unit.key)
         except (BackscrollError, sqlite3.Error):
             return
 
@@ -132,37 +132,37 @@ class Cursor(ChangeMarkers, Closeable, RawRecords, RawRows, RecordLookup, Resume
 
     def close(self) -> None:
         """Close all databases and forget what was fetched ahead, but not what databases listed."""
-        for library in self._libraries.values():
-            library.close()
+        for user_data in self._user_data.values():
+            user_data.close()
 
-    def _library(self, root: Path) -> Library:
-        from backscroll.sources.cursor.user_data import Library
+    def _user_data_of(self, root: Path) -> UserData:
+        from backscroll.sources.cursor.user_data import UserData
 
-        return self._libraries.setdefault(str(root), Library(root))
+        return self._user_data.setdefault(str(root), UserData(root))
 
     def _items(self, unit: Unit) -> Iterator[Item]:
         from backscroll.sources.cursor import listing, prompt_log
         from backscroll.sources.cursor.database import unowned_rows
         from backscroll.sources.cursor.session import chat_tabs, composer
 
-        library = self._library(Path(unit.root))
-        mark = _mark(library, unit)
+        user_data = self._user_data_of(Path(unit.root))
+        file = _database_file(user_data, unit)
         kind, colon, name = unit.key.partition(":")
         if unit.kind == locations.TITLES:
-            return library.side.count(mark.path)
+            return user_data.side_databases.count(file.path)
         if not unit.key:
-            return unowned_rows.read(library, mark, listing.owned(library, mark))
+            return unowned_rows.read(user_data, file, listing.owned(user_data, file))
         if kind == "tab" and colon:
-            return chat_tabs.read_tab(library, mark, name, unit.session_id or name)
+            return chat_tabs.read_tab(user_data, file, name, unit.session_id or name)
         if kind == "composer" and colon:
-            return chat_tabs.read_inline(library, mark, name)
+            return chat_tabs.read_inline(user_data, file, name)
         if unit.kind == "prompts":
-            return prompt_log.read(library, mark.path, mark.storage)
-        return composer.read(library, mark.path, unit.key)
+            return prompt_log.read(user_data, file.path, file.storage)
+        return composer.read(user_data, file.path, unit.key)
 
 
-def _mark(library: Library, unit: Unit) -> Shelfmark:
-    from backscroll.sources.cursor.user_data import Shelfmark
+def _database_file(user_data: UserData, unit: Unit) -> DatabaseFile:
+    from backscroll.sources.cursor.user_data import DatabaseFile
 
     path = Path(unit.path)
-    return Shelfmark(path, "" if path == library.global_path else path.parent.name)
+    return DatabaseFile(path, "" if path == user_data.global_path else path.parent.name)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from backscroll.model import Closing, Item, Message, Opening, Origin
-from backscroll.sources.cursor.database.decode import Undecodable, as_list, as_map, as_text, decode
+from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_lists import item
 from backscroll.sources.cursor.session import timestamps
-from backscroll.sources.cursor.session.record_counts import Notes
-from backscroll.sources.cursor.user_data import Library
-from backscroll.sources.cursor.workspace import stored
+from backscroll.sources.cursor.session.unit_report import UnitReport
+from backscroll.sources.cursor.user_data import UserData
+from backscroll.sources.cursor.workspace import from_storage
 
-__all__ = ["Prompt", "between", "read", "session_of"]
+__all__ = ["Prompt", "log_session_id", "prompts_between", "read"]
 
 _PROMPTS, _GENERATIONS = "aiService.prompts", "aiService.generations"
 
@@ -28,24 +28,24 @@ class Prompt(NamedTuple):
     name: str
 
 
-def session_of(storage: str) -> str:
+def log_session_id(storage: str) -> str:
     """The id of the session that a workspace's log stands for."""
     return f"prompts-{storage}"
 
 
-def read(library: Library, path: Path, storage: str) -> Iterator[Item]:
+def read(user_data: UserData, path: Path, storage: str) -> Iterator[Item]:
     """The whole log of a workspace of which no conversation is left."""
-    notes = Notes(str(path))
-    latest = timestamps.latest_believable()
-    log = list(_log(library, path, latest))
-    yield Opening(source="cursor", id=session_of(storage), store="prompts")
+    report = UnitReport(str(path))
+    latest = timestamps.latest_plausible()
+    log = list(_log(user_data, path, latest))
+    yield Opening(source="cursor", id=log_session_id(storage), store="prompts")
     times = []
     for message in _messages(log, str(path)):
         if message.timestamp is not None:
             times.append(message.timestamp)
         yield message
     yield Closing(
-        workspace=stored(library, storage, "workspace storage"),
+        workspace=from_storage(user_data, storage, "workspace storage"),
         created_at=min(times, default=None),
         created_at_source="timing" if times else None,
         updated_at=max(times, default=None),
@@ -54,16 +54,16 @@ def read(library: Library, path: Path, storage: str) -> Iterator[Item]:
         visibility="listed" if log else "draft",
         metadata={"workspace_id": storage},
     )
-    yield notes.tally
+    yield report.counts
 
 
-def between(
-    library: Library, path: Path, begun: datetime | None, ended: datetime | None, latest: datetime
+def prompts_between(
+    user_data: UserData, path: Path, started_at: datetime | None, ended_at: datetime | None, latest: datetime
 ) -> list[Message]:
     """What was typed in a workspace while a session lasted."""
-    if begun is None or ended is None:
+    if started_at is None or ended_at is None:
         return []
-    log = [each for each in _log(library, path, latest) if each.at and begun <= each.at <= ended]
+    log = [each for each in _log(user_data, path, latest) if each.at and started_at <= each.at <= ended_at]
     return list(_messages(log, str(path)))
 
 
@@ -80,15 +80,15 @@ def _messages(log: list[Prompt], path: str) -> Iterator[Message]:
         )
 
 
-def _log(library: Library, path: Path, latest: datetime) -> Iterator[Prompt]:
+def _log(user_data: UserData, path: Path, latest: datetime) -> Iterator[Prompt]:
     """Prompts in the order of the log, with the time of the generation that repeats their words."""
-    prompts, generations = library.database(path).read(_values)
+    prompts, generations = user_data.database(path).read(_values)
     times: dict[str, list[Prompt]] = {}
     for number, record in enumerate(map(as_map, generations)):
         text = as_text(record.get("textDescription")).strip()
         if not text:
             continue
-        at = timestamps.of_value(record.get("unixMs"), latest)
+        at = timestamps.parse_time(record.get("unixMs"), latest)
         name = as_text(record.get("generationUUID")) or f"generation-{number}"
         times.setdefault(text, []).append(Prompt(text, at, _GENERATIONS, name))
     for number, record in enumerate(map(as_map, prompts)):
@@ -111,5 +111,5 @@ def _values(connection: Connection) -> tuple[list[Any], list[Any]]:
 def _list(value: bytes | None) -> list[Any]:
     try:
         return as_list(decode(Raw(value), object)) if value else []
-    except Undecodable:
+    except UndecodableError:
         return []

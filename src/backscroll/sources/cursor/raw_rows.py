@@ -17,9 +17,9 @@ from msgspec import Struct
 from backscroll.model import RawRow
 from backscroll.sources.cursor import list_entries
 from backscroll.sources.cursor.database import keys, session_lists
-from backscroll.sources.cursor.database.decode import Undecodable, as_map, as_text, decode
-from backscroll.sources.cursor.database.session_rows import Warehouse
-from backscroll.sources.cursor.user_data import Library, Shelfmark
+from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
+from backscroll.sources.cursor.database.session_rows import RowLoader
+from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 from backscroll.sources.cursor_graph.reachable import Stored, named_in, reached
 from backscroll.sources.secret_fields import blank
 
@@ -56,12 +56,12 @@ class _Roots(Struct, rename="camel"):
     workspace_identifier: Any = None
 
 
-def session_rows(library: Library, path: Path, session: str) -> Iterator[RawRow]:
+def session_rows(user_data: UserData, path: Path, session: str) -> Iterator[RawRow]:
     """A session with rows of its own, or of which at least a list knows."""
-    warehouse = library.warehouse(path)
-    places = warehouse.walk(lambda connection: _places(connection, session))
+    row_loader = user_data.row_loader(path)
+    places = row_loader.walk(lambda connection: _places(connection, session))
     roots = _Roots()
-    for rowid, data, is_text in warehouse.whole_rows(places, _AT_ONCE):
+    for rowid, data, is_text in row_loader.stored_rows(places, _AT_ONCE):
         key = places[rowid]
         value, blanked = blank(data) if data is not None else (None, ())
         volatile: tuple[str, ...] = ()
@@ -78,12 +78,12 @@ def session_rows(library: Library, path: Path, session: str) -> Iterator[RawRow]
             blanked=blanked,
             volatile=volatile,
         )
-    yield from _memory_rows(warehouse, session, as_text(roots.conversation_state))
-    yield from list_entries.rows(library, path, session, as_map(roots.workspace_identifier))
+    yield from _memory_rows(row_loader, session, as_text(roots.conversation_state))
+    yield from list_entries.list_rows(user_data, path, session, as_map(roots.workspace_identifier))
     if not any(key.startswith("bubbleId:") for key in places.values()) or not as_text(roots.name):
-        for table, key, columns in library.side.search_rows(session):
+        for table, key, columns in user_data.side_databases.search_rows(session):
             value = msgspec.json.encode(columns)
-            yield RawRow(path=list_entries.SEARCH, table=table, key=key, value=value, volatile=("",))
+            yield RawRow(path=list_entries.SEARCH_DATABASE, table=table, key=key, value=value, volatile=("",))
 
 
 def _places(connection: Connection, session: str) -> dict[int, str]:
@@ -96,7 +96,7 @@ def _places(connection: Connection, session: str) -> dict[int, str]:
         found[rowid] = data
     for family in _FAMILIES:
         prefix = f"{family}:{session}:"
-        for name, place in keys.below(connection, prefix.encode("utf-8", "replace")):
+        for name, place in keys.rows_with_prefix(connection, prefix.encode("utf-8", "replace")):
             found[place] = prefix + name.decode("utf-8", "replace")
     return found
 
@@ -104,14 +104,14 @@ def _places(connection: Connection, session: str) -> dict[int, str]:
 def _roots(value: bytes | None) -> _Roots:
     try:
         return decode(value, _Roots) if value else _Roots()
-    except Undecodable:
+    except UndecodableError:
         return _Roots()
 
 
-def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[RawRow]:
+def _memory_rows(row_loader: RowLoader, session: str, state: str) -> Iterator[RawRow]:
     """The agent's own record: what the root leads to, blob by blob."""
     ids = named_in(_state(state))
-    for key, data, is_text in warehouse.whole_values([_CHECKPOINT + session], _AT_ONCE):
+    for key, data, is_text in row_loader.stored_values([_CHECKPOINT + session], _AT_ONCE):
         name = data.decode("ascii", "replace").strip(' "')
         if len(name) == 64:
             ids.append(name)
@@ -119,7 +119,7 @@ def _memory_rows(warehouse: Warehouse, session: str, state: str) -> Iterator[Raw
 
     def fetch(wanted: list[str]) -> Iterator[tuple[str, Stored]]:
         left = [_BLOB + id for id in wanted]
-        while found := warehouse.whole_values(left, _AT_ONCE):
+        while found := row_loader.stored_values(left, _AT_ONCE):
             for key, data, is_text in found:
                 yield key[len(_BLOB) :], Stored(data, bool(is_text))
             there = {key for key, _, _ in found}
@@ -143,34 +143,34 @@ def _state(text: str) -> bytes:
         return b""
 
 
-def tab_rows(library: Library, mark: Shelfmark, tab_id: str) -> Iterator[RawRow]:
+def tab_rows(user_data: UserData, file: DatabaseFile, tab_id: str) -> Iterator[RawRow]:
     """A conversation of the old chat panel; one without an id gets the name it has here by its place."""
-    raw = library.database(mark.path).read(lambda connection: session_lists.raw_tab(connection, tab_id))
+    raw = user_data.database(file.path).read(lambda connection: session_lists.raw_tab(connection, tab_id))
     if raw is not None:
         yield _part(session_lists.CHAT_KEY, f"tabs[]/{tab_id}", raw)
-    if mark.storage:
-        yield from list_entries.workspace_file(library, mark.storage)
+    if file.storage:
+        yield from list_entries.workspace_file(user_data, file.storage)
 
 
-def inline_rows(library: Library, mark: Shelfmark, session: str) -> Iterator[RawRow]:
+def inline_rows(user_data: UserData, file: DatabaseFile, session: str) -> Iterator[RawRow]:
     """A conversation that lies in its workspace's own list."""
-    found = library.database(mark.path).read(
+    found = user_data.database(file.path).read(
         lambda connection: session_lists.inline_entry(connection, session)
     )
     if found is not None:
         yield _part(session_lists.COMPOSERS_KEY, f"allComposers[]/{session}", found[0])
-    yield from list_entries.workspace_file(library, mark.storage)
+    yield from list_entries.workspace_file(user_data, file.storage)
 
 
-def log_rows(library: Library, mark: Shelfmark) -> Iterator[RawRow]:
+def log_rows(user_data: UserData, file: DatabaseFile) -> Iterator[RawRow]:
     """The log of prompts of a workspace of which no conversation is left."""
-    values = library.database(mark.path).read(
+    values = user_data.database(file.path).read(
         lambda connection: [(key, session_lists.item(connection, key)) for key in session_lists.LOG_KEYS]
     )
     for key, value in values:
         if value is not None:
             yield RawRow(table="ItemTable", key=key, value=value)
-    yield from list_entries.workspace_file(library, mark.storage)
+    yield from list_entries.workspace_file(user_data, file.storage)
 
 
 def _part(key: str, part: str, raw: bytes) -> RawRow:

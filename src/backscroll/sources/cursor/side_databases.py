@@ -11,12 +11,12 @@ from backscroll.model import Item, Origin, Problem, RecordCounts
 from backscroll.readers.sqlite import Database, as_bytes, change_token, problem_code
 from backscroll.sources.cursor import locations
 
-__all__ = ["Side"]
+__all__ = ["SideDatabases"]
 
 T = TypeVar("T")
 
 
-class Side:
+class SideDatabases:
     """Titles, models and text that other stores know of sessions. Nothing is opened before it is needed."""
 
     def __init__(self, root: Path) -> None:
@@ -41,14 +41,14 @@ class Side:
         found = self._ask(path, lambda connection: _count(connection, table))
         problems = self.problems()
         yield from problems
-        tally = RecordCounts()
+        counts = RecordCounts()
         if path in self._locked:
-            tally.count("database", "problems")
+            counts.count("database", "problems")
         elif problems:
-            tally.count("title", "problems", len(problems))
+            counts.count("title", "problems", len(problems))
         elif found:
-            tally.count("title", "ignored", found)
-        yield tally
+            counts.count("title", "ignored", found)
+        yield counts
 
     def problems(self) -> list[Problem]:
         """What could not be read since this was last asked."""

@@ -8,7 +8,7 @@ import msgspec
 
 from backscroll.sources.cursor.database.decode import as_map, as_text
 
-__all__ = ["Address", "address", "file_path"]
+__all__ = ["Address", "file_path", "parse_uri"]
 
 _URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://([^/?#]*)([^?#]*)")
 _NO_FILES = frozenset({"http", "https", "data", "mailto", "command", "vscode"})
@@ -24,7 +24,7 @@ class Address(NamedTuple):
     authority: str = ""
 
 
-def address(value: Any) -> Address | None:
+def parse_uri(value: Any) -> Address | None:
     """What a URI says, be it text or the editor's own object; None when it names no file."""
     if isinstance(value, str):
         return _from_text(value)
@@ -49,7 +49,7 @@ def address(value: Any) -> Address | None:
 
 def file_path(value: Any) -> str:
     """Only the path of an address, the host left out; empty when there is none."""
-    found = address(value)
+    found = parse_uri(value)
     return found.path if found else ""
 
 

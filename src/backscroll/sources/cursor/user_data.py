@@ -12,13 +12,13 @@ from backscroll.model import normalize_path
 from backscroll.readers.sqlite import Database, change_token
 from backscroll.sources.cursor import locations
 from backscroll.sources.cursor.database import keys, session_lists
-from backscroll.sources.cursor.database.decode import Undecodable, as_int, as_map, decode
+from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, decode
 from backscroll.sources.cursor.database.record_types import Composer
-from backscroll.sources.cursor.database.session_rows import Warehouse
-from backscroll.sources.cursor.side_databases import Side
-from backscroll.sources.cursor.uri import Address, address
+from backscroll.sources.cursor.database.session_rows import RowLoader
+from backscroll.sources.cursor.side_databases import SideDatabases
+from backscroll.sources.cursor.uri import Address, parse_uri
 
-__all__ = ["Library", "Shelfmark", "WorkspaceFile"]
+__all__ = ["DatabaseFile", "UserData", "WorkspaceFile"]
 
 T = TypeVar("T")
 
@@ -28,33 +28,33 @@ _LARGEST_NOTE = 1024 * 1024  # a workspace.json is a line; anything larger is no
 class WorkspaceFile(Struct, frozen=True):
     """What a ``workspace.json`` says."""
 
-    address: Address
+    folder: Address
     is_multi_root: bool = False
 
 
-class Shelfmark(Struct, frozen=True):
+class DatabaseFile(Struct, frozen=True):
     """A database that may hold sessions, and the workspace it is of."""
 
     path: Path
     storage: str = ""  # empty for the global one
 
 
-class Library:
+class UserData:
     """The databases and lists below one root. Lists are read once; `refresh` notices that they changed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.side = Side(root)
+        self.side_databases = SideDatabases(root)
         self.faults: dict[Path, BackscrollError | sqlite3.Error] = {}
         self._tokens: dict[Path, str] = {}
         self._open: dict[Path, Database] = {}
-        self._warehouses: dict[Path, Warehouse] = {}
-        self._heads: session_lists.Heads | None = None
-        self._lists: dict[str, session_lists.Lists] = {}
+        self._row_loaders: dict[Path, RowLoader] = {}
+        self._global_list: session_lists.GlobalList | None = None
+        self._lists: dict[str, session_lists.DatabaseLists] = {}
         self._sessions: dict[Path, dict[str, keys.Rows]] = {}
         self._folders: dict[str, WorkspaceFile] | None = None
         self._members: dict[str, list[str]] | None = None
-        self._marks: list[Shelfmark] | None = None
+        self._files: list[DatabaseFile] | None = None
         self._storage_ids: dict[Address, list[str]] | None = None
         self._images: dict[str, Path] | None = None
         self._slugs: dict[str, set[str]] | None = None
@@ -63,11 +63,11 @@ class Library:
     def global_path(self) -> Path:
         return locations.global_database(self.root)
 
-    def databases(self) -> list[Shelfmark]:
+    def databases(self) -> list[DatabaseFile]:
         """The global database first, then the workspaces' own in the order of their ids."""
-        if self._marks is None:
-            self._marks = [Shelfmark(path, storage) for path, storage in locations.databases(self.root)]
-        return self._marks
+        if self._files is None:
+            self._files = [DatabaseFile(path, storage) for path, storage in locations.databases(self.root)]
+        return self._files
 
     def refresh(self) -> None:
         """Forget what was read from databases that have changed or could not be read, and what is beside."""
@@ -75,8 +75,8 @@ class Library:
             if path in self.faults or change_token(path) != token:
                 self._forget(path)
         self._members = self._folders = self._images = self._slugs = None
-        self._marks = self._storage_ids = None
-        self.side = Side(self.root)
+        self._files = self._storage_ids = None
+        self.side_databases = SideDatabases(self.root)
 
     def token(self, path: Path) -> str:
         """How a database stood before anything that is known of it was read."""
@@ -86,10 +86,10 @@ class Library:
         del self._tokens[path]
         self.faults.pop(path, None)
         self._sessions.pop(path, None)
-        if path in self._warehouses:
-            self._warehouses[path].drop()
+        if path in self._row_loaders:
+            self._row_loaders[path].drop()
         if path == self.global_path:
-            self._heads = None
+            self._global_list = None
         self._lists.pop(path.parent.name if path != self.global_path else "", None)
         self._members = None
 
@@ -97,57 +97,59 @@ class Library:
         """Close all databases. Those that could not be read are asked again by whoever goes on."""
         for path in list(self.faults):
             self._forget(path)
-        for warehouse in self._warehouses.values():
-            warehouse.drop()
+        for row_loader in self._row_loaders.values():
+            row_loader.drop()
         for database in self._open.values():
             database.close()
         self._open.clear()
-        self._warehouses.clear()
+        self._row_loaders.clear()
 
     def database(self, path: Path) -> Database:
         """The database at a path, kept open until `close`; of those of workspaces only one at a time."""
         if path not in self._open:
             for other in [each for each in self._open if each != self.global_path]:
                 self._open.pop(other).close()
-                if other in self._warehouses:
-                    self._warehouses.pop(other).drop()
+                if other in self._row_loaders:
+                    self._row_loaders.pop(other).drop()
             self._open[path] = Database(path)
         return self._open[path]
 
-    def warehouse(self, path: Path) -> Warehouse:
+    def row_loader(self, path: Path) -> RowLoader:
         database = self.database(path)
-        if path not in self._warehouses:
-            self._warehouses[path] = Warehouse(database)
-        return self._warehouses[path]
+        if path not in self._row_loaders:
+            self._row_loaders[path] = RowLoader(database)
+        return self._row_loaders[path]
 
     def sessions(self, path: Path) -> dict[str, keys.Rows]:
         """Every session that has rows in a database, from its keys alone."""
         if path not in self._sessions:
-            found = self._try(path, lambda: self.warehouse(path).walk(_sessions))
+            found = self._try(path, lambda: self.row_loader(path).walk(_sessions))
             self._sessions[path] = found or {}
         return self._sessions[path]
 
-    def heads(self) -> session_lists.Heads:
+    def global_list(self) -> session_lists.GlobalList:
         """The list of the global database that is to be believed; one that cannot be read has no stand-in."""
-        if self._heads is None:
+        if self._global_list is None:
             path = self.global_path
-            found = self._ask(path, session_lists.heads) if locations.is_file(path) else None
+            found = self._ask(path, session_lists.global_list) if locations.is_file(path) else None
             fault = self.faults.get(path)
-            self._heads = found or (
-                session_lists.Heads("table", fault=str(fault)) if fault else session_lists.Heads()
+            self._global_list = found or (
+                session_lists.GlobalList("table", fault=str(fault)) if fault else session_lists.GlobalList()
             )
-        return self._heads
+        return self._global_list
 
-    def lists(self, mark: Shelfmark) -> session_lists.Lists:
+    def lists(self, file: DatabaseFile) -> session_lists.DatabaseLists:
         """What a database's own keys list."""
-        if mark.storage not in self._lists:
-            self._lists[mark.storage] = self._ask(mark.path, session_lists.lists) or session_lists.Lists()
-        return self._lists[mark.storage]
+        if file.storage not in self._lists:
+            self._lists[file.storage] = (
+                self._ask(file.path, session_lists.lists) or session_lists.DatabaseLists()
+            )
+        return self._lists[file.storage]
 
-    def entry(self, session: str) -> session_lists.Entry | None:
+    def entry(self, session: str) -> session_lists.ListEntry | None:
         """What the believed list says of a session; a workspace's own list where no other has it."""
-        found = self.heads().entries.get(session)
-        if found is not None or self.heads().fault:
+        found = self.global_list().entries.get(session)
+        if found is not None or self.global_list().fault:
             return found
         for storage in self.members(session):
             if entry := self._lists[storage].entries.get(session):
@@ -159,14 +161,14 @@ class Library:
         if self._members is None:
             listed: dict[str, list[str]] = {}
             shown: dict[str, list[str]] = {}
-            for mark in self.databases():
-                if not mark.storage:
+            for file in self.databases():
+                if not file.storage:
                     continue
-                found = self.lists(mark)
+                found = self.lists(file)
                 for name in found.entries:
-                    listed.setdefault(name, []).append(mark.storage)
+                    listed.setdefault(name, []).append(file.storage)
                 for name in found.shown - found.entries.keys():
-                    shown.setdefault(name, []).append(mark.storage)
+                    shown.setdefault(name, []).append(file.storage)
             for name, storages in shown.items():
                 listed.setdefault(name, []).extend(storages)
             self._members = listed
@@ -175,10 +177,10 @@ class Library:
     def inline(self, session: str) -> tuple[Path, Composer] | None:
         """A session's record out of the workspaces' own lists, where one has its conversation; the newest."""
         found: list[tuple[Path, Composer]] = []
-        for mark in self.databases():
-            if mark.storage and session in self.lists(mark).inline:
-                record = self._ask(mark.path, lambda connection: session_lists.inline(connection, session))
-                found += [(mark.path, record)] if record is not None else []
+        for file in self.databases():
+            if file.storage and session in self.lists(file).inline:
+                record = self._ask(file.path, lambda connection: session_lists.inline(connection, session))
+                found += [(file.path, record)] if record is not None else []
         return max(found, key=lambda each: as_int(each[1].last_updated_at) or 0, default=None)
 
     def folders(self) -> dict[str, WorkspaceFile]:
@@ -193,7 +195,7 @@ class Library:
         if self._storage_ids is None:
             self._storage_ids = {}
             for name, note in self.folders().items():
-                spelling = note.address._replace(path=normalize_path(note.address.path))
+                spelling = note.folder._replace(path=normalize_path(note.folder.path))
                 self._storage_ids.setdefault(spelling, []).append(name)
         return self._storage_ids.get(folder._replace(path=normalize_path(folder.path)), [])
 
@@ -242,10 +244,10 @@ def _workspace_file(storage: locations.Storage) -> WorkspaceFile | None:
         if path.is_symlink() or path.stat().st_size > _LARGEST_NOTE:
             return None
         fields = as_map(decode(Raw(path.read_bytes()), object))
-    except (OSError, Undecodable):
+    except (OSError, UndecodableError):
         return None
-    if found := address(fields.get("folder")):
+    if found := parse_uri(fields.get("folder")):
         return WorkspaceFile(found)
-    if found := address(fields.get("workspace") or fields.get("configuration")):
+    if found := parse_uri(fields.get("workspace") or fields.get("configuration")):
         return WorkspaceFile(found, is_multi_root=True)
     return None

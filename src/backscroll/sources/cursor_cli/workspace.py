@@ -6,7 +6,7 @@ from hashlib import md5
 from pathlib import PurePosixPath, PureWindowsPath
 
 from backscroll.model import Workspace
-from backscroll.sources.cursor.uri import Address, address
+from backscroll.sources.cursor.uri import Address, parse_uri
 
 __all__ = ["of_project", "of_store", "slugs"]
 
@@ -24,7 +24,7 @@ def of_store(
     most stores is the MD5 of the path as the tool saw it.
     """
     named = [Address(cwd)] if cwd else []
-    rooted = [found for uri in uris if (found := address(uri)) is not None]
+    rooted = [found for uri in uris if (found := parse_uri(uri)) is not None]
     told = [Address(hint) for hint in hints]
     sources = (("meta.json", named), ("conversation root", rooted), ("context told to the model", told))
     for evidence, places in sources:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from backscroll.sources.cursor.database.keys import has_table, is_damage
 
-__all__ = ["keys_of"]
+__all__ = ["copy_keys"]
 
 _Row = tuple[int, bytes | None, int]
 
@@ -16,7 +16,7 @@ class _Scan(NamedTuple):
     fault: sqlite3.DatabaseError | None
 
 
-def keys_of(connection: Connection) -> Connection:
+def copy_keys(connection: Connection) -> Connection:
     """A database in memory with the same table, its keys and its rowids, and no values.
 
     Where the table is damaged too, it has the rows before the first bad page and those after the last.

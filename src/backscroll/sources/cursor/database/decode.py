@@ -13,7 +13,7 @@ from msgspec import Raw
 from backscroll.readers import lenient_json
 
 __all__ = [
-    "Undecodable",
+    "UndecodableError",
     "as_int",
     "as_list",
     "as_map",
@@ -33,12 +33,12 @@ _JSON_STARTS = frozenset('{["')
 _LARGEST_COUNT = 2**53
 
 
-class Undecodable(ValueError):  # noqa: N818 - never leaves this room: it becomes a Problem
+class UndecodableError(ValueError):
     """Text that is not the JSON it should be; says why."""
 
 
 def decode(data: bytes | Raw, shape: type[T]) -> T:
-    """One document as the given shape. Raises `Undecodable`."""
+    """One document as the given shape. Raises `UndecodableError`."""
     decoder = _decoders.get(shape)
     if decoder is None:
         decoder = _decoders[shape] = msgspec.json.Decoder(shape)
@@ -57,7 +57,7 @@ def _mend(data: bytes, decoder: msgspec.json.Decoder[Any], first: Exception) -> 
         return decoder.decode(msgspec.json.encode(value))
     except lenient_json.FAILURES as error:
         reason = first if isinstance(error, msgspec.ValidationError) else error
-        raise Undecodable(str(reason) or type(reason).__name__) from error
+        raise UndecodableError(str(reason) or type(reason).__name__) from error
 
 
 def decode_each(data: Raw, shape: type[T]) -> tuple[list[T], list[str]]:
@@ -66,18 +66,18 @@ def decode_each(data: Raw, shape: type[T]) -> tuple[list[T], list[str]]:
         return [], []
     try:
         return decode(data, list[shape]), []  # type: ignore[valid-type]
-    except Undecodable:
+    except UndecodableError:
         pass
     try:
         items = decode(data, list[Raw])
-    except Undecodable:
+    except UndecodableError:
         return [], []
     good: list[T] = []
     faults: list[str] = []
     for number, item in enumerate(items):
         try:
             good.append(decode(item, shape))
-        except Undecodable as error:
+        except UndecodableError as error:
             faults.append(f"item {number}: {error}")
     return good, faults
 
@@ -88,17 +88,17 @@ def decode_map(data: Raw, shape: type[T]) -> dict[str, T]:
         return {}
     try:
         return decode(data, dict[str, shape])  # type: ignore[valid-type]
-    except Undecodable:
+    except UndecodableError:
         pass
     found: dict[str, T] = {}
     try:
         entries = decode(data, dict[str, Raw])
-    except Undecodable:
+    except UndecodableError:
         return {}
     for key, item in entries.items():
         try:
             found[key] = decode(item, shape)
-        except Undecodable:
+        except UndecodableError:
             continue
     return found
 

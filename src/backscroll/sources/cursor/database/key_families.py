@@ -10,7 +10,7 @@ from msgspec import Raw
 from backscroll.model import Fault
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.cursor.database import keys
-from backscroll.sources.cursor.database.decode import Undecodable, as_map, decode
+from backscroll.sources.cursor.database.decode import UndecodableError, as_map, decode
 
 __all__ = ["Count", "count"]
 
@@ -150,6 +150,6 @@ def _keyless(connection: Connection) -> Iterator[Count]:
 def _is_record(value: bytes | None) -> bool:
     try:
         fields = as_map(decode(Raw(value), object)) if value else {}
-    except Undecodable:
+    except UndecodableError:
         return bool(value)
     return not fields.keys().isdisjoint({"text", "bubbleId", "composerId", "conversation"})

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 __all__ = [
     "OWNED",
     "Rows",
-    "below",
     "count_owned",
     "has_table",
     "is_damage",
@@ -20,6 +19,7 @@ __all__ = [
     "readable",
     "row_count",
     "rowid_of",
+    "rows_with_prefix",
     "sessions",
 ]
 
@@ -154,7 +154,7 @@ def _awaiting(connection: Connection, found: dict[str, Rows]) -> dict[str, Rows]
     return found
 
 
-def below(connection: Connection, prefix: bytes) -> list[tuple[bytes, int]]:
+def rows_with_prefix(connection: Connection, prefix: bytes) -> list[tuple[bytes, int]]:
     """``(rest of the key, rowid)`` of the rows below a prefix that ends in a colon, in the order of keys."""
     rows = connection.execute(
         "select key, rowid from cursorDiskKV where key >= cast(? as text) and key < cast(? as text)",

@@ -11,22 +11,22 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 __all__ = [
-    "KNOWN_BUBBLE",
-    "KNOWN_COMPOSER",
+    "NEWEST_BUBBLE_VERSION",
+    "NEWEST_COMPOSER_VERSION",
     "Bubble",
+    "BubbleHeader",
     "CodeBlock",
     "Composer",
-    "Head",
-    "Header",
-    "InlineHead",
+    "ComposerHeader",
+    "InlineConversation",
     "Tab",
 ]
 
-KNOWN_COMPOSER = 18  # the newest record versions whose meaning is known
-KNOWN_BUBBLE = 3
+NEWEST_COMPOSER_VERSION = 18  # the newest record versions whose meaning is known
+NEWEST_BUBBLE_VERSION = 3
 
 
-class Head(Struct, rename="camel", gc=False):
+class ComposerHeader(Struct, rename="camel", gc=False):
     """An entry of a session list: of the header table, of the older JSON list, or of a workspace's own."""
 
     composer_id: Any = None
@@ -54,7 +54,7 @@ class Head(Struct, rename="camel", gc=False):
     source: Any = None
 
 
-class InlineHead(Struct, rename="camel", gc=False):
+class InlineConversation(Struct, rename="camel", gc=False):
     """Whether a list entry carries its conversation with it, as the earliest builds wrote it."""
 
     composer_id: Any = None
@@ -105,7 +105,7 @@ class Composer(Struct, rename="camel", gc=False):
     agent_backend: Any = None
 
 
-class Header(Struct, rename="camel", gc=False):
+class BubbleHeader(Struct, rename="camel", gc=False):
     """An entry of the ordered list of a session's bubbles."""
 
     bubble_id: Any = None

@@ -14,27 +14,27 @@ from msgspec import Raw, Struct
 
 from backscroll.model import Fault
 from backscroll.readers.sqlite import as_bytes
-from backscroll.sources.cursor.database.decode import Undecodable, as_list, as_map, as_text, decode
+from backscroll.sources.cursor.database.decode import UndecodableError, as_list, as_map, as_text, decode
 from backscroll.sources.cursor.database.keys import has_table, is_damage, readable, row_count
-from backscroll.sources.cursor.database.record_types import Composer, Head, InlineHead, Tab
+from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader, InlineConversation, Tab
 
 __all__ = [
     "BARE_KEYS",
     "CHAT_KEY",
     "COMPOSERS_KEY",
     "GLOBAL_KEYS",
-    "HEADS_KEY",
+    "HEADERS_KEY",
     "LOG_KEYS",
     "MEMBERS_KEY",
     "PANE_PREFIX",
     "PROJECTS_KEY",
     "WORKSPACE_KEYS",
-    "Entry",
-    "Heads",
+    "DatabaseLists",
+    "GlobalList",
+    "ListEntry",
     "ListedTab",
-    "Lists",
     "entry_faults",
-    "heads",
+    "global_list",
     "inline",
     "inline_entry",
     "item",
@@ -50,21 +50,21 @@ PANE_PREFIX = "workbench.panel.composerChatViewPane"
 LOG_KEYS = ("aiService.prompts", "aiService.generations")
 WORKSPACE_KEYS = frozenset({COMPOSERS_KEY, CHAT_KEY, *LOG_KEYS})
 
-HEADS_KEY = "composer.composerHeaders"
+HEADERS_KEY = "composer.composerHeaders"
 _VERSION_KEY = "composer.composerHeaders.version"
 _GATE_KEY = "composer.composerHeaders.tableGateEnabled"
 PROJECTS_KEY = "glass.localAgentProjects.v1"
 MEMBERS_KEY = "glass.localAgentProjectMembership.v1"
-GLOBAL_KEYS = frozenset({CHAT_KEY, HEADS_KEY, _VERSION_KEY, _GATE_KEY, PROJECTS_KEY, MEMBERS_KEY})
+GLOBAL_KEYS = frozenset({CHAT_KEY, HEADERS_KEY, _VERSION_KEY, _GATE_KEY, PROJECTS_KEY, MEMBERS_KEY})
 BARE_KEYS = frozenset({_VERSION_KEY, _GATE_KEY})  # text that is no JSON in some builds
 
 _SHOWN_PREFIX = "workbench.panel.aichat.view."
 
 
-class Entry(Struct):
+class ListEntry(Struct):
     """What a list says of one session."""
 
-    head: Head
+    header: ComposerHeader
     token: str = ""  # changes with the entry
     workspace_id: str = ""
     is_subagent: bool = False
@@ -74,11 +74,11 @@ class Entry(Struct):
     raw: bytes = b""  # the entry of a JSON list as it lies there
 
 
-class Heads(Struct):
+class GlobalList(Struct):
     """The list that is believed, of the global database."""
 
     source: str = "none"  # "table", "json" or "none"
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ListEntry] = {}
     projects: dict[str, dict[str, Any]] = {}  # session id to the project it was put into
     fault: str | None = None
 
@@ -89,10 +89,10 @@ class ListedTab(Struct, frozen=True):
     token: str
 
 
-class Lists(Struct):
+class DatabaseLists(Struct):
     """What one database's own keys list: of a workspace normally, tabs of the global one too."""
 
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ListEntry] = {}
     inline: dict[str, str] = {}  # sessions whose conversation is in the list itself, with a change token
     shown: frozenset[str] = frozenset()  # open or focused
     tabs: tuple[ListedTab, ...] = ()
@@ -111,7 +111,7 @@ def item(connection: Connection, key: str) -> bytes | None:
     return as_bytes(found[0]) if found else None
 
 
-def heads(connection: Connection) -> Heads:
+def global_list(connection: Connection) -> GlobalList:
     """The global list: the table where there is one, else the JSON list."""
     has_items = has_table(connection, "ItemTable")
     projects = _projects(connection) if has_items else {}
@@ -122,23 +122,23 @@ def heads(connection: Connection) -> Heads:
         if is_live:
             found.projects = projects
             return found
-    value = item(connection, HEADS_KEY) if has_items else None
+    value = item(connection, HEADERS_KEY) if has_items else None
     if value is None:
-        return Heads(projects=projects)
+        return GlobalList(projects=projects)
     try:
         entries = _entries(value)[0]
-    except Undecodable as error:
-        return Heads("json", {}, projects, f"{HEADS_KEY}: {error}")
-    return Heads("json", entries, projects)
+    except UndecodableError as error:
+        return GlobalList("json", {}, projects, f"{HEADERS_KEY}: {error}")
+    return GlobalList("json", entries, projects)
 
 
-def _from_table(connection: Connection) -> Heads:
+def _from_table(connection: Connection) -> GlobalList:
     names = [
         row[1].decode("utf-8", "replace") for row in connection.execute("pragma table_info(composerHeaders)")
     ]
     if "composerId" not in names or "value" not in names:
-        return Heads("table", fault="the table composerHeaders has no columns composerId and value")
-    entries: dict[str, Entry] = {}
+        return GlobalList("table", fault="the table composerHeaders has no columns composerId and value")
+    entries: dict[str, ListEntry] = {}
     rows = readable(connection, "select * from composerHeaders")
     for row in rows:
         columns = dict(zip(names, row, strict=True))
@@ -147,29 +147,32 @@ def _from_table(connection: Connection) -> Heads:
             entries[composer_id] = _from_row(composer_id, columns)
     is_whole = len(rows) >= row_count(connection, "composerHeaders")
     fault = None if is_whole else "rows of the table composerHeaders are lost: it is damaged"
-    return Heads("table", entries, fault=fault)
+    return GlobalList("table", entries, fault=fault)
 
 
-def _from_row(composer_id: str, columns: dict[str, Any]) -> Entry:
+def _from_row(composer_id: str, columns: dict[str, Any]) -> ListEntry:
     value = as_bytes(columns["value"])
     fault: Fault | None = None
-    head = Head()
+    header = ComposerHeader()
     if value is not None:
         try:
-            head = decode(value, Head)
-        except Undecodable as error:
+            header = decode(value, ComposerHeader)
+        except UndecodableError as error:
             fault = Fault("not-json", str(error))
-        if as_text(head.composer_id) not in ("", composer_id):
-            head, fault = Head(), Fault("unexpected-shape", "the row is of another session than its value")
-    if head.created_at is None:
-        head.created_at = columns.get("createdAt")
-    if head.last_updated_at is None:
-        head.last_updated_at = columns.get("lastUpdatedAt")
-    if head.is_archived is None:
-        head.is_archived = bool(columns.get("isArchived"))
-    identifier = as_map(head.workspace_identifier)
-    return Entry(
-        head,
+        if as_text(header.composer_id) not in ("", composer_id):
+            header, fault = (
+                ComposerHeader(),
+                Fault("unexpected-shape", "the row is of another session than its value"),
+            )
+    if header.created_at is None:
+        header.created_at = columns.get("createdAt")
+    if header.last_updated_at is None:
+        header.last_updated_at = columns.get("lastUpdatedAt")
+    if header.is_archived is None:
+        header.is_archived = bool(columns.get("isArchived"))
+    identifier = as_map(header.workspace_identifier)
+    return ListEntry(
+        header,
         token=f"{crc32(value or b''):x}.{columns.get('lastUpdatedAt')}",
         workspace_id=as_text(identifier.get("id")) or _text(columns.get("workspaceId")),
         is_subagent=bool(columns.get("isSubagent")),
@@ -183,22 +186,22 @@ def _text(value: Any) -> str:
     return (as_bytes(value) or b"").decode("utf-8", "replace")
 
 
-def _entries(value: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
+def _entries(value: bytes) -> tuple[dict[str, ListEntry], dict[str, str]]:
     """The sessions of a JSON list, wrapped or bare, and those that carry their conversation."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ListEntry] = {}
     inline: dict[str, str] = {}
     for each in _listed(value):
         try:
-            head = decode(each, Head)
-        except Undecodable:
+            header = decode(each, ComposerHeader)
+        except UndecodableError:
             continue
-        composer_id = as_text(head.composer_id)
+        composer_id = as_text(header.composer_id)
         if not composer_id or composer_id in entries:
             continue
         raw = bytes(each)
         token = f"{crc32(raw):x}"
-        identifier = as_map(head.workspace_identifier)
-        entries[composer_id] = Entry(head, token, as_text(identifier.get("id")), raw=raw)
+        identifier = as_map(header.workspace_identifier)
+        entries[composer_id] = ListEntry(header, token, as_text(identifier.get("id")), raw=raw)
         if b'"conversation"' in raw and _carries(each):
             inline[composer_id] = token
             entries[composer_id].raw = b""  # too much to stay in hand
@@ -206,25 +209,29 @@ def _entries(value: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
 
 
 def _listed(value: bytes) -> list[Raw]:
-    """The entries of a list, undecoded; no list is an empty one, and no JSON is `Undecodable`."""
+    """The entries of a list, undecoded; no list is an empty one, and no JSON is `UndecodableError`."""
     whole = decode(value, Raw)
     if bytes(memoryview(whole)[:1]) == b"{":
         whole = decode(whole, dict[str, Raw]).get("allComposers", Raw(b"[]"))
     try:
         return decode(whole, list[Raw])
-    except Undecodable:
+    except UndecodableError:
         return []
 
 
 def entry_faults(key: str, value: bytes) -> list[Fault]:
-    """Why entries of a list of sessions cannot be read; other values have none. May raise `Undecodable`."""
-    if key not in (COMPOSERS_KEY, HEADS_KEY, CHAT_KEY):
+    """Return the problems of single list entries. Raises `UndecodableError`."""
+    if key not in (COMPOSERS_KEY, HEADERS_KEY, CHAT_KEY):
         return []
     faults = []
     for number, each in enumerate(tab_list(value) if key == CHAT_KEY else _listed(value)):
         try:
-            name = "?" if key == CHAT_KEY and decode(each, Tab) else as_text(decode(each, Head).composer_id)
-        except Undecodable as error:
+            name = (
+                "?"
+                if key == CHAT_KEY and decode(each, Tab)
+                else as_text(decode(each, ComposerHeader).composer_id)
+            )
+        except UndecodableError as error:
             faults.append(Fault("not-json", f"entry {number} could not be read: {error}"))
         else:
             faults += [] if name else [Fault("orphaned-record", f"entry {number} names no session")]
@@ -245,7 +252,7 @@ def inline_entry(connection: Connection, session: str) -> tuple[bytes, Composer]
             raw = bytes(each)
             if f'"{session}"'.encode() in raw and (found := _record(each, session)):
                 return raw, found
-    except Undecodable:
+    except UndecodableError:
         return None
     return None
 
@@ -253,23 +260,23 @@ def inline_entry(connection: Connection, session: str) -> tuple[bytes, Composer]
 def _record(each: Raw, session: str) -> Composer | None:
     try:
         found = decode(each, Composer)
-    except Undecodable:
+    except UndecodableError:
         return None
     return found if found.composer_id == session else None
 
 
 def _carries(each: Raw) -> bool:
     try:
-        return len(bytes(decode(each, InlineHead).conversation)) > len(b"null")
-    except Undecodable:
+        return len(bytes(decode(each, InlineConversation).conversation)) > len(b"null")
+    except UndecodableError:
         return False
 
 
-def lists(connection: Connection) -> Lists:
+def lists(connection: Connection) -> DatabaseLists:
     """What the keys of one database list. A value that is no JSON lists nothing; the account says so."""
     if not has_table(connection, "ItemTable"):
-        return Lists()
-    found = Lists(tabs=_tabs(item(connection, CHAT_KEY)))
+        return DatabaseLists()
+    found = DatabaseLists(tabs=_tabs(item(connection, CHAT_KEY)))
     found.has_log = any(
         connection.execute("select 1 from ItemTable where key = ?", [key]).fetchone() for key in LOG_KEYS
     )
@@ -279,7 +286,7 @@ def lists(connection: Connection) -> Lists:
         try:
             found.entries, found.inline = _entries(value)
             shown |= _selected(decode(value, Raw))
-        except Undecodable:
+        except UndecodableError:
             pass
     found.shown = frozenset(shown)
     return found
@@ -300,7 +307,7 @@ def _selected(whole: Raw) -> set[str]:
 def _any(raw: Raw | None) -> Any:
     try:
         return decode(raw, object) if raw is not None else None
-    except Undecodable:
+    except UndecodableError:
         return None
 
 
@@ -325,7 +332,7 @@ def _tabs(value: bytes | None) -> tuple[ListedTab, ...]:
     for number, raw in enumerate(tab_list(value) if value else []):
         try:
             tab = decode(raw, Tab)
-        except Undecodable:
+        except UndecodableError:
             tab = Tab()
         name = tab_name(tab, number)
         title = as_text(tab.chat_title) or as_text(tab.title) or None
@@ -337,12 +344,12 @@ def tab_list(value: bytes) -> list[Raw]:
     """The tabs of a chat panel's value, undecoded; empty when it is none."""
     try:
         fields = decode(value, dict[str, Raw])
-    except Undecodable:
+    except UndecodableError:
         return []
     for name in ("tabs", "chatSessions"):
         try:
             return decode(fields[name], list[Raw])
-        except (KeyError, Undecodable):
+        except (KeyError, UndecodableError):
             continue
     return []
 
@@ -352,7 +359,7 @@ def raw_tab(connection: Connection, tab_id: str) -> bytes | None:
     for number, raw in enumerate(tab_list(item(connection, CHAT_KEY) or b"null")):
         try:
             tab = decode(raw, Tab)
-        except Undecodable:
+        except UndecodableError:
             continue
         if tab_name(tab, number) == tab_id:
             data = bytes(raw)

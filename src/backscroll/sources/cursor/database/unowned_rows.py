@@ -10,13 +10,13 @@ from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import Fault, Item, Origin, Problem, RecordCounts
 from backscroll.readers.sqlite import as_bytes, problem_code
 from backscroll.sources.cursor.database import key_families, keys, session_lists
-from backscroll.sources.cursor.database.decode import Undecodable, decode
+from backscroll.sources.cursor.database.decode import UndecodableError, decode
 from backscroll.sources.cursor.database.key_families import Count
-from backscroll.sources.cursor.user_data import Library, Shelfmark
+from backscroll.sources.cursor.user_data import DatabaseFile, UserData
 
 __all__ = ["read"]
 
-_SPEAKING = (session_lists.CHAT_KEY, session_lists.COMPOSERS_KEY, *session_lists.LOG_KEYS)
+_PARSED_KEYS = (session_lists.CHAT_KEY, session_lists.COMPOSERS_KEY, *session_lists.LOG_KEYS)
 
 
 class _Item(NamedTuple):
@@ -30,77 +30,81 @@ class _Item(NamedTuple):
 _Found = tuple[list[Count], list[_Item]]
 
 
-def read(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> Iterator[Item]:
+def read(user_data: UserData, file: DatabaseFile, sessions: frozenset[str]) -> Iterator[Item]:
     """Counts and problems of one database; ``sessions`` have units of their own, which count their rows."""
-    tally = RecordCounts()
-    path = str(mark.path)
+    counts = RecordCounts()
+    path = str(file.path)
     parts: dict[str, Callable[[], _Found]] = {
-        "cursorDiskKV": lambda: (_kept(library, mark, sessions), []),
-        "ItemTable": lambda: library.database(mark.path).read(lambda db: _items(db, mark)),
-        "composerHeaders": lambda: library.database(mark.path).read(lambda db: _headers(db, sessions)),
+        "cursorDiskKV": lambda: (_count_disk_rows(user_data, file, sessions), []),
+        "ItemTable": lambda: user_data.database(file.path).read(lambda db: _items(db, file)),
+        "composerHeaders": lambda: user_data.database(file.path).read(lambda db: _headers(db, sessions)),
     }
     faults: dict[str, Fault] = {}
     for table, count in parts.items():
         try:
-            counts, items = count()
+            family_counts, items = count()
         except DatabaseLockedError:
             raise
         except DatabaseUnreadableError as error:
             faults[table] = Fault(problem_code(error), str(error))
         else:
-            yield from _counted(tally, path, counts, items)
+            yield from _report_counts(counts, path, family_counts, items)
     if len(faults) == len(parts):
         faults = {"database": faults["ItemTable"]}
     for table, fault in faults.items():
-        tally.count(table, "problems", max(1, _number_of(library, mark, table)))
+        counts.count(table, "problems", max(1, _row_count(user_data, file, table)))
         yield Problem(Origin(path, table), *fault)
-    if library.warehouse(mark.path).is_mended:
+    if user_data.row_loader(file.path).uses_key_copy:
         reason = "the index of its keys is damaged; the table was searched"
         yield Problem(Origin(path, "cursorDiskKV"), "damaged-database", reason)
-    yield tally
+    yield counts
 
 
-def _number_of(library: Library, mark: Shelfmark, table: str) -> int:
+def _row_count(user_data: UserData, file: DatabaseFile, table: str) -> int:
     """How many rows a table has that cannot be read; 0 when even that cannot be said."""
     if table == "database":
         return 0
     try:
-        return library.database(mark.path).read(lambda db: keys.row_count(db, table))
+        return user_data.database(file.path).read(lambda db: keys.row_count(db, table))
     except DatabaseUnreadableError:
         return 0
 
 
-def _kept(library: Library, mark: Shelfmark, sessions: frozenset[str]) -> list[Count]:
-    here = library.sessions(mark.path).keys()
-    copied = frozenset(here & library.sessions(library.global_path).keys()) if mark.storage else frozenset()
-    return library.warehouse(mark.path).walk(lambda db: key_families.count(db, sessions, copied))
+def _count_disk_rows(user_data: UserData, file: DatabaseFile, sessions: frozenset[str]) -> list[Count]:
+    here = user_data.sessions(file.path).keys()
+    copied = (
+        frozenset(here & user_data.sessions(user_data.global_path).keys()) if file.storage else frozenset()
+    )
+    return user_data.row_loader(file.path).walk(lambda db: key_families.count(db, sessions, copied))
 
 
-def _counted(tally: RecordCounts, path: str, counts: list[Count], items: list[_Item]) -> Iterator[Problem]:
-    for count in counts:
+def _report_counts(
+    counts: RecordCounts, path: str, family_counts: list[Count], items: list[_Item]
+) -> Iterator[Problem]:
+    for count in family_counts:
         if count.is_known:
-            tally.count(count.family, "ignored", count.number)
+            counts.count(count.family, "ignored", count.number)
             continue
-        tally.count(count.family, "problems", count.number)
+        counts.count(count.family, "problems", count.number)
         fault = count.fault
         if fault is None:
-            tally.add_unknown(f"key family {count.family}", count.number)
+            counts.add_unknown(f"key family {count.family}", count.number)
             fault = Fault("unknown-type", f"unknown key family '{count.family}' ({count.number} rows)")
         yield Problem(Origin(path, count.family), *fault)
     for item in items:
         for fault in item.faults:
             yield Problem(Origin(path, item.key), *fault)
         if item.is_lost:
-            tally.count("ItemTable", "problems")
+            counts.count("ItemTable", "problems")
         else:
-            tally.count("ItemTable", "parsed" if item.key in _SPEAKING else "ignored")
+            counts.count("ItemTable", "parsed" if item.key in _PARSED_KEYS else "ignored")
 
 
-def _items(connection: Connection, mark: Shelfmark) -> _Found:
+def _items(connection: Connection, file: DatabaseFile) -> _Found:
     """``ItemTable``: our few keys, and the editor's own state, of which only the number is of interest."""
     if not keys.has_table(connection, "ItemTable"):
         return [], []
-    known = session_lists.WORKSPACE_KEYS if mark.storage else session_lists.GLOBAL_KEYS
+    known = session_lists.WORKSPACE_KEYS if file.storage else session_lists.GLOBAL_KEYS
     editor = 0
     items: list[_Item] = []
     for (key,) in connection.execute("select key from ItemTable not indexed").fetchall():
@@ -122,7 +126,7 @@ def _item(key: str, connection: Connection) -> _Item:
     try:
         decode(Raw(value), object)
         return _Item(key, session_lists.entry_faults(key, value))
-    except Undecodable as error:
+    except UndecodableError as error:
         return _Item(key, [Fault("not-json", f"not readable as JSON: {error}")], is_lost=True)
 
 
@@ -136,7 +140,7 @@ def _headers(connection: Connection, sessions: frozenset[str]) -> _Found:
         fault = Fault("unexpected-shape", "the table has no columns composerId and value")
         return [Count("composerHeaders", number, False, fault)], []
     rows = keys.readable(connection, "select composerId from composerHeaders not indexed")
-    listed = [_name(row[0]) for row in rows]
+    listed = [_decode_text(row[0]) for row in rows]
     nameless = sum(name not in sessions for name in listed)
     lost = max(0, number - len(listed))
     found = []
@@ -149,5 +153,5 @@ def _headers(connection: Connection, sessions: frozenset[str]) -> _Found:
     return found, []
 
 
-def _name(cell: object) -> str:
+def _decode_text(cell: object) -> str:
     return (as_bytes(cell) or b"").decode("utf-8", "replace")

@@ -10,28 +10,33 @@ from backscroll.model import Message, Problem, ToolCall, ToolResult
 from backscroll.model.tool_results import calls_by_id
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import as_text
-from backscroll.sources.cursor.database.session_rows import Warehouse
-from backscroll.sources.cursor.session.record_counts import Notes
+from backscroll.sources.cursor.database.session_rows import RowLoader
+from backscroll.sources.cursor.session.unit_report import UnitReport
 from backscroll.sources.cursor_graph import Blobs, Conversation, State
 from backscroll.sources.cursor_graph.turns import read_turns
 
-__all__ = ["Memory"]
+__all__ = ["AgentRecord"]
 
 _BLOB = "agentKv:blob:"
 _CHECKPOINT = "agentKv:checkpoint:"
 
 
-class Memory:
+class AgentRecord:
     """The graph behind one session. Nothing is decoded before it is asked for."""
 
     def __init__(
-        self, warehouse: Warehouse, session: str, conversation_state: object, model: str | None, notes: Notes
+        self,
+        row_loader: RowLoader,
+        session: str,
+        conversation_state: object,
+        model: str | None,
+        report: UnitReport,
     ) -> None:
-        self._warehouse = warehouse
+        self._row_loader = row_loader
         self._session = session
         self._written = as_text(conversation_state)
         self._model = model
-        self._notes = notes
+        self._report = report
 
     @cached_property
     def state(self) -> State | None:
@@ -39,7 +44,9 @@ class Memory:
         root = self._root()
         state = State(root) if root else None
         if state is not None and state.fault:
-            self._notes.trouble(self._notes.record, "damaged-record", f"conversationState: {state.fault}")
+            self._report.add_problem(
+                self._report.record, "damaged-record", f"conversationState: {state.fault}"
+            )
         return state if state is not None and not state.is_empty else None
 
     def _root(self) -> bytes:
@@ -48,8 +55,10 @@ class Memory:
             try:
                 return b64decode(text + "=" * (-len(text) % 4), validate=True)
             except (binascii.Error, ValueError):
-                self._notes.trouble(self._notes.record, "unexpected-shape", "conversationState is not base64")
-        value = self._warehouse.value_at(f"{_CHECKPOINT}{self._session}")
+                self._report.add_problem(
+                    self._report.record, "unexpected-shape", "conversationState is not base64"
+                )
+        value = self._row_loader.value_by_key(f"{_CHECKPOINT}{self._session}")
         name = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
         return (Blobs(self._fetch).get(name) or b"") if len(name) == 64 else b""
 
@@ -59,7 +68,7 @@ class Memory:
         return self.state.workspace_uris if self.state is not None else []
 
     def items(
-        self, begun: datetime | None, ended: datetime | None
+        self, started_at: datetime | None, ended_at: datetime | None
     ) -> Iterator[Message | ToolResult | Problem]:
         """The whole conversation, as the agent remembers it."""
         if self.state is None:
@@ -67,11 +76,11 @@ class Memory:
         conversation = Conversation(
             self.state,
             Blobs(self._fetch),
-            path=self._notes.path,
-            tally=self._notes.tally,
+            path=self._report.path,
+            tally=self._report.counts,
             model=self._model,
-            started_at=begun,
-            ended_at=ended,
+            started_at=started_at,
+            ended_at=ended_at,
         )
         return conversation.items()
 
@@ -95,5 +104,5 @@ class Memory:
         return calls_by_id(self.items(None, None))
 
     def _fetch(self, ids: Sequence[str]) -> Mapping[str, bytes]:
-        found = self._warehouse.values_at([_BLOB + each for each in ids])
+        found = self._row_loader.values_by_key([_BLOB + each for each in ids])
         return {key.removeprefix(_BLOB): value for key, value in found.items()}

@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 
 from backscroll.model import Attachment
 from backscroll.sources.cursor.database.decode import (
-    Undecodable,
+    UndecodableError,
     as_list,
     as_map,
     as_text,
@@ -109,7 +109,7 @@ def inline_images(images: Raw) -> Iterator[tuple[str, Attachment]]:
 def _from_context(context: Raw, find: ImageFinder) -> Iterator[tuple[tuple[str, str], Attachment]]:
     try:
         fields = as_map(decode(context, object))
-    except Undecodable:
+    except UndecodableError:
         return
     mentions = as_map(fields.get("mentions"))
     for name, kind in _KINDS.items():
@@ -162,7 +162,7 @@ def paths(context: Raw) -> Iterator[str]:
         return
     try:
         fields = as_map(decode(context, object))
-    except Undecodable:
+    except UndecodableError:
         return
     for name in ("fileSelections", "folderSelections", "selections"):
         for item in as_list(fields.get(name)):

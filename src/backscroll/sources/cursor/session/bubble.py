@@ -11,22 +11,22 @@ from msgspec.structs import replace
 
 from backscroll.model import Attachment, Message, Origin, Role, SubagentLink, TokenUsage, ToolCall
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, decode_each, unwrap
-from backscroll.sources.cursor.database.record_types import Bubble, CodeBlock, Header
+from backscroll.sources.cursor.database.record_types import Bubble, BubbleHeader, CodeBlock
 from backscroll.sources.cursor.session import attachments as attachment
 from backscroll.sources.cursor.session import timestamps, tool_calls
-from backscroll.sources.cursor.session.code_proposals import Proposals
+from backscroll.sources.cursor.session.code_proposals import CodeProposals
 from backscroll.sources.cursor.session.edits import target
 from backscroll.sources.cursor.session.tool_results import failure
 from backscroll.sources.cursor.uri import file_path
 
-__all__ = ["AUTO", "Voice", "document_text", "role_of"]
+__all__ = ["AUTO", "BubbleParser", "document_text", "role_of"]
 
 AUTO = ("", "default", "auto", "Auto")
 _USER, _ASSISTANT = (1, "user"), (2, "ai", "assistant")
 _DEEPEST = 64  # nodes within nodes of an editor document
 
 
-class Piece(Struct):
+class MessageDraft(Struct):
     """A message to be, before it has an id and a time."""
 
     role: Role
@@ -37,7 +37,7 @@ class Piece(Struct):
     cwd: str | None = None
 
 
-class Voice:
+class BubbleParser:
     """Turns the bubbles of one session into messages, in the order in which they are said."""
 
     def __init__(
@@ -46,11 +46,11 @@ class Voice:
         path: str,
         agent_id: str | None,
         latest: datetime,
-        proposals: Proposals,
+        proposals: CodeProposals,
         images: Callable[[], Mapping[str, Path]],
         model: str | None,
         is_auto: bool = True,  # the session as a whole was left to "Auto"
-        seeks_files: bool,
+        collects_files: bool,
     ) -> None:
         self._path = path
         self._agent_id = agent_id
@@ -58,7 +58,7 @@ class Voice:
         self._proposals = proposals
         self._images = images
         self._model = model
-        self._seeks_files = seeks_files
+        self._seeks_files = collects_files
         self._is_auto = is_auto
         self._turn_model: str | None = None
         self._is_auto_turn = False
@@ -67,13 +67,13 @@ class Voice:
         self.links: list[SubagentLink] = []
         self.files: dict[str, None] = {}  # named so far: signs of the workspace
 
-    def say(
+    def parse(
         self,
         bubble: Bubble,
         bubble_id: str,
         place: str,
         *,
-        header: Header | None = None,
+        header: BubbleHeader | None = None,
         record: Any = None,
         is_active: bool = True,
         kind: str | None = None,
@@ -89,7 +89,7 @@ class Voice:
         pieces = self._pieces(bubble, bubble_id, role, calls if is_call else None)
         if not pieces:
             return []
-        when = timestamps.of_bubble(
+        when = timestamps.bubble_timestamp(
             bubble.created_at, bubble.timestamp, bubble.timing_info, header, calls, self._latest
         )
         origin = Origin(self._path, place)
@@ -118,20 +118,22 @@ class Voice:
             )
         return messages
 
-    def _pieces(self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None) -> list[Piece]:
-        pieces: list[Piece] = []
+    def _pieces(
+        self, bubble: Bubble, bubble_id: str, role: Role, call: dict[str, Any] | None
+    ) -> list[MessageDraft]:
+        pieces: list[MessageDraft] = []
         shown = decode_each(bubble.code_blocks, CodeBlock)[0] if len(bubble.code_blocks) > 2 else []
         attached = attachment.attachments(bubble.context, bubble.images, self._images)
         if thought := _thoughts(bubble):
-            pieces.append(Piece("thinking", thought))
+            pieces.append(MessageDraft("thinking", thought))
         text = _text(bubble)
         if not text and call is None and role != "user":
             text = _shown_code(shown)
         # Without a word, only pictures make a message of the user's: the rest is an input box left open.
         if text or (role == "user" and any(item.kind == "image" for item in attached)):
             kind = "simulated" if role == "user" and bubble.is_simulated_msg is True else None
-            pieces.append(Piece(role, text, kind, None, attached))
-        blocks = self._proposals.of_bubble(bubble_id, shown)
+            pieces.append(MessageDraft(role, text, kind, None, attached))
+        blocks = self._proposals.for_bubble(bubble_id, shown)
         if call is not None:
             pieces.append(self._called(tool_calls.call(call, blocks, self._proposals)))
         elif role != "user":
@@ -140,12 +142,12 @@ class Voice:
                     self._called(tool_calls.proposed_code(block, self._proposals), kind="code block")
                 )
         if bubble.error_details and (told := failure(bubble.error_details).strip()):
-            pieces.append(Piece("error", told))
+            pieces.append(MessageDraft("error", told))
         if self._seeks_files:
             self._remember(bubble, shown)
         return pieces
 
-    def _called(self, called: tool_calls.Called, kind: str | None = None) -> Piece:
+    def _called(self, called: tool_calls.ParsedCall, kind: str | None = None) -> MessageDraft:
         call = called.call
         if call_id := call.id:
             if called.child:
@@ -162,7 +164,7 @@ class Voice:
             self.decisions[called.verdict.evidence] += 1
         if self._seeks_files and (path := target(call.params)):
             self.files.setdefault(path)
-        return Piece("tool", "", kind, call, (), called.cwd)
+        return MessageDraft("tool", "", kind, call, (), called.cwd)
 
     def _model_of(self, bubble: Bubble, role: Role) -> str | None:
         """The bubble's own, else the one chosen for its turn, else the session's. "default" names none."""
@@ -185,7 +187,7 @@ class Voice:
                 self.files.setdefault(path)
 
 
-def role_of(value: Any, header: Header | None = None) -> tuple[Role, str | None]:
+def role_of(value: Any, header: BubbleHeader | None = None) -> tuple[Role, str | None]:
     """Who speaks, and what to call a type that nobody knows."""
     if value == 2:  # nearly all are
         return "assistant", None

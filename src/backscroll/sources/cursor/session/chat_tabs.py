@@ -9,16 +9,16 @@ from msgspec import Raw
 
 from backscroll.model import Closing, Item, Message, Opening
 from backscroll.sources.cursor.database import session_lists
-from backscroll.sources.cursor.database.decode import Undecodable, as_map, as_text, decode, decode_each
-from backscroll.sources.cursor.database.record_types import Bubble, Composer, Head, Tab
+from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode, decode_each
+from backscroll.sources.cursor.database.record_types import Bubble, Composer, ComposerHeader, Tab
 from backscroll.sources.cursor.session import bubble, composer, timestamps
-from backscroll.sources.cursor.session.closing import Digest
-from backscroll.sources.cursor.session.code_proposals import Proposals
-from backscroll.sources.cursor.session.messages import timed
-from backscroll.sources.cursor.session.record_counts import Notes
-from backscroll.sources.cursor.session.session_facts import Facts, opening_line
-from backscroll.sources.cursor.user_data import Library, Shelfmark
-from backscroll.sources.cursor.workspace import from_files, stored
+from backscroll.sources.cursor.session.closing import MessageStats
+from backscroll.sources.cursor.session.code_proposals import CodeProposals
+from backscroll.sources.cursor.session.messages import fill_timestamps
+from backscroll.sources.cursor.session.session_facts import SessionFacts, title_from_text
+from backscroll.sources.cursor.session.unit_report import UnitReport
+from backscroll.sources.cursor.user_data import DatabaseFile, UserData
+from backscroll.sources.cursor.workspace import from_files, from_storage
 
 __all__ = ["read_inline", "read_tab"]
 
@@ -33,51 +33,57 @@ class _Chatter(Bubble, rename="camel", gc=False):
     image: Any = None
 
 
-def read_tab(library: Library, mark: Shelfmark, tab_id: str, session: str) -> Iterator[Item]:
+def read_tab(user_data: UserData, file: DatabaseFile, tab_id: str, session: str) -> Iterator[Item]:
     """One tab of the chat panel. Its rows are counted by the account of the database."""
-    notes = Notes(str(mark.path))
-    tab = library.database(mark.path).read(lambda connection: _tab(connection, tab_id))
-    latest = timestamps.latest_believable()
-    home = stored(library, mark.storage, "workspace storage") if mark.storage else None
-    voice = bubble.Voice(
-        path=str(mark.path),
+    report = UnitReport(str(file.path))
+    tab = user_data.database(file.path).read(lambda connection: _tab(connection, tab_id))
+    latest = timestamps.latest_plausible()
+    home = from_storage(user_data, file.storage, "workspace storage") if file.storage else None
+    parser = bubble.BubbleParser(
+        path=str(file.path),
         agent_id=None,
         latest=latest,
-        proposals=Proposals(),
-        images=library.images,
+        proposals=CodeProposals(),
+        images=user_data.images,
         model=None,
-        seeks_files=home is None,
+        collects_files=home is None,
     )
     yield Opening(source=composer.SOURCE, id=session, store="chat")
     bodies = tab.bubbles if len(memoryview(tab.bubbles)) > 2 else tab.messages
-    digest = Digest()
+    stats = MessageStats()
     sent = next(
         (
             at
             for value in (tab.last_send_time, tab.timestamp, tab.created_at)
-            if (at := timestamps.of_value(value, latest))
+            if (at := timestamps.parse_time(value, latest))
         ),
         None,
     )
-    said = timed(_said(bodies, tab_id, voice, notes), sent)
+    said = fill_timestamps(_said(bodies, tab_id, parser, report), sent)
     for message in said:
-        yield from notes.flush()
-        digest.take(message)
+        yield from report.take_problems()
+        stats.take(message)
         yield message
-    yield from notes.flush()
+    yield from report.take_problems()
     title = as_text(tab.chat_title).strip() or as_text(tab.title).strip()
-    begun = timestamps.of_value(tab.created_at, latest)
+    started_at = timestamps.parse_time(tab.created_at, latest)
     yield Closing(
-        title=title or (opening_line(digest.prompt) if digest.prompt else None),
-        title_source="chat" if title else "first message" if digest.prompt else None,
-        workspace=home or from_files(library, voice.files),
-        created_at=begun or digest.first or sent,
-        created_at_source="stored" if begun else "neighbour" if digest.first else "session" if sent else None,
-        updated_at=max((at for at in (sent, digest.last) if at is not None), default=None),
-        visibility="listed" if digest.count else "draft",
-        metadata={"workspace_id": mark.storage} if mark.storage else {},
+        title=title or (title_from_text(stats.prompt) if stats.prompt else None),
+        title_source="chat" if title else "first message" if stats.prompt else None,
+        workspace=home or from_files(user_data, parser.files),
+        created_at=started_at or stats.first or sent,
+        created_at_source="stored"
+        if started_at
+        else "neighbour"
+        if stats.first
+        else "session"
+        if sent
+        else None,
+        updated_at=max((at for at in (sent, stats.last) if at is not None), default=None),
+        visibility="listed" if stats.count else "draft",
+        metadata={"workspace_id": file.storage} if file.storage else {},
     )
-    yield notes.tally
+    yield report.counts
 
 
 def _tab(connection: Connection, tab_id: str) -> Tab:
@@ -86,19 +92,19 @@ def _tab(connection: Connection, tab_id: str) -> Tab:
     ):
         try:
             tab = decode(raw, Tab)
-        except Undecodable:
+        except UndecodableError:
             continue
         if session_lists.tab_name(tab, number) == tab_id:
             return tab
     return Tab()
 
 
-def _said(bodies: Raw, tab_id: str, voice: bubble.Voice, notes: Notes) -> Iterator[Message]:
+def _said(bodies: Raw, tab_id: str, parser: bubble.BubbleParser, report: UnitReport) -> Iterator[Message]:
     for number, raw in enumerate(decode_each(bodies, Raw)[0]):
         try:
             body = decode(raw, _Chatter)
-        except Undecodable as error:
-            notes.trouble(
+        except UndecodableError as error:
+            report.add_problem(
                 f"{session_lists.CHAT_KEY} {tab_id}",
                 "unexpected-shape",
                 f"message {number} could not be read: {error}",
@@ -116,14 +122,18 @@ def _said(bodies: Raw, tab_id: str, voice: bubble.Voice, notes: Notes) -> Iterat
             body.context = raw  # the panel kept what was attached beside the text
         if path := as_text(as_map(body.image).get("path")):
             body.images = Raw(msgspec.json.encode([{"path": path}]))
-        yield from voice.say(body, name, f"{session_lists.CHAT_KEY} {name}")
+        yield from parser.parse(body, name, f"{session_lists.CHAT_KEY} {name}")
 
 
-def read_inline(library: Library, mark: Shelfmark, session: str) -> Iterator[Item]:
+def read_inline(user_data: UserData, file: DatabaseFile, session: str) -> Iterator[Item]:
     """A composer whose conversation lies in its workspace's own list, as the first builds kept it."""
-    notes = Notes(str(mark.path), f"{session_lists.COMPOSERS_KEY} {session}")
-    record = library.database(mark.path).read(lambda connection: session_lists.inline(connection, session))
-    entry = library.lists(mark).entries.get(session)
-    head = entry.head if entry else Head()
-    facts = Facts(session, head, record or Composer(), entry, has_data=record is not None, has_row=False)
-    yield from composer.tell(library, mark.path, facts, library.warehouse(mark.path).empty(session), notes)
+    report = UnitReport(str(file.path), f"{session_lists.COMPOSERS_KEY} {session}")
+    record = user_data.database(file.path).read(lambda connection: session_lists.inline(connection, session))
+    entry = user_data.lists(file).entries.get(session)
+    header = entry.header if entry else ComposerHeader()
+    facts = SessionFacts(
+        session, header, record or Composer(), entry, has_data=record is not None, has_row=False
+    )
+    yield from composer.read_session(
+        user_data, file.path, facts, user_data.row_loader(file.path).empty(session), report
+    )

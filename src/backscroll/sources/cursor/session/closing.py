@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from backscroll.model import Agent, Closing, Completeness, Message, TimeSource, Workspace
 from backscroll.sources.cursor.database.decode import as_list, as_map, as_text
 from backscroll.sources.cursor.session import session_facts
-from backscroll.sources.cursor.session.session_facts import Facts
-from backscroll.sources.cursor.user_data import Library
+from backscroll.sources.cursor.session.session_facts import SessionFacts
+from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["Digest", "Remains", "close"]
+__all__ = ["ContentLoss", "MessageStats", "close"]
 
 
-class Digest:
+class MessageStats:
     """What the closing needs to know of the messages, taken as they pass."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Digest:
             self.last = at
 
 
-class Remains(NamedTuple):
+class ContentLoss(NamedTuple):
     """What is not as it was when it was said."""
 
     missing: int = 0
@@ -61,11 +61,11 @@ class Remains(NamedTuple):
 
 
 def close(
-    library: Library,
-    facts: Facts,
-    digest: Digest,
+    user_data: UserData,
+    facts: SessionFacts,
+    stats: MessageStats,
     home: Workspace | None,
-    remains: Remains,
+    loss: ContentLoss,
     decisions: Counter[str],
     parent: str | None,
     latest: datetime,
@@ -73,55 +73,55 @@ def close(
     is_child: bool,
 ) -> Closing:
     """The closing of one session."""
-    begun, changed = session_facts.span(facts, latest)
-    source: TimeSource | None = "stored" if begun else "neighbour" if digest.first else None
-    title = session_facts.title(facts) or library.side.title(facts.session)
-    if title is None and digest.prompt:
-        title = (session_facts.opening_line(digest.prompt), "first message")
-    has_messages = digest.count > 0 or remains.missing > 0
-    visibility = session_facts.standing(facts, has_messages=has_messages)
-    completeness, reasons = _completeness(remains)
+    started_at, changed = session_facts.stored_times(facts, latest)
+    source: TimeSource | None = "stored" if started_at else "neighbour" if stats.first else None
+    title = session_facts.stored_title(facts) or user_data.side_databases.title(facts.session)
+    if title is None and stats.prompt:
+        title = (session_facts.title_from_text(stats.prompt), "first message")
+    has_messages = stats.count > 0 or loss.missing > 0
+    visibility = session_facts.visibility(facts, has_messages=has_messages)
+    completeness, reasons = _completeness(loss)
     if visibility == "ghost":
         completeness, reasons = "partial", ("it is listed, and nothing of it is here",)
-    metadata: dict[str, Any] = session_facts.facts(facts)
+    metadata: dict[str, Any] = session_facts.metadata(facts)
     if decisions:
         metadata["decision_evidence"] = dict(decisions)
-    if remains.orphans:
-        metadata["orphans"] = remains.orphans
-    if facts.composer.is_best_of_n_subcomposer is True or facts.head.is_best_of_n_subcomposer is True:
+    if loss.orphans:
+        metadata["orphans"] = loss.orphans
+    if facts.composer.is_best_of_n_subcomposer is True or facts.header.is_best_of_n_subcomposer is True:
         verdict = facts.composer.best_of_n_judge_winner
         metadata["best_of_n"] = "winner" if verdict is True else "loser" if verdict is False else "candidate"
     return Closing(
         title=title[0] if title else None,
         title_source=title[1] if title else None,
         workspace=home,
-        created_at=begun or digest.first,
+        created_at=started_at or stats.first,
         created_at_source=source,
-        updated_at=max((at for at in (changed, digest.last) if at is not None), default=begun),
-        git_branch=session_facts.branch(facts),
+        updated_at=max((at for at in (changed, stats.last) if at is not None), default=started_at),
+        git_branch=session_facts.git_branch(facts),
         completeness=completeness,
         reasons=reasons,
         visibility=visibility,
-        agents=(_agent(facts, digest, parent, begun, title),) if is_child else (),
+        agents=(_agent(facts, stats, parent, started_at, title),) if is_child else (),
         child_ids=_children(facts),
         metadata=metadata,
     )
 
 
-def _completeness(remains: Remains) -> tuple[Completeness, tuple[str, ...]]:
-    reasons = list(remains.reasons)
-    if remains.missing and remains.store != "graph":
-        reasons.append(f"{remains.missing} messages are listed and gone")
-    if remains.emptied:
-        reasons.append(f"{remains.emptied} messages were emptied or cannot be read")
-    if remains.is_inferred:
+def _completeness(loss: ContentLoss) -> tuple[Completeness, tuple[str, ...]]:
+    reasons = list(loss.reasons)
+    if loss.missing and loss.store != "graph":
+        reasons.append(f"{loss.missing} messages are listed and gone")
+    if loss.emptied:
+        reasons.append(f"{loss.emptied} messages were emptied or cannot be read")
+    if loss.is_inferred:
         reasons.append("the order of messages is inferred from their times")
-    if remains.store in ("prompts", "search"):
+    if loss.store in ("prompts", "search"):
         return "lossy", tuple(reasons)
     return "partial" if reasons else "complete", tuple(reasons)
 
 
-def _children(facts: Facts) -> tuple[str, ...]:
+def _children(facts: SessionFacts) -> tuple[str, ...]:
     """Subagents and the candidates of a best-of-N run; each is a session of its own."""
     ids = [*as_list(facts.composer.subagent_composer_ids), *as_list(facts.composer.sub_composer_ids)]
     named = [name for name in map(as_text, ids) if name and name != facts.session]
@@ -129,23 +129,27 @@ def _children(facts: Facts) -> tuple[str, ...]:
 
 
 def _agent(
-    facts: Facts, digest: Digest, parent: str | None, begun: datetime | None, title: tuple[str, str] | None
+    facts: SessionFacts,
+    stats: MessageStats,
+    parent: str | None,
+    started_at: datetime | None,
+    title: tuple[str, str] | None,
 ) -> Agent:
-    record = as_map(facts.head.subagent_info) or as_map(facts.composer.subagent_info)
+    record = as_map(facts.header.subagent_info) or as_map(facts.composer.subagent_info)
     call = as_text(record.get("toolCallId"))
     if not call and facts.session.startswith("task-"):
         call = facts.session.removeprefix("task-")
     kind = as_text(record.get("subagentTypeName")) or (facts.entry.agent_kind if facts.entry else None)
-    is_candidate = True in (facts.head.is_best_of_n_subcomposer, facts.composer.is_best_of_n_subcomposer)
+    is_candidate = True in (facts.header.is_best_of_n_subcomposer, facts.composer.is_best_of_n_subcomposer)
     return Agent(
         agent_id=facts.session,
         parent_session_id=parent,
         tool_call_id=call or None,
-        prompt=digest.prompt or digest.opening,
-        model=digest.model,
+        prompt=stats.prompt or stats.opening,
+        model=stats.model,
         kind=kind or ("best of n" if is_candidate else None),
         description=title[0] if title else None,
-        total_tokens=digest.tokens or None,
-        total_tool_use_count=digest.calls,
-        started_at=begun or digest.first,
+        total_tokens=stats.tokens or None,
+        total_tool_use_count=stats.calls,
+        started_at=started_at or stats.first,
     )

@@ -5,15 +5,15 @@ from typing import Any
 
 from msgspec import Raw
 
-from backscroll.sources.cursor.database.decode import Undecodable, as_map, as_text, decode, decode_map
+from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode, decode_map
 from backscroll.sources.cursor.database.record_types import CodeBlock
 
-__all__ = ["Proposals"]
+__all__ = ["CodeProposals"]
 
 Records = Callable[[str, str], bytes | None]  # by family and name
 
 
-class Proposals:
+class CodeProposals:
     """The proposals of one session. A record beside them is fetched when it is asked for."""
 
     def __init__(self, data: Raw = Raw(), records: Records | None = None) -> None:  # noqa: B008 - a constant
@@ -36,7 +36,7 @@ class Proposals:
             if len(name) > 8:  # an id, not a place in a list
                 self._by_id.setdefault(name, block)
 
-    def of_bubble(self, bubble_id: str, shown: list[CodeBlock]) -> list[CodeBlock]:
+    def for_bubble(self, bubble_id: str, shown: list[CodeBlock]) -> list[CodeBlock]:
         """The proposals of one message; ``shown`` is the message's own list, which names file and version."""
         if found := self._by_bubble.get(bubble_id):
             return found
@@ -55,14 +55,14 @@ class Proposals:
                     break
         return blocks
 
-    def named(self, name: str) -> CodeBlock | None:
+    def by_id(self, name: str) -> CodeBlock | None:
         return self._by_id.get(name)
 
     def diff(self, name: str) -> bytes | None:
         """The stored difference between the file and the proposal."""
         return self._record("codeBlockDiff", name)
 
-    def fates(self, name: str) -> bytes | None:
+    def hunk_fates(self, name: str) -> bytes | None:
         """What became of the single hunks of a proposal."""
         return self._record("codeBlockPartialInlineDiffFates", name)
 
@@ -75,10 +75,10 @@ def _versions(versions: Raw) -> Iterator[tuple[str, CodeBlock]]:
     pairs: list[tuple[str, Any]]
     try:
         pairs = [(str(number), raw) for number, raw in enumerate(decode(versions, list[Raw]))]
-    except Undecodable:
+    except UndecodableError:
         pairs = list(decode_map(versions, Raw).items())
     for key, raw in pairs:
         try:
             yield key, decode(raw, CodeBlock)
-        except Undecodable:
+        except UndecodableError:
             continue

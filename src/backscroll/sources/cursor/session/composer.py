@@ -10,49 +10,49 @@ from msgspec.structs import replace
 
 from backscroll.model import Item, Message, Opening, Problem, SubagentLink, ToolResult, Workspace
 from backscroll.sources.cursor import workspace
-from backscroll.sources.cursor.database.decode import Undecodable, as_int, as_map, as_text, decode
-from backscroll.sources.cursor.database.record_types import KNOWN_COMPOSER, Composer, Head
-from backscroll.sources.cursor.database.session_lists import COMPOSERS_KEY, Entry
-from backscroll.sources.cursor.database.session_rows import Beside, Damaged, Shelf
+from backscroll.sources.cursor.database.decode import UndecodableError, as_int, as_map, as_text, decode
+from backscroll.sources.cursor.database.record_types import NEWEST_COMPOSER_VERSION, Composer, ComposerHeader
+from backscroll.sources.cursor.database.session_lists import COMPOSERS_KEY, ListEntry
+from backscroll.sources.cursor.database.session_rows import DamagedValue, RelatedRows, SessionRows
 from backscroll.sources.cursor.session import bubble, closing, recovery, session_facts, timestamps
-from backscroll.sources.cursor.session.agent_record import Memory
-from backscroll.sources.cursor.session.code_proposals import Proposals
-from backscroll.sources.cursor.session.messages import Talk, timed
-from backscroll.sources.cursor.session.order import Order, arrange
-from backscroll.sources.cursor.session.record_counts import Notes
-from backscroll.sources.cursor.session.session_facts import Facts
-from backscroll.sources.cursor.user_data import Library
+from backscroll.sources.cursor.session.agent_record import AgentRecord
+from backscroll.sources.cursor.session.code_proposals import CodeProposals
+from backscroll.sources.cursor.session.messages import MessageBuilder, fill_timestamps
+from backscroll.sources.cursor.session.order import BubbleOrder, order_bubbles
+from backscroll.sources.cursor.session.session_facts import SessionFacts
+from backscroll.sources.cursor.session.unit_report import UnitReport
+from backscroll.sources.cursor.user_data import UserData
 
-__all__ = ["SOURCE", "is_agent", "read", "tell"]
+__all__ = ["SOURCE", "is_subagent_entry", "read", "read_session"]
 
 SOURCE = "cursor"
 
 _Said: TypeAlias = Message | ToolResult | Problem
 
 
-def is_agent(session: str, head: Head, entry: Entry | None = None) -> bool:
+def is_subagent_entry(session: str, header: ComposerHeader, entry: ListEntry | None = None) -> bool:
     """Whether a session was started by another one, as far as a list tells."""
     return (
         session.startswith("task-")
-        or isinstance(head.subagent_info, dict)
-        or head.is_best_of_n_subcomposer is True
-        or bool(as_text(head.parent_composer_id))
+        or isinstance(header.subagent_info, dict)
+        or header.is_best_of_n_subcomposer is True
+        or bool(as_text(header.parent_composer_id))
         or (entry is not None and entry.is_subagent)
     )
 
 
-def read(library: Library, path: Path, session: str) -> Iterator[Item]:
+def read(user_data: UserData, path: Path, session: str) -> Iterator[Item]:
     """A session that has rows of its own, or of which at least the global list knows."""
-    notes = Notes(str(path), f"composerData:{session}")
-    shelf = library.warehouse(path).take(session)
-    facts = _facts(library, shelf, session, notes)
-    _count_others(shelf, facts, notes)
-    if not shelf.bubbles and not _has_words(facts.composer) and (copy := library.inline(session)):
+    report = UnitReport(str(path), f"composerData:{session}")
+    rows = user_data.row_loader(path).take(session)
+    facts = _facts(user_data, rows, session, report)
+    _count_others(rows, facts, report)
+    if not rows.bubbles and not _has_words(facts.composer) and (copy := user_data.inline(session)):
         # The workspace's own list still has the conversation, which the global record has lost.
         place, composer = copy
         facts = facts._replace(composer=composer)
-        notes.path, notes.record = str(place), f"{COMPOSERS_KEY} {session}"
-    yield from tell(library, path, facts, shelf, notes)
+        report.path, report.record = str(place), f"{COMPOSERS_KEY} {session}"
+    yield from read_session(user_data, path, facts, rows, report)
 
 
 def _has_words(composer: Composer) -> bool:
@@ -60,104 +60,113 @@ def _has_words(composer: Composer) -> bool:
     return any(len(each) > len(b"null") for each in lists)
 
 
-def _facts(library: Library, shelf: Shelf, session: str, notes: Notes) -> Facts:
-    entry = library.entry(session)
-    value = shelf.data()
+def _facts(user_data: UserData, rows: SessionRows, session: str, report: UnitReport) -> SessionFacts:
+    entry = user_data.entry(session)
+    value = rows.data()
     composer = Composer()
     has_data = False
-    if isinstance(value, Damaged):
-        notes.trouble(f"composerData:{session}", "damaged-database", value.reason)
+    if isinstance(value, DamagedValue):
+        report.add_problem(f"composerData:{session}", "damaged-database", value.reason)
     elif value is not None:
         try:
             composer = decode(value, Composer)
             has_data = True
-        except Undecodable as error:
-            notes.trouble(f"composerData:{session}", "not-json", f"not readable as JSON: {error}")
-    if shelf.data_rowid:
+        except UndecodableError as error:
+            report.add_problem(f"composerData:{session}", "not-json", f"not readable as JSON: {error}")
+    if rows.composer_rowid:
         empty: Literal["ignored", "problems"] = "ignored" if value is None else "problems"
-        notes.tally.count("composerData", "parsed" if has_data else empty)
+        report.counts.count("composerData", "parsed" if has_data else empty)
     version = as_int(composer.v)
-    if version is not None and version > KNOWN_COMPOSER:
-        notes.tally.add_unknown(f"composerData _v {version}")
-    head = entry.head if entry else Head()
+    if version is not None and version > NEWEST_COMPOSER_VERSION:
+        report.counts.add_unknown(f"composerData _v {version}")
+    header = entry.header if entry else ComposerHeader()
     is_damaged = value is not None and not has_data
-    return Facts(session, head, composer, entry, has_data, bool(shelf.data_rowid), is_damaged)
+    return SessionFacts(session, header, composer, entry, has_data, bool(rows.composer_rowid), is_damaged)
 
 
-def _count_others(shelf: Shelf, facts: Facts, notes: Notes) -> None:
-    for family, number in shelf.others.items():
-        notes.tally.count(family, "ignored", number)
+def _count_others(rows: SessionRows, facts: SessionFacts, report: UnitReport) -> None:
+    for family, number in rows.others.items():
+        report.counts.count(family, "ignored", number)
     if facts.entry is None or not facts.entry.is_row:
         return
     if facts.entry.fault:
-        notes.tally.count("composerHeaders", "problems")
-        notes.trouble(f"composerHeaders {facts.session}", *facts.entry.fault)
+        report.counts.count("composerHeaders", "problems")
+        report.add_problem(f"composerHeaders {facts.session}", *facts.entry.fault)
     else:
-        notes.tally.count("composerHeaders", "ignored")
+        report.counts.count("composerHeaders", "ignored")
 
 
-def tell(library: Library, path: Path, facts: Facts, shelf: Shelf, notes: Notes) -> Iterator[Item]:
+def read_session(
+    user_data: UserData, path: Path, facts: SessionFacts, rows: SessionRows, report: UnitReport
+) -> Iterator[Item]:
     """The stream of one session, its tally last."""
-    latest = timestamps.latest_believable()
-    parent = workspace.parent_of(workspace.Claims(facts.head, facts.composer))
-    is_child = (parent is not None or _is_marked(facts)) and not _is_circular(library, path, facts, parent)
+    latest = timestamps.latest_plausible()
+    parent = workspace.parent_id(workspace.WorkspaceRecords(facts.header, facts.composer))
+    is_child = (parent is not None or _is_marked(facts)) and not _is_circular(user_data, path, facts, parent)
     parent = parent if is_child else None
     agent_id = facts.session if is_child else None
-    model, is_auto = _model(library, facts)
-    memory = Memory(library.warehouse(path), facts.session, facts.composer.conversation_state, model, notes)
-    claims = workspace.Claims(
-        facts.head,
+    model, is_auto = _model(user_data, facts)
+    agent_record = AgentRecord(
+        user_data.row_loader(path), facts.session, facts.composer.conversation_state, model, report
+    )
+    records = workspace.WorkspaceRecords(
+        facts.header,
         facts.composer,
         facts.entry.workspace_id if facts.entry else "",
-        lambda: memory.workspace_uris,
+        lambda: agent_record.workspace_uris,
     )
-    home = workspace.attribute(
-        library, facts.session, claims, parent=parent, claims_of=lambda name: _claims(library, path, name)
+    home = workspace.find_workspace(
+        user_data,
+        facts.session,
+        records,
+        parent=parent,
+        records_of=lambda name: _workspace_records(user_data, path, name),
     )
-    order = arrange(facts.composer, shelf, latest)
-    _note_faults(order, notes)
-    voice = _voice(
-        library, path, facts, notes, agent_id, model, latest, is_auto=is_auto, is_lost=home is None
+    order = order_bubbles(facts.composer, rows, latest)
+    _note_faults(order, report)
+    parser = _parser(
+        user_data, path, facts, report, agent_id, model, latest, is_auto=is_auto, is_lost=home is None
     )
-    talk = Talk(facts.session, order, shelf, voice, memory, notes, latest)
-    begun, _ = session_facts.span(facts, latest)
+    builder = MessageBuilder(facts.session, order, rows, parser, agent_record, report, latest)
+    started_at, _ = session_facts.stored_times(facts, latest)
     spoken: Iterator[_Said] = chain(
-        timed(talk.conversation(facts.composer), begun), timed(talk.abandoned(facts.composer), begun)
+        fill_timestamps(builder.conversation(facts.composer), started_at),
+        fill_timestamps(builder.abandoned(facts.composer), started_at),
     )
-    held, store = _first_words(spoken, "bubbles" if shelf.bubbles else "inline")
+    held, store = _first_words(spoken, "bubbles" if rows.bubbles else "inline")
     reasons: list[str] = []
     storages = home.storage_ids if home else ()
-    if not store and (rescued := recovery.recover(library, facts, memory, storages, latest)):
-        store, held, spoken = rescued.store, [], iter(rescued.items)
-        reasons.append(rescued.reason)
+    if not store and (recovered := recovery.recover(user_data, facts, agent_record, storages, latest)):
+        store, held, spoken = recovered.store, [], iter(recovered.items)
+        reasons.append(recovered.reason)
     yield Opening(
         source=SOURCE,
         id=facts.session,
-        store=store or ("inline" if facts.has_data and not shelf.bubbles else "bubbles"),
+        store=store or ("inline" if facts.has_data and not rows.bubbles else "bubbles"),
         agent_id=agent_id,
         parent_id=parent,
     )
-    digest = closing.Digest()
+    stats = closing.MessageStats()
     for item in chain(held, spoken):
-        if notes.problems:
-            yield from notes.flush()
+        if report.problems:
+            yield from report.take_problems()
         if isinstance(item, Message):
             item = replace(item, agent_id=agent_id) if item.agent_id != agent_id else item
-            digest.take(item)
+            stats.take(item)
         yield item
-    yield from notes.flush()
-    yield from voice.links
+    yield from report.take_problems()
+    yield from parser.links
     yield from _links(facts)
     if home is None:
-        home = _guess(library, path, shelf, facts.session, voice)
-    remains = closing.Remains(
-        talk.missing, talk.emptied, talk.orphans, order.is_inferred, tuple(reasons), store
+        home = _guess(user_data, path, rows, facts.session, parser)
+    loss = closing.ContentLoss(
+        builder.missing, builder.emptied, builder.orphans, order.is_inferred, tuple(reasons), store
     )
     yield closing.close(
-        library, facts, digest, home, remains, voice.decisions, parent, latest, is_child=is_child
+        user_data, facts, stats, home, loss, parser.decisions, parent, latest, is_child=is_child
     )
-    yield from library.side.problems()
-    yield notes.tally
+    yield from user_data.side_databases.problems()
+    yield report.counts
 
 
 def _first_words(spoken: Iterator[_Said], store: str) -> tuple[list[_Said], str]:
@@ -170,83 +179,89 @@ def _first_words(spoken: Iterator[_Said], store: str) -> tuple[list[_Said], str]
     return held, ""
 
 
-def _note_faults(order: Order, notes: Notes) -> None:
+def _note_faults(order: BubbleOrder, report: UnitReport) -> None:
     for fault in order.faults:
-        notes.trouble(
-            notes.record, "unexpected-shape", f"an entry of its message list could not be read: {fault}"
+        report.add_problem(
+            report.record, "unexpected-shape", f"an entry of its message list could not be read: {fault}"
         )
 
 
-def _model(library: Library, facts: Facts) -> tuple[str | None, bool]:
+def _model(user_data: UserData, facts: SessionFacts) -> tuple[str | None, bool]:
     """The model chosen last; where that was "Auto", the one that wrote most of the code, and True."""
     named = as_text(as_map(facts.composer.model_config).get("modelName"))
-    return (library.side.model(facts.session), True) if named in bubble.AUTO else (named, False)
+    return (user_data.side_databases.model(facts.session), True) if named in bubble.AUTO else (named, False)
 
 
-def _voice(
-    library: Library,
+def _parser(
+    user_data: UserData,
     path: Path,
-    facts: Facts,
-    notes: Notes,
+    facts: SessionFacts,
+    report: UnitReport,
     agent_id: str | None,
     model: str | None,
     latest: datetime,
     *,
     is_auto: bool,
     is_lost: bool,
-) -> bubble.Voice:
-    warehouse = library.warehouse(path)
-    return bubble.Voice(
-        path=notes.path,
+) -> bubble.BubbleParser:
+    row_loader = user_data.row_loader(path)
+    return bubble.BubbleParser(
+        path=report.path,
         agent_id=agent_id,
         latest=latest,
-        proposals=Proposals(facts.composer.code_block_data, Beside(warehouse, facts.session).get),
-        images=library.images,
+        proposals=CodeProposals(facts.composer.code_block_data, RelatedRows(row_loader, facts.session).get),
+        images=user_data.images,
         model=model,
         is_auto=is_auto,
-        seeks_files=is_lost,
+        collects_files=is_lost,
     )
 
 
-def _is_circular(library: Library, path: Path, facts: Facts, parent: str | None) -> bool:
+def _is_circular(user_data: UserData, path: Path, facts: SessionFacts, parent: str | None) -> bool:
     """Whether following parents leads back here: then nobody started anybody."""
     seen = {facts.session}
     name = parent
     while name and name not in seen:
         seen.add(name)
-        entry = library.heads().entries.get(name)
-        claims = workspace.Claims(entry.head, Composer()) if entry else _claims(library, path, name)
-        name = workspace.parent_of(claims) if claims else None
+        entry = user_data.global_list().entries.get(name)
+        records = (
+            workspace.WorkspaceRecords(entry.header, Composer())
+            if entry
+            else _workspace_records(user_data, path, name)
+        )
+        name = workspace.parent_id(records) if records else None
     return name == facts.session
 
 
-def _is_marked(facts: Facts) -> bool:
+def _is_marked(facts: SessionFacts) -> bool:
     """Whether a session is called somebody's child, whoever that may be."""
     return (
         facts.session.startswith("task-")
         or (facts.entry is not None and facts.entry.is_subagent)
-        or True in (facts.head.is_best_of_n_subcomposer, facts.composer.is_best_of_n_subcomposer)
+        or True in (facts.header.is_best_of_n_subcomposer, facts.composer.is_best_of_n_subcomposer)
     )
 
 
-def _claims(library: Library, path: Path, session: str) -> workspace.Claims | None:
+def _workspace_records(user_data: UserData, path: Path, session: str) -> workspace.WorkspaceRecords | None:
     """What another session's records say of its folder."""
-    entry = library.entry(session)
-    value = library.warehouse(path).value_at(f"composerData:{session}")
+    entry = user_data.entry(session)
+    value = user_data.row_loader(path).value_by_key(f"composerData:{session}")
     composer = Composer()
     if isinstance(value, bytes):
         try:
             composer = decode(value, Composer)
-        except Undecodable:
+        except UndecodableError:
             value = None
     if entry is None and value is None:
         return None
-    return workspace.Claims(entry.head if entry else Head(), composer, entry.workspace_id if entry else "")
+    return workspace.WorkspaceRecords(
+        entry.header if entry else ComposerHeader(), composer, entry.workspace_id if entry else ""
+    )
 
 
-def _links(facts: Facts) -> Iterator[SubagentLink]:
+def _links(facts: SessionFacts) -> Iterator[SubagentLink]:
     """What ties this session to the call that started it."""
-    for record in (facts.head.subagent_info, facts.composer.subagent_info):
+    for record in (facts.header.subagent_info, facts.composer.subagent_info):
         if call := as_text(as_map(record).get("toolCallId")):
             yield SubagentLink(agent_id=facts.session, tool_call_id=call, evidence="subagentInfo", strength=0)
             return
@@ -255,11 +270,13 @@ def _links(facts: Facts) -> Iterator[SubagentLink]:
         yield SubagentLink(agent_id=facts.session, tool_call_id=call, evidence="composer id", strength=2)
 
 
-def _guess(library: Library, path: Path, shelf: Shelf, session: str, voice: bubble.Voice) -> Workspace | None:
+def _guess(
+    user_data: UserData, path: Path, rows: SessionRows, session: str, parser: bubble.BubbleParser
+) -> Workspace | None:
     """The folder by what was sent along with requests, else by the files that were named."""
     family = "messageRequestContext"
-    if shelf.others.get(family):
-        sent = Beside(library.warehouse(path), session).values(family)
-        if found := workspace.from_requests(library, sent):
+    if rows.others.get(family):
+        sent = RelatedRows(user_data.row_loader(path), session).values(family)
+        if found := workspace.from_requests(user_data, sent):
             return found
-    return workspace.from_files(library, voice.files)
+    return workspace.from_files(user_data, parser.files)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Fault, Message, Origin
 from backscroll.sources.cursor.database.decode import (
-    Undecodable,
+    UndecodableError,
     as_int,
     as_map,
     as_text,
@@ -18,37 +18,42 @@ from backscroll.sources.cursor.database.decode import (
     decode_map,
     unwrap,
 )
-from backscroll.sources.cursor.database.record_types import KNOWN_BUBBLE, Bubble, Composer, Header
-from backscroll.sources.cursor.database.session_rows import Damaged, Shelf
+from backscroll.sources.cursor.database.record_types import (
+    NEWEST_BUBBLE_VERSION,
+    Bubble,
+    BubbleHeader,
+    Composer,
+)
+from backscroll.sources.cursor.database.session_rows import DamagedValue, SessionRows
 from backscroll.sources.cursor.session import bubble, session_facts, timestamps
-from backscroll.sources.cursor.session.agent_record import Memory
-from backscroll.sources.cursor.session.order import Order, Step
-from backscroll.sources.cursor.session.record_counts import Notes
+from backscroll.sources.cursor.session.agent_record import AgentRecord
+from backscroll.sources.cursor.session.order import BubbleOrder, OrderedBubble
+from backscroll.sources.cursor.session.unit_report import UnitReport
 
-__all__ = ["Talk", "timed"]
+__all__ = ["MessageBuilder", "fill_timestamps"]
 
 _TOOL_CAPABILITY = 15
 
 
-class Talk:
+class MessageBuilder:
     """What was said, and what is left of what was said."""
 
     def __init__(
         self,
         session: str,
-        order: Order,
-        shelf: Shelf,
-        voice: bubble.Voice,
-        memory: Memory,
-        notes: Notes,
+        order: BubbleOrder,
+        rows: SessionRows,
+        parser: bubble.BubbleParser,
+        agent_record: AgentRecord,
+        report: UnitReport,
         latest: datetime,
     ) -> None:
         self._session = session
-        self._memory = memory
+        self._agent_record = agent_record
         self._order = order
-        self._shelf = shelf
-        self._voice = voice
-        self._notes = notes
+        self._rows = rows
+        self._parser = parser
+        self._report = report
         self._latest = latest
         self.missing = 0
         self.emptied = 0
@@ -69,7 +74,7 @@ class Talk:
                 id=f"{self._session}.summary",
                 role="system",
                 content=text,
-                origin=Origin(self._notes.path, self._notes.record),
+                origin=Origin(self._report.path, self._report.record),
                 kind="compaction",
             )
         yield from self._said(steps[place:], records)
@@ -83,15 +88,17 @@ class Talk:
             yield message
         for name, record in records.items():
             if name not in known:
-                place = f"{self._notes.record} {name}"
+                place = f"{self._report.record} {name}"
                 body = Bubble(type=2)
-                yield from self._voice.say(body, name, place, record=record, is_active=False, kind="orphan")
+                yield from self._parser.parse(
+                    body, name, place, record=record, is_active=False, kind="orphan"
+                )
 
     def _said(
-        self, steps: list[Step], records: Mapping[str, Any], *, is_orphan: bool = False
+        self, steps: list[OrderedBubble], records: Mapping[str, Any], *, is_orphan: bool = False
     ) -> Iterator[Message]:
-        rows = self._shelf.bubbles
-        bodies = self._shelf.bodies(step.id for step in steps)
+        rows = self._rows.bubbles
+        bodies = self._rows.bodies(step.id for step in steps)
         for step in steps:
             has_row = step.id in rows
             value = next(bodies)[1] if has_row else None
@@ -99,9 +106,9 @@ class Talk:
             row = self._row(place, value) if value is not None else None
             spoken = self._spoken(row, step, place, records, is_orphan) if row is not None else []
             if has_row and (row is not None or value is None):
-                self._notes.tally.count("bubbleId", "parsed" if spoken else "ignored")
+                self._report.counts.count("bubbleId", "parsed" if spoken else "ignored")
             if not spoken and (copy := self._order.body(step.id)) is not None:
-                spoken = self._spoken(copy, step, f"{self._notes.record} {step.id}", records, is_orphan)
+                spoken = self._spoken(copy, step, f"{self._report.record} {step.id}", records, is_orphan)
             elif row is None and step.header is not None:
                 spoken = [self._placeholder(step.id, step.header)]
             elif row is None:
@@ -109,10 +116,10 @@ class Talk:
             yield from spoken
 
     def _spoken(
-        self, body: Bubble, step: Step, place: str, records: Mapping[str, Any], is_orphan: bool
+        self, body: Bubble, step: OrderedBubble, place: str, records: Mapping[str, Any], is_orphan: bool
     ) -> list[Message]:
         """The messages of one body, which is a row of its own or lies in the session's record."""
-        return self._voice.say(
+        return self._parser.parse(
             body,
             step.id,
             place,
@@ -122,40 +129,40 @@ class Talk:
             kind="orphan" if is_orphan else None,
         )
 
-    def _row(self, place: str, value: bytes | Damaged) -> Bubble | None:
+    def _row(self, place: str, value: bytes | DamagedValue) -> Bubble | None:
         """A bubble's row; None when it is a problem."""
-        if isinstance(value, Damaged):
+        if isinstance(value, DamagedValue):
             fault = Fault("damaged-database", value.reason)
         else:
             try:
                 found = decode(value, Bubble)
-            except Undecodable as error:
+            except UndecodableError as error:
                 fault = Fault("not-json", f"not readable as JSON: {error}")
             else:
                 version = as_int(found.v)
-                if version is not None and version > KNOWN_BUBBLE:
-                    self._notes.tally.add_unknown(f"bubbleId _v {version}")
+                if version is not None and version > NEWEST_BUBBLE_VERSION:
+                    self._report.counts.add_unknown(f"bubbleId _v {version}")
                 return found
-        self._notes.tally.count("bubbleId", "problems")
-        self._notes.trouble(place, *fault)
+        self._report.counts.count("bubbleId", "problems")
+        self._report.add_problem(place, *fault)
         return None
 
-    def _placeholder(self, name: str, header: Header) -> Message:
+    def _placeholder(self, name: str, header: BubbleHeader) -> Message:
         """A message that is listed and gone, from the agent's memory where that has it.
 
         Otherwise it keeps its place, and what the list still tells of it.
         """
         grouping = decode_map(header.grouping, object)
         role = bubble.role_of(None, header)[0]
-        call = self._memory.calls.get(as_text(grouping.get("toolCallId")))
-        text = self._memory.prompts.get(name, "") if role == "user" else ""
+        call = self._agent_record.calls.get(as_text(grouping.get("toolCallId")))
+        text = self._agent_record.prompts.get(name, "") if role == "user" else ""
         self.missing += not (call or text)
-        when = timestamps.of_bubble(None, None, None, header, None, self._latest)
+        when = timestamps.bubble_timestamp(None, None, None, header, None, self._latest)
         return Message(
             id=name,
             role="tool" if call else role,
             content="" if call else text or as_text(grouping.get("textPreview")),
-            origin=Origin(self._notes.path, self._notes.record),
+            origin=Origin(self._report.path, self._report.record),
             kind="recovered" if call or text else "missing",
             tool=call,
             timestamp=when.at if when else None,
@@ -175,7 +182,7 @@ def _tool_records(capabilities: Raw) -> dict[str, Any]:
     return found
 
 
-def timed(messages: Iterable[Message], begun: datetime | None) -> Iterator[Message]:
+def fill_timestamps(messages: Iterable[Message], started_at: datetime | None) -> Iterator[Message]:
     """Messages without a time get that of the next that has its own, else of the last, else the session's."""
     waiting: list[Message] = []
     last: datetime | None = None
@@ -191,7 +198,7 @@ def timed(messages: Iterable[Message], begun: datetime | None) -> Iterator[Messa
     for each in waiting:
         if last is not None:
             yield replace(each, timestamp=last, timestamp_source="neighbour")
-        elif begun is not None:
-            yield replace(each, timestamp=begun, timestamp_source="session")
+        elif started_at is not None:
+            yield replace(each, timestamp=started_at, timestamp_source="session")
         else:
             yield each

@@ -5,46 +5,55 @@ from typing import Any, NamedTuple
 
 from backscroll.model import Visibility
 from backscroll.sources.cursor.database.decode import as_int, as_list, as_map, as_text, unwrap
-from backscroll.sources.cursor.database.record_types import Composer, Head
-from backscroll.sources.cursor.database.session_lists import Entry
+from backscroll.sources.cursor.database.record_types import Composer, ComposerHeader
+from backscroll.sources.cursor.database.session_lists import ListEntry
 from backscroll.sources.cursor.session import timestamps
 
-__all__ = ["Facts", "branch", "compaction", "facts", "opening_line", "span", "standing", "title"]
+__all__ = [
+    "SessionFacts",
+    "compaction",
+    "git_branch",
+    "metadata",
+    "stored_times",
+    "stored_title",
+    "title_from_text",
+    "visibility",
+]
 
 _LONGEST_TITLE = 100
 _EMPTY_WINDOW = 13  # digits of the number that stands for a window without a folder
 
 
-class Facts(NamedTuple):
+class SessionFacts(NamedTuple):
     """The session's own records, and which of them there are."""
 
     session: str
-    head: Head
+    header: ComposerHeader
     composer: Composer
-    entry: Entry | None
+    entry: ListEntry | None
     has_data: bool  # a composerData row with something in it
     has_row: bool  # a composerData row at all
     is_damaged: bool = False  # a composerData row that cannot be read
 
 
-def title(facts: Facts) -> tuple[str, str] | None:
+def stored_title(facts: SessionFacts) -> tuple[str, str] | None:
     """A title that Cursor wrote, and where."""
-    for name, source in ((facts.head.name, "header"), (facts.composer.name, "composerData")):
+    for name, source in ((facts.header.name, "header"), (facts.composer.name, "composerData")):
         if text := as_text(name).strip():
             return text, source
     return None
 
 
-def opening_line(text: str) -> str:
+def title_from_text(text: str) -> str:
     """The first line of something said, short enough for a title."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= _LONGEST_TITLE else line[: _LONGEST_TITLE - 1].rstrip() + "…"
 
 
-def standing(facts: Facts, *, has_messages: bool) -> Visibility:
+def visibility(facts: SessionFacts, *, has_messages: bool) -> Visibility:
     """Whether a person would call this session theirs, and if not, why."""
-    head, composer, entry = facts.head, facts.composer, facts.entry
-    is_archived = head.is_archived is True or head.is_archived == 1 or composer.is_archived is True
+    header, composer, entry = facts.header, facts.composer, facts.entry
+    is_archived = header.is_archived is True or header.is_archived == 1 or composer.is_archived is True
     is_emptied = facts.has_row and not facts.has_data and not facts.is_damaged
     if has_messages and not is_emptied:
         return "archived" if is_archived else "listed"
@@ -52,30 +61,34 @@ def standing(facts: Facts, *, has_messages: bool) -> Visibility:
     is_windowless = workspace_id == "empty-window" or (
         len(workspace_id) == _EMPTY_WINDOW
         and workspace_id.isdigit()
-        and not as_map(head.workspace_identifier).get("uri")
+        and not as_map(header.workspace_identifier).get("uri")
     )
     if is_emptied:
         return "deleted"
     if facts.session == "empty-state-draft" or is_windowless:
         return "placeholder"
-    if facts.session.startswith("bc-") or head.created_from_background_agent:
+    if facts.session.startswith("bc-") or header.created_from_background_agent:
         return "ghost"  # the mirror of a session whose words are with Cursor's servers
     if facts.has_data:
         return "draft"
-    if is_archived and head.is_draft is not True and not (head.name or head.subtitle or head.draft_target):
+    if (
+        is_archived
+        and header.is_draft is not True
+        and not (header.name or header.subtitle or header.draft_target)
+    ):
         return "deleted"
-    return "draft" if head.is_draft is True else "ghost"
+    return "draft" if header.is_draft is True else "ghost"
 
 
-def branch(facts: Facts) -> str | None:
+def git_branch(facts: SessionFacts) -> str | None:
     """The git branch the session was about."""
-    head, composer = facts.head, facts.composer
+    header, composer = facts.header, facts.composer
     found = [as_text(as_map(composer.git_worktree).get("branchName"))]
-    for repos in (head.tracked_git_repos, composer.tracked_git_repos):
+    for repos in (header.tracked_git_repos, composer.tracked_git_repos):
         for repo in map(as_map, as_list(repos)[:1]):
             found += [as_text(as_map(each).get("branchName")) for each in as_list(repo.get("branches"))[:1]]
-    found += [as_text(composer.created_on_branch), as_text(head.created_on_branch)]
-    found += [as_text(head.committed_to_branch)]
+    found += [as_text(composer.created_on_branch), as_text(header.created_on_branch)]
+    found += [as_text(header.committed_to_branch)]
     return next((name for name in found if name), None)
 
 
@@ -89,39 +102,43 @@ def compaction(composer: Composer) -> tuple[str, str]:
     return text.strip(), last
 
 
-def span(facts: Facts, latest: datetime) -> tuple[datetime | None, datetime | None]:
+def stored_times(facts: SessionFacts, latest: datetime) -> tuple[datetime | None, datetime | None]:
     """When it was begun and last changed, as Cursor wrote it down."""
-    head, composer = facts.head, facts.composer
-    begun = timestamps.of_value(composer.created_at, latest) or timestamps.of_value(head.created_at, latest)
-    changed = [timestamps.of_value(each.last_updated_at, latest) for each in (composer, head)]
-    return begun, max((at for at in changed if at is not None), default=None)
+    header, composer = facts.header, facts.composer
+    started_at = timestamps.parse_time(composer.created_at, latest) or timestamps.parse_time(
+        header.created_at, latest
+    )
+    changed = [timestamps.parse_time(each.last_updated_at, latest) for each in (composer, header)]
+    return started_at, max((at for at in changed if at is not None), default=None)
 
 
-def facts(record: Facts) -> dict[str, Any]:
+def metadata(facts: SessionFacts) -> dict[str, Any]:
     """Cursor's own figures, where it kept any; a gauge of the context is not a count of tokens spent."""
-    head, composer = record.head, record.composer
+    header, composer = facts.header, facts.composer
     found: dict[str, Any] = {
         "record_version": as_int(composer.v),
-        "mode": as_text(composer.unified_mode) or as_text(head.unified_mode) or as_int(composer.unified_mode),
+        "mode": as_text(composer.unified_mode)
+        or as_text(header.unified_mode)
+        or as_int(composer.unified_mode),
         "status": as_text(composer.status),
-        "subtitle": as_text(head.subtitle) or as_text(composer.subtitle),
+        "subtitle": as_text(header.subtitle) or as_text(composer.subtitle),
         "selected_model": as_text(as_map(composer.model_config).get("modelName")),
         "context_tokens_used": as_int(composer.context_tokens_used),
         "context_token_limit": as_int(composer.context_token_limit),
         "token_count": as_int(composer.token_count) or None,
-        "lines_added": _either(composer.total_lines_added, head.total_lines_added),
-        "lines_removed": _either(composer.total_lines_removed, head.total_lines_removed),
-        "files_changed": _either(composer.files_changed_count, head.files_changed_count),
+        "lines_added": _either(composer.total_lines_added, header.total_lines_added),
+        "lines_removed": _either(composer.total_lines_removed, header.total_lines_removed),
+        "files_changed": _either(composer.files_changed_count, header.files_changed_count),
         "unsent_text": as_text(composer.text).strip(),
         "todos": _todos(composer.todos),
         "cost_in_cents": _cost(composer.usage_data),
         "worktree": as_text(as_map(composer.git_worktree).get("worktreePath")),
-        "workspace_id": record.entry.workspace_id if record.entry else "",
-        "surface": as_text(head.source),
-        "cloud_agent_id": as_text(as_map(head.created_from_background_agent).get("bcId")),
+        "workspace_id": facts.entry.workspace_id if facts.entry else "",
+        "surface": as_text(header.source),
+        "cloud_agent_id": as_text(as_map(header.created_from_background_agent).get("bcId")),
         "agent_backend": as_text(composer.agent_backend),
     }
-    if record.entry is None:
+    if facts.entry is None:
         found["in_index"] = False
     return {name: value for name, value in found.items() if value not in (None, "", [], {})}
 

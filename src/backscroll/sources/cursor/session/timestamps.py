@@ -7,24 +7,24 @@ from backscroll.model import TimeSource
 from backscroll.readers import timestamps
 from backscroll.sources.cursor.database.decode import as_map
 
-__all__ = ["Moment", "latest_believable", "of_bubble", "of_value"]
+__all__ = ["Timestamp", "bubble_timestamp", "latest_plausible", "parse_time"]
 
 _ISO_LENGTH = len("2026-09-21T14:13:20.000")
 _AHEAD = timedelta(days=1)
 _YEAR_2000 = 946_684_800_000  # in ms; a smaller reading is of a clock that began with the window
 
 
-class Moment(NamedTuple):
+class Timestamp(NamedTuple):
     at: datetime
     source: TimeSource
 
 
-def latest_believable() -> datetime:
+def latest_plausible() -> datetime:
     """No record can have been written after this; a little slack for clocks that are ahead."""
     return datetime.now(UTC) + _AHEAD
 
 
-def of_value(value: Any, latest: datetime) -> datetime | None:
+def parse_time(value: Any, latest: datetime) -> datetime | None:
     """A time in any spelling; None when it is none, or lies in the future."""
     if value is None:
         return None
@@ -41,23 +41,23 @@ def _as_written(text: str) -> datetime | None:
         return None
 
 
-def of_bubble(
+def bubble_timestamp(
     created_at: Any, timestamp: Any, timing: Any, header: Any, tool: Any, latest: datetime
-) -> Moment | None:
+) -> Timestamp | None:
     """The bubble's own time by the best evidence; None when only its neighbours can tell."""
-    if at := of_value(created_at, latest) or of_value(timestamp, latest):
-        return Moment(at, "stored")
-    if header is not None and (at := of_value(header.created_at, latest)):
-        return Moment(at, "header")
+    if at := parse_time(created_at, latest) or parse_time(timestamp, latest):
+        return Timestamp(at, "stored")
+    if header is not None and (at := parse_time(header.created_at, latest)):
+        return Timestamp(at, "header")
     clock = as_map(timing)
     for name in ("clientStartTime", "clientRpcSendTime", "clientSettleTime", "clientEndTime"):
         if at := _absolute(clock.get(name), latest):
-            return Moment(at, "timing")
+            return Timestamp(at, "timing")
     if header is not None and (at := _absolute(header.started_at_ms, latest)):
-        return Moment(at, "header")
+        return Timestamp(at, "header")
     extra = as_map(as_map(tool).get("additionalData"))
     if at := _absolute(extra.get("startedAtMs"), latest):
-        return Moment(at, "timing")
+        return Timestamp(at, "timing")
     return None
 
 
@@ -65,4 +65,4 @@ def _absolute(reading: Any, latest: datetime) -> datetime | None:
     """A reading in milliseconds, unless it is of a clock that began with the window."""
     if not isinstance(reading, int | float) or not reading >= _YEAR_2000:
         return None
-    return of_value(reading, latest)
+    return parse_time(reading, latest)

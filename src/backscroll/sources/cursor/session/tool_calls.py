@@ -7,11 +7,11 @@ from backscroll.sources.cursor.database.decode import as_map, as_text, storable,
 from backscroll.sources.cursor.database.record_types import CodeBlock
 from backscroll.sources.cursor.session import decisions
 from backscroll.sources.cursor.session import edits as edit
-from backscroll.sources.cursor.session.code_proposals import Proposals
-from backscroll.sources.cursor.session.decisions import Verdict
+from backscroll.sources.cursor.session.code_proposals import CodeProposals
+from backscroll.sources.cursor.session.decisions import DecisionEvidence
 from backscroll.sources.cursor.session.tool_results import failure, readable
 
-__all__ = ["Called", "call", "is_call", "proposed_code"]
+__all__ = ["ParsedCall", "call", "is_call", "proposed_code"]
 
 _STATUSES: dict[str, Status] = {
     "loading": "pending",
@@ -37,9 +37,9 @@ _PROPOSAL_KEYS = ("codeblockId", "codeBlockId", "diffId")
 _CHILD_KEYS = ("subagentComposerId", "composerId", "subagentId", "agentId")
 
 
-class Called(NamedTuple):
+class ParsedCall(NamedTuple):
     call: ToolCall
-    verdict: Verdict | None
+    verdict: DecisionEvidence | None
     cwd: str | None = None
     child: str | None = None  # the session it started
 
@@ -49,7 +49,7 @@ def is_call(record: Any) -> bool:
     return isinstance(record, dict) and bool(record.get("name") or record.get("tool"))
 
 
-def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: Proposals) -> Called:
+def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: CodeProposals) -> ParsedCall:
     """Everything one tool record tells. ``blocks`` is the code proposed in the same bubble."""
     name = str(record.get("name") or f"tool {record.get('tool')}")
     params = _arguments(record)
@@ -60,12 +60,14 @@ def call(record: dict[str, Any], blocks: list[CodeBlock], proposals: Proposals) 
     found = None
     if ids or blocks:
         if not blocks:
-            blocks = [block for each in ids if (block := proposals.named(each))]
+            blocks = [block for each in ids if (block := proposals.by_id(each))]
         ids += [each for block in blocks if (each := as_text(block.diff_id))]
-        found = next((fates for each in ids if (fates := decisions.of_fates(proposals.fates(each)))), None)
-        found = found or decisions.of_code(blocks)
-    found = found or decisions.of_tool(record, answer)
-    return Called(
+        found = next(
+            (fates for each in ids if (fates := decisions.from_hunk_fates(proposals.hunk_fates(each)))), None
+        )
+        found = found or decisions.from_code_blocks(blocks)
+    found = found or decisions.from_tool_record(record, answer)
+    return ParsedCall(
         ToolCall(
             id=as_text(record.get("toolCallId")) or None,
             name=name,
@@ -129,7 +131,7 @@ def _result(record: dict[str, Any], answer: Any, status: Status) -> str | None:
 
 
 def _edits(
-    name: str, params: dict[str, Any], answer: Any, ids: list[str], proposals: Proposals
+    name: str, params: dict[str, Any], answer: Any, ids: list[str], proposals: CodeProposals
 ) -> tuple[Edit, ...]:
     """The change by the best record of it: the answer, the stored diff, the arguments."""
     is_editing = edit.is_editing(name)
@@ -149,21 +151,21 @@ def _edits(
     return edit.from_params(name, path, params) if is_editing else ()
 
 
-def proposed_code(block: CodeBlock, proposals: Proposals) -> Called:
+def proposed_code(block: CodeBlock, proposals: CodeProposals) -> ParsedCall:
     """Code in an answer that the editor offered to apply: before tools, this was how files were changed."""
     path = edit.target({"uri": block.uri}) if block.uri is not None else ""
     status = as_text(block.status)
-    found = decisions.of_code([block])
+    found = decisions.from_code_blocks([block])
     diff = as_text(block.diff_id)
     record = proposals.diff(diff) if diff else None
-    if fates := decisions.of_fates(proposals.fates(diff) if diff else None):
+    if fates := decisions.from_hunk_fates(proposals.hunk_fates(diff) if diff else None):
         found = fates
     edits = edit.from_code_diff(path, unwrap(record.decode("utf-8", "replace"))) if record else ()
     text = as_text(unwrap(bytes(block.content).decode("utf-8", "replace"), levels=1))
     params: dict[str, Any] = {"path": path}
     if language := as_text(block.language_id):
         params["language"] = language
-    return Called(
+    return ParsedCall(
         ToolCall(
             id=None,
             name="code_block",

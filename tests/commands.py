@@ -24,8 +24,8 @@ _VARIES = re.compile(
     r"\d+ (?:min|h|d|w|mo|y) ago|just now|[\d,]+\.\d MB|[\d,]+ ms$|\d{4}-\d\d-\d\d \d\d:\d\d(?=\): )"
     r"|(?<=at least )[\d,]+|[\d,]+(?= tokens)|\d[\d.]*[kM](?= tokens|  )"
     r"|(?<=workspaceStorage/)[0-9a-f]{32}"
-    r"|(?:counted|duplicate) +[\d, ]+|[\d, ]+× \$.*|^ +[\d,]+ +\$ +[\d.]+$|<?\$[\d,]+\.\d+"
-    r"|[\d,]+(?= (?:given|answered|written|read|input|output|cache))| +[\d.]+[kMG](?= )|(?<=_usd\": )[\d.]+"
+    r"|(?:counted|duplicate) +[\d, ]+|[\d, ]+× \$.*|^ +(?:Total )? *[\d,]+ +\$ +[\d.]+$|<?\$[\d,]+\.\d+"
+    r"|[\d,]+(?= (?:input|output|cache))| +[\d.]+[kMG](?= )|(?<=_usd\": )[\d.]+"
     r'|(?<=_tokens": )\d+|(?<="took_ms": )[\d.]+'
     r'|(?<="since": ")[^"]+|(?<="written_at": ")[^"]+|(?<="score": )[\d.]+',
     re.MULTILINE,

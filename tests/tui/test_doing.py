@@ -179,7 +179,7 @@ def test_an_empty_history_says_where_it_looked_and_offers_the_demo(tmp_path: Pat
     roots = [NamedRoot("claude-code", tmp_path / "nothing")]
 
     async def script(seat: Seat) -> None:
-        await seat.sees("No history was found. These places were looked at:")
+        await seat.sees("No history found. Searched these folders:")
         await seat.sees("claude-code")
         await seat.sees("backscroll demo DIR")
         for key in ("j", "enter", "e", "y", "s", "t", "r", "n", "o", "w", "x", "tab", "escape", "G"):

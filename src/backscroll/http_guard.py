@@ -1,4 +1,4 @@
-"""Who may speak to the server over HTTP: programs of this machine that know the token."""
+"""Access check of the HTTP servers: Host, Origin and token."""
 
 import hmac
 import os
@@ -13,33 +13,36 @@ from backscroll.errors import DestinationError
 
 __all__ = ["Guard", "token_in"]
 
-_NAMES = ("127.0.0.1", "localhost")
-_SHORTEST = 32  # characters
+_HOST_NAMES = ("127.0.0.1", "localhost")
+MIN_TOKEN_CHARS = 32
 
 
 def token_in(path: Path) -> str:
-    """The token that a file holds, which only its owner may read; made when there is none.
+    """Return the token in a file that only its owner may read. The file is created if it is missing.
 
-    Raises `DestinationError` when it cannot be read or written.
+    Raises `DestinationError` if it cannot be read or written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.exists():
             path.chmod(0o600)
             known = path.read_text(encoding="ascii").strip()
-            if len(known) >= _SHORTEST:
+            if len(known) >= MIN_TOKEN_CHARS:
                 return known
             path.unlink()
-        token = secrets.token_urlsafe(_SHORTEST)
+        token = secrets.token_urlsafe(MIN_TOKEN_CHARS)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(f"{token}\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise DestinationError(f"the token cannot be kept in {path}: {error}", path) from error
+        raise DestinationError(
+            f"The token file {path} cannot be read or written: {error}. Check its permissions.",
+            path,
+        ) from error
     return token
 
 
 class Guard:
-    """Lets through what names this machine, comes from no other page, and has the token."""
+    """ASGI middleware that rejects requests with another Host, a foreign Origin or a wrong token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -55,15 +58,15 @@ class Guard:
         await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, headers: Headers, port: int) -> PlainTextResponse | None:
-        here = {f"{name}:{port}" for name in _NAMES}
-        # A page of another site may have a name of its own lead here.
-        if headers.getlist("host") != [headers.get("host")] or headers.get("host") not in here:
-            return PlainTextResponse("This server answers to its own address only.\n", 421)
+        own_hosts = {f"{name}:{port}" for name in _HOST_NAMES}
+        # DNS rebinding: another site's host name may resolve to this address.
+        if headers.getlist("host") != [headers.get("host")] or headers.get("host") not in own_hosts:
+            return PlainTextResponse("This server accepts requests to its own address only.\n", 421)
         origins = headers.getlist("origin")
-        if any(origin not in {f"http://{one}" for one in here} for origin in origins):
-            return PlainTextResponse("Pages of other sites are not answered.\n", 403)
+        if any(origin not in {f"http://{one}" for one in own_hosts} for origin in origins):
+            return PlainTextResponse("Requests from other sites are rejected.\n", 403)
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
-            told = "A token is needed: Authorization: Bearer, then what the token file holds.\n"
-            return PlainTextResponse(told, 401, {"WWW-Authenticate": "Bearer"})
+            hint = "A token is required: Authorization: Bearer, then the content of the token file.\n"
+            return PlainTextResponse(hint, 401, {"WWW-Authenticate": "Bearer"})
         return None

@@ -109,7 +109,7 @@ def test_a_missing_folder_is_reported(machine: Machine) -> None:
     machine.workspace.rmdir()
     result = machine.run("resume", ONE)
     assert result.code == 1
-    assert f"the folder {machine.workspace} is not there" in result.err
+    assert f"The folder {machine.workspace} does not exist" in result.err
     assert not machine.record.exists()
 
 
@@ -157,7 +157,7 @@ def test_without_restore_a_deleted_session_is_reported_and_nothing_is_written(ma
         assert not path.exists()
     result = machine.run("resume", ONE)
     assert result.code == 1
-    assert "--restore puts its file back" in result.err
+    assert "--restore' to restore its file" in result.err
     assert str(path) in result.err
     assert not machine.record.exists()
 
@@ -178,7 +178,7 @@ def test_restore_also_writes_the_files_of_subagents(machine: Machine) -> None:
     before = {path: path.read_bytes() for path in machine.claude.rglob("*.jsonl")}
     machine.run("sync")
     shutil.rmtree(machine.claude / "projects")
-    assert "puts its 2 files back" in machine.run("resume", ONE).err
+    assert "to restore its 2 files" in machine.run("resume", ONE).err
     machine.install("claude")
     machine.run("resume", ONE, "--restore")
     assert {path: path.read_bytes() for path in machine.claude.rglob("*.jsonl")} == before
@@ -198,7 +198,7 @@ def test_a_session_that_is_open_already_is_not_opened_twice(machine: Machine) ->
     register(machine)
     result = machine.run("resume", ONE)
     assert result.code == 1
-    assert f"process {os.getpid()} has claude-code:{ONE} open already" in result.err
+    assert f"Process {os.getpid()} has claude-code:{ONE} open" in result.err
     assert not machine.record.exists()
 
 
@@ -295,7 +295,7 @@ def test_open_reports_what_cannot_be_opened(machine: Machine) -> None:
     file = edited(machine)
     assert "names no file" in machine.run("open", ONE, "0").err
     assert "has no message 99" in machine.run("open", ONE, "99").err
-    assert "name your editor in EDITOR" in machine.run("open", ONE, "2").err
+    assert "Set EDITOR to your editor" in machine.run("open", ONE, "2").err
     file.unlink()
     result = machine.run("open", ONE, "2", EDITOR="vim")
     assert (result.code, result.err.strip()) == (1, f"{file} does not exist. It was moved or deleted.")

@@ -170,15 +170,15 @@ def test_a_table_of_ones_own_adds_models_and_takes_the_place_of_prices(tmp_path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("price = [", "is not TOML"),
+        ("price = [", "is not valid TOML"),
         ("", "checked"),
-        ("checked = 2026-01-01\n[[price]]\ninput = 1\noutput = 1", "lacks models"),
-        ('checked = 2026-01-01\n[[price]]\nmodels = ["a"]\ninput = 1', "lacks output"),
+        ("checked = 2026-01-01\n[[price]]\ninput = 1\noutput = 1", "has no models"),
+        ('checked = 2026-01-01\n[[price]]\nmodels = ["a"]\ninput = 1', "has no .output"),
         ('checked = 2026-01-01\n[[price]]\nmodels = ["a"]\ninput = -1\noutput = 1', "number of dollars"),
         ('checked = 2026-01-01\n[[price]]\nmodels = ["a"]\ninput = 1\noutput = 1\ncache = 2', "'cache'"),
         (
             'checked = 2026-01-01\n[[price]]\nmodels = ["a"]\ninput = 1\noutput = 1\nlong = { over = 7 }',
-            "long.over is one of",
+            "long.over must be one of",
         ),
     ],
 )

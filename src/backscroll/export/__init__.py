@@ -1,1 +1,1 @@
-"""Sessions as files: which name, which format, nothing overwritten."""
+"""Export of sessions to files."""

@@ -1,4 +1,4 @@
-"""What an exported session's file is called: its day, its title, and enough of its id."""
+"""File names of exported sessions: date, title and a prefix of the id."""
 
 import re
 import unicodedata
@@ -10,16 +10,13 @@ from backscroll.model.sanitize import sanitize
 
 __all__ = ["file_names"]
 
-_SHORT = 8  # characters of an id
-_LONGEST = 60  # characters of a title
+ID_CHARS = 8
+MAX_TITLE_CHARS = 60
 
 
 def file_names(summaries: Sequence[SessionSummary], suffix: str) -> list[str]:
-    """A name for each, the same whenever and with whichever others it is exported.
-
-    Only where two would share one does the whole id go in.
-    """
-    names = [f"{_stem(one)}-{_plain(one.id[:_SHORT])}.{suffix}" for one in summaries]
+    """Return a stable file name for each session. The whole id is used only if two names would be equal."""
+    names = [f"{_stem(one)}-{_plain(one.id[:ID_CHARS])}.{suffix}" for one in summaries]
     shared = Counter(name.casefold() for name in names)
     return [
         f"{_stem(one)}-{_plain(one.id)}{_parent(one)}.{suffix}" if shared[name.casefold()] > 1 else name
@@ -34,13 +31,17 @@ def _stem(summary: SessionSummary) -> str:
 
 
 def _parent(summary: SessionSummary) -> str:
-    return f"-{_plain(summary.parent_ref.partition(':')[2][:_SHORT])}" if summary.parent_ref else ""
+    return f"-{_plain(summary.parent_ref.partition(':')[2][:ID_CHARS])}" if summary.parent_ref else ""
 
 
 def _slug(title: str) -> str:
     words = re.findall(r"\w+", unicodedata.normalize("NFKC", sanitize(title[:1000])).lower().replace("'", ""))
     slug = "-".join(words).replace("_", "-")
-    return slug[:_LONGEST].rpartition("-")[0] or slug[:_LONGEST] if len(slug) > _LONGEST else slug
+    return (
+        slug[:MAX_TITLE_CHARS].rpartition("-")[0] or slug[:MAX_TITLE_CHARS]
+        if len(slug) > MAX_TITLE_CHARS
+        else slug
+    )
 
 
 def _plain(id_: str) -> str:

@@ -1,10 +1,10 @@
-"""A session in any format, as a stream."""
+"""Stream a session in any format."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backscroll.export.write_files import Exported, Progress, weight, write_files
+from backscroll.export.write_files import Exported, Progress, work_units, write_files
 from backscroll.model import Message, SessionSummary
 from backscroll.model.export_format import Format
 from backscroll.redact.redactor import Redactor
@@ -17,7 +17,7 @@ __all__ = ["Exporter"]
 
 
 class Exporter:
-    """Tells sessions of an archive, without what is to be left out."""
+    """Exports sessions of an archive in one format, with or without redaction."""
 
     def __init__(
         self, archive: "Archive", format_: Format, redactor: Redactor | None, *, everything: bool = False
@@ -28,14 +28,14 @@ class Exporter:
         self._everything = everything
 
     def learn(self, summaries: Sequence[SessionSummary], progress: Progress | None = None) -> None:
-        """Take note of the secrets of these sessions and their subagents, before any is told."""
+        """Scan sessions and their subagents for secrets. Call this before `stream`."""
         if self._redactor is None:
             return
-        total, done = sum(map(weight, summaries)), 0
+        total, done = sum(map(work_units, summaries)), 0
         for summary in summaries:
             for one in (summary, *(agent for agent, _ in self._agents(summary))):
                 self._redactor.scan(self._archive.messages.of_session(one))
-            done += weight(summary)
+            done += work_units(summary)
             if progress is not None:
                 progress(done, total)
 
@@ -48,7 +48,7 @@ class Exporter:
         missing: bool = False,
         progress: Progress | None = None,
     ) -> Exported:
-        """A file for each session, as `write_files` does, after everything was learned."""
+        """Write a file for each session, after all were scanned for secrets."""
         if self._redactor is None or progress is None:
             halves = (progress, progress)
         else:
@@ -57,31 +57,31 @@ class Exporter:
                 (lambda done, total: progress(done + total, 2 * total)),
             )
         self.learn(summaries, halves[0])
-        clean = [self._clean(summary) for summary in summaries]
+        redacted = [self._redacted(summary) for summary in summaries]
         return write_files(
-            clean, self.stream, folder, self._format, force=force, missing=missing, progress=halves[1]
+            redacted, self.stream, folder, self._format, force=force, missing=missing, progress=halves[1]
         )
 
     def stream(self, summary: SessionSummary) -> Iterator[str]:
-        """The session as text, piece by piece."""
+        """Stream the text of a session."""
         match self._format:
             case "json":
                 from backscroll.render.json import json_chunks
 
-                return json_chunks(self._clean(summary), self._read(summary))
+                return json_chunks(self._redacted(summary), self._read(summary))
             case "jsonl":
                 from backscroll.render.json import json_lines
 
-                return json_lines(self._clean(summary), self._read(summary))
+                return json_lines(self._redacted(summary), self._read(summary))
             case "html":
                 from backscroll.render.html import html as render
             case "md":
                 from backscroll.render.markdown import markdown as render
             case "txt":
                 from backscroll.render.plain_text import plain_text as render
-        started = [Subagent(self._clean(agent), call) for agent, call in self._agents(summary)]
-        events = transcript_items(summary, started, self._read, everything=self._everything)
-        return render(self._clean(summary), events)
+        subagents = [Subagent(self._redacted(agent), call) for agent, call in self._agents(summary)]
+        items = transcript_items(summary, subagents, self._read, everything=self._everything)
+        return render(self._redacted(summary), items)
 
     def _agents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         return self._archive.sessions.subagents(summary) if summary.parent_ref is None else []
@@ -95,5 +95,5 @@ class Exporter:
             for position, message in enumerate(messages)
         )
 
-    def _clean(self, summary: SessionSummary) -> SessionSummary:
+    def _redacted(self, summary: SessionSummary) -> SessionSummary:
         return summary if self._redactor is None else self._redactor.redact_summary(summary)

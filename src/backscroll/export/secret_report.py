@@ -1,9 +1,9 @@
-"""Which secrets a history holds, without saying them."""
+"""Find the secrets in sessions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backscroll.export.write_files import Progress, weight
+from backscroll.export.write_files import Progress, work_units
 from backscroll.model import SessionSummary
 from backscroll.model.redaction import FoundSecret, SecretCategory
 from backscroll.redact.redactor import Redactor
@@ -20,19 +20,19 @@ def find_secrets(
     kinds: Sequence[SecretCategory],
     progress: Progress | None = None,
 ) -> list[FoundSecret]:
-    """Every secret with its kind and all its places: first what is one, then where else it stands."""
+    """Return every secret with its kind and places. The first pass finds secrets, the second their places."""
     redactor = Redactor(kinds)
-    total, done = 2 * sum(map(weight, summaries)), 0
-    for is_learned in (False, True):
+    total, done = 2 * sum(map(work_units, summaries)), 0
+    for is_second_pass in (False, True):
         for summary in summaries:
             messages = archive.messages.of_session(summary)
-            if not is_learned:
+            if not is_second_pass:
                 redactor.scan(messages)
             elif redactor.has_secrets:
                 redactor.redact_summary(summary)
                 for position, message in enumerate(messages):
                     redactor.redact_message(message, summary.ref, position)
-            done += weight(summary)
+            done += work_units(summary)
             if progress is not None:
                 progress(done, total)
     return redactor.found_secrets()

@@ -1,4 +1,4 @@
-"""Write sessions into files, one each, piece by piece."""
+"""Write sessions to files, one each."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from backscroll.model import SessionSummary
 from backscroll.model.export_format import Format
 from backscroll.render.index_page import index_page
 
-__all__ = ["Exported", "Progress", "weight", "write_files", "write_one"]
+__all__ = ["Exported", "Progress", "work_units", "write_files", "write_one"]
 
 _INDEX = "index.html"
 
@@ -22,23 +22,23 @@ Stream = Callable[[SessionSummary], Iterator[str]]
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What was written."""
+    """Files that an export wrote."""
 
     files: tuple[Path, ...]
-    index: Path | None = None  # the page that leads to them, when there is one
-    kept: int = 0  # of the files that were there already, and stay
+    index: Path | None = None  # the index page, for HTML
+    kept: int = 0  # number of existing files that were skipped
 
 
-def weight(summary: SessionSummary) -> int:
-    """How much of the whole work a session is."""
+def work_units(summary: SessionSummary) -> int:
+    """Return the share of a session in the progress."""
     return summary.message_count + 1
 
 
-def write_one(pieces: Iterable[str], path: Path, *, force: bool = False) -> Path:
-    """One session into one file. Raises `DestinationError` when there is one already."""
-    _refuse([path], force)
-    _make(path.parent)
-    _write(pieces, path)
+def write_one(chunks: Iterable[str], path: Path, *, force: bool = False) -> Path:
+    """Write one session to one file. Raises `DestinationError` if it exists, unless ``force``."""
+    _existing_files([path], force)
+    _create_folder(path.parent)
+    _write(chunks, path)
     return path
 
 
@@ -52,63 +52,65 @@ def write_files(
     missing: bool = False,
     progress: Progress | None = None,
 ) -> Exported:
-    """A file for each session, and for HTML a page that leads to them.
+    """Write a file for each session, and an index page for HTML.
 
-    Raises `DestinationError`, before anything is written, when a file of such a name is there, unless
-    ``force`` says to replace it or ``missing`` to write only the others.
+    Raises `DestinationError` before anything is written if a file exists, unless ``force`` replaces it or
+    ``missing`` skips it.
     """
     names = file_names(summaries, format_)
     index = folder / _INDEX if format_ == "html" else None
     paths = [folder / name for name in names]
-    there = _refuse([*paths, *([index] if index is not None else [])], force, missing=missing)
-    _make(folder)
-    total, done = sum(map(weight, summaries)), 0
+    existing = _existing_files([*paths, *([index] if index is not None else [])], force, missing=missing)
+    _create_folder(folder)
+    total, done = sum(map(work_units, summaries)), 0
     for summary, path in zip(summaries, paths, strict=True):
-        if path not in there:
+        if path not in existing:
             _write(stream(summary), path)
-        done += weight(summary)
+        done += work_units(summary)
         if progress is not None:
             progress(done, total)
-    if index is not None and index not in there:
+    if index is not None and index not in existing:
         _write(index_page(zip(summaries, names, strict=True)), index)
-    return Exported(tuple(paths), index, len(there - {index}))
+    return Exported(tuple(paths), index, len(existing - {index}))
 
 
-def _refuse(paths: list[Path], force: bool, *, missing: bool = False) -> set[Path | None]:
-    """A file that is there stays, unless told otherwise; a folder or a link stays in any case.
+def _existing_files(paths: list[Path], force: bool, *, missing: bool = False) -> set[Path | None]:
+    """Raise if a file exists and must not be replaced. Folders and links are never replaced.
 
-    Returns those that are there and are not to be written.
+    Returns the existing files to skip.
     """
-    there: set[Path | None] = set()
+    existing: set[Path | None] = set()
     for path in paths:
         if not path.is_symlink() and not path.exists():
             continue
         if not path.is_file() or path.is_symlink():
-            raise DestinationError(f"{path} is there and is no plain file; choose another place", path)
+            raise DestinationError(f"{path} is not a regular file. Choose another path.", path)
         if not force and not missing:
-            others = "--missing writes the others, " if len(paths) > 1 else ""
-            raise DestinationError(f"{path} exists; {others}--force replaces it. Nothing was written.", path)
+            skip = "--missing to skip existing files or " if len(paths) > 1 else ""
+            raise DestinationError(
+                f"{path} exists. Nothing was written. Use {skip}--force to replace it.", path
+            )
         if not force:
-            there.add(path)
-    return there
+            existing.add(path)
+    return existing
 
 
-def _make(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DestinationError(f"{folder} cannot be made: {error.strerror}", folder) from error
+        raise DestinationError(f"The folder {folder} cannot be created: {error.strerror}.", folder) from error
 
 
-def _write(pieces: Iterable[str], path: Path) -> None:
-    """All of it under its name, or nothing."""
+def _write(chunks: Iterable[str], path: Path) -> None:
+    """Write a file atomically."""
     part = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(pieces)
+            file.writelines(chunks)
         part.replace(path)
     except OSError as error:
-        raise DestinationError(f"{path} cannot be written: {error.strerror}", path) from error
+        raise DestinationError(f"{path} cannot be written: {error.strerror}.", path) from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

@@ -11,9 +11,9 @@ from backscroll.model.searchable_text import paths_of
 from backscroll.model.tool import Command, Resumption
 from backscroll.redact.redactor import Redactor
 from backscroll.render.handoff import Handoff, build_handoff
-from backscroll.resume.edit_location import place_of
+from backscroll.resume.edit_location import edit_location
 from backscroll.resume.editors import file_command, folder_command
-from backscroll.resume.restore_files import put_back
+from backscroll.resume.restore_files import restore_files
 from backscroll.resume.resume_command import resumption
 
 __all__ = ["Resume"]
@@ -35,7 +35,7 @@ class Resume:
 
         Nothing is overwritten. Raises `DestinationError` on failure; no file is left behind then.
         """
-        return put_back(self._stores.archive, find_top_session(self._stores.archive, ref))
+        return restore_files(self._stores.archive, find_top_session(self._stores.archive, ref))
 
     def open_command(self, ref: str, position: int | None = None) -> Command:
         """Return the command that opens a session's workspace, or the file of the message at a position.
@@ -54,7 +54,7 @@ class Resume:
             if not 0 <= position < count:
                 raise UsageError(f"{summary.ref} has no message {position}. Positions are 0 to {count - 1}.")
             message = next(archive.messages.of_session(summary, position))
-            place = place_of(message, paths_of(message), workspace)
+            place = edit_location(message, paths_of(message), workspace)
             if place is None:
                 raise DataNotFoundError(f"Message {position} of {summary.ref} names no file.", "")
             argv, path = file_command(place.path, place.line, machine), place.path

@@ -1,1 +1,1 @@
-"""What tokens cost: prices with their dates, and pure functions over them."""
+"""Prices of tokens by model and date, and cost calculation."""

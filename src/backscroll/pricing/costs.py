@@ -1,4 +1,4 @@
-"""What tokens cost, line by line."""
+"""Cost calculation, line by line."""
 
 from collections.abc import Iterable
 
@@ -9,11 +9,11 @@ from backscroll.pricing.prices import PriceTable
 
 __all__ = ["Bill", "Cost", "Line", "bill_of", "cost_of"]
 
-_MILLION = 1_000_000
+TOKENS_PER_PRICE = 1_000_000
 
 
 class Line(Struct, frozen=True):
-    """One kind of token: so many, at so much a million."""
+    """One kind of token: the count, and the price per million."""
 
     kind: str
     tokens: int
@@ -21,11 +21,11 @@ class Line(Struct, frozen=True):
 
     @property
     def usd(self) -> float:
-        return self.tokens * self.rate / _MILLION
+        return self.tokens * self.rate / TOKENS_PER_PRICE
 
 
 class Cost(Struct, frozen=True):
-    """The arithmetic of a price, and its sum in US dollars."""
+    """The lines of a cost, and their sum in US dollars."""
 
     lines: tuple[Line, ...]
 
@@ -35,18 +35,18 @@ class Cost(Struct, frozen=True):
 
 
 class Bill(Struct, frozen=True, kw_only=True):
-    """What many responses took and cost together."""
+    """Tokens and cost of many responses."""
 
     responses: int
-    tokens: Tokens | None  # None when nobody counted
-    usd: float | None  # of what has a price; None when nothing has
-    reported_usd: float | None  # what the tools themselves said
+    tokens: Tokens | None  # None if there are no counts
+    usd: float | None  # of models with a price; None if none has
+    reported_usd: float | None  # the cost that the tools report
     is_at_least: bool
-    unpriced: tuple[Unpriced, ...]  # the one with most tokens first
+    unpriced: tuple[Unpriced, ...]  # most tokens first
 
 
 def bill_of(consumed: Iterable[Consumption], table: PriceTable) -> Bill:
-    """Add up what was consumed; what has no price is named and in no cost."""
+    """Add up consumption. Models without a price are listed and not part of the cost."""
     responses, tokens, is_at_least = 0, Tokens(), False
     usd: float | None = None
     reported: float | None = None
@@ -79,21 +79,21 @@ def bill_of(consumed: Iterable[Consumption], table: PriceTable) -> Bill:
 
 
 def cost_of(consumption: Consumption, table: PriceTable) -> Cost | None:
-    """What was consumed at the price of its day; None when its model has no price, or has no name."""
+    """Return the cost at the price of its day; None if the model is unknown or has no price."""
     found = table.find(consumption.model, consumption.speed, consumption.at) if consumption.model else None
     if found is None:
         return None
     price, factor = found
     is_long = price.long_over is not None and consumption.prompt > price.long_over
-    given = factor * (price.long_input if is_long else 1.0)
-    output = factor * (price.long_output if is_long else 1.0)
+    input_factor = factor * (price.long_input if is_long else 1.0)
+    output_factor = factor * (price.long_output if is_long else 1.0)
     tokens = consumption.tokens
     return Cost(
         (
-            Line("input", tokens.input, price.input * given),
-            Line("output", tokens.output, price.output * output),
-            Line("cache_write", tokens.cache_write, price.cache_write * given),
-            Line("cache_write_1h", tokens.cache_write_1h, price.cache_write_1h * given),
-            Line("cache_read", tokens.cache_read, price.cache_read * given),
+            Line("input", tokens.input, price.input * input_factor),
+            Line("output", tokens.output, price.output * output_factor),
+            Line("cache_write", tokens.cache_write, price.cache_write * input_factor),
+            Line("cache_write_1h", tokens.cache_write_1h, price.cache_write_1h * input_factor),
+            Line("cache_read", tokens.cache_read, price.cache_read * input_factor),
         )
     )

@@ -1,4 +1,4 @@
-"""Names of models as tools, clouds and gateways spell them, brought to one spelling."""
+"""Normalise the model names of tools, clouds and gateways."""
 
 import re
 
@@ -16,14 +16,14 @@ _VERSION = re.compile(r"(?<=\d)\.(?=\d)")
 # Cursor writes the version before the family, as Anthropic did until version 3.
 _TURNED = re.compile(r"^(?:claude-)?(\d+(?:-\d+)?)-(opus|sonnet|haiku|fable|mythos)(?=-|$)")
 _BARE = re.compile(r"^(opus|sonnet|haiku|fable|mythos)(?=-\d)")
-# How hard a model thinks does not change what a token of it costs; how fast it answers may.
+# The reasoning effort does not change the price of a token; the speed may.
 _QUALIFIERS = frozenset(
     ("thinking", "reasoning", "minimal", "low", "medium", "high", "xhigh", "max", "none", "fast", "priority")
 )
 
 
 def plain_name(model: str) -> str:
-    """A model's name without vendor, region, date and interface version, for example claude-opus-4-5."""
+    """Return a name without vendor, region, date and interface version, such as claude-opus-4-5."""
     name = _VENDOR.sub("", model.strip().lower().rpartition("/")[2])
     for ending in _ENDINGS:
         name = ending.sub("", name)
@@ -33,6 +33,6 @@ def plain_name(model: str) -> str:
 
 
 def qualifiers_of(name: str) -> tuple[str, str | None]:
-    """A plain name without its last word, and that word; None when it is part of the name."""
+    """Split the last word off a plain name if it is a qualifier; otherwise return None for it."""
     shorter, dash, word = name.rpartition("-")
     return (shorter, word) if dash and word in _QUALIFIERS else (name, None)

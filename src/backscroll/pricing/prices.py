@@ -1,7 +1,7 @@
 """The price table: US dollars per million tokens, by model, from a day on.
 
-The table lies beside this module, and a file of one's own may add to it or take
-the place of its entries. A model without a price has none: it is never counted as free.
+The table is a file next to this module. The user's own file adds entries or replaces them. A model without
+a price is never counted as free.
 """
 
 import tomllib
@@ -21,27 +21,27 @@ from backscroll.pricing.model_names import plain_name, qualifiers_of
 __all__ = ["Price", "PriceTable", "built_in", "with_own"]
 
 _RATES = ("input", "output", "cache_write", "cache_write_1h", "cache_read")
-_KNOWN = {*_RATES, "models", "from", "fast", "long", "source"}
+_KEYS = {*_RATES, "models", "from", "fast", "long", "source"}
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """What a million tokens of a model cost, in US dollars."""
+    """Price of a million tokens of a model, in US dollars."""
 
     input: float
     output: float
     cache_write: float  # for five minutes
     cache_write_1h: float
     cache_read: float
-    since: date | None = None  # the first day of this price; None for always
-    fast: float | None = None  # what the fast class multiplies it by; None when it has none
-    long_over: int | None = None  # a prompt of more tokens than this costs more, all of it
+    since: date | None = None  # first day of this price; None: always
+    fast: float | None = None  # factor of the fast class; None if there is none
+    long_over: int | None = None  # a prompt with more tokens costs more, all of it
     long_input: float = 1.0
     long_output: float = 1.0
     source: str = ""
 
 
 class PriceTable:
-    """Prices by the plain names of models."""
+    """Prices by normalised model name."""
 
     def __init__(self, prices: Mapping[str, Sequence[Price]], checked: date) -> None:
         self._prices = {name: tuple(sorted(some, key=_first_day)) for name, some in prices.items()}
@@ -53,18 +53,18 @@ class PriceTable:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The prompt sizes above which some model costs more."""
+        """The prompt sizes above which a model costs more."""
         return tuple(sorted({one.long_over for one in self.every() if one.long_over is not None}))
 
     @property
     def changes(self) -> tuple[datetime, ...]:
-        """The moments at which the price of some model changed."""
-        return tuple(sorted({_moment(one.since) for one in self.every() if one.since is not None}))
+        """The times at which a price changed."""
+        return tuple(sorted({_start_of(one.since) for one in self.every() if one.since is not None}))
 
     def find(self, model: str, speed: str | None, at: datetime | None) -> tuple[Price, float] | None:
-        """A model's price at a moment, the newest when that is unknown, and what its speed multiplies it by.
+        """Return the price of a model at a time, and the factor of its speed. Default: the newest price.
 
-        None when the table has none for this model, or for this speed of it.
+        None if the table has no price for this model and speed.
         """
         asked = model, speed, at
         if asked not in self._found:
@@ -89,11 +89,11 @@ class PriceTable:
         return price, price.fast
 
     def merged(self, own: "PriceTable") -> "PriceTable":
-        """This table with the entries of another in the place of its own."""
+        """Return this table with the entries of another one, which replace its own."""
         return PriceTable({**self._prices, **own._prices}, max(self.checked, own.checked))
 
     def every(self) -> Iterable[Price]:
-        """Every price there is."""
+        """Return all prices."""
         return (one for some in self._prices.values() for one in some)
 
 
@@ -101,51 +101,49 @@ def _first_day(price: Price) -> date:
     return price.since or date.min
 
 
-def _moment(day: date) -> datetime:
+def _start_of(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
 def _is_valid(price: Price, at: datetime) -> bool:
-    return price.since is None or _moment(price.since) <= at
+    return price.since is None or _start_of(price.since) <= at
 
 
 @cache
 def built_in() -> PriceTable:
-    """The table that comes along."""
+    """Return the table of this package."""
     text = files("backscroll.pricing").joinpath("prices.toml").read_text("utf-8")
     return _table(tomllib.loads(text), "prices.toml")
 
 
 def with_own(path: Path | None) -> PriceTable:
-    """The table, with the entries of one's own file in the place of its own.
+    """Return the built-in table with the entries of the user's file, which replace its own.
 
-    Raises `UsageError` when the file cannot be read or understood.
+    Raises `UsageError` if the file cannot be read or is invalid.
     """
     if path is None:
         return built_in()
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}. Check the 'prices' setting.") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not TOML: it is not UTF-8") from error
+        raise UsageError(f"{path} is not valid TOML: it is not UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
-    return built_in().merged(_table(said, str(path)))
+        raise UsageError(f"{path} is not valid TOML: {error}.") from error
+    return built_in().merged(_table(document, str(path)))
 
 
-def _table(said: dict[str, Any], where: str) -> PriceTable:
-    checked = said.get("checked")
+def _table(document: dict[str, Any], where: str) -> PriceTable:
+    checked = document.get("checked")
     if isinstance(checked, datetime) or not isinstance(checked, date):
-        raise UsageError(
-            f"{where}: checked says of which day the prices are, for example checked = 2026-11-16"
-        )
+        raise UsageError(f"{where}: add the date of the prices, for example checked = 2026-11-16")
     prices: dict[str, list[Price]] = {}
-    for place, entry in enumerate(said.get("price", ()), start=1):
+    for place, entry in enumerate(document.get("price", ()), start=1):
         models = entry.get("models") if isinstance(entry, dict) else None
         if not isinstance(models, list) or not models or not all(isinstance(one, str) for one in models):
             raise UsageError(
-                f'{where}: [[price]] number {place} lacks models, for example models = ["gpt-5"]'
+                f'{where}: [[price]] number {place} has no models. Add for example models = ["gpt-5"]'
             )
         price = _price(entry, f"{where}: the price of {models[0]}")
         for model in models:
@@ -154,28 +152,26 @@ def _table(said: dict[str, Any], where: str) -> PriceTable:
 
 
 def _price(entry: dict[str, Any], what: str) -> Price:
-    if unknown := sorted(set(entry) - _KNOWN):
-        raise UsageError(
-            f"{what} says {unknown[0]!r}, which nobody here knows; known are {', '.join(sorted(_KNOWN))}"
-        )
+    if unknown := sorted(set(entry) - _KEYS):
+        raise UsageError(f"{what} has an unknown key {unknown[0]!r}. Valid keys: {', '.join(sorted(_KEYS))}")
     for name in ("input", "output"):
         if name not in entry:
-            raise UsageError(f"{what} lacks {name}, in dollars per million tokens")
+            raise UsageError(f"{what} has no {name!r}. Add it in dollars per million tokens.")
     rates = {name: _number(entry[name], f"{what}: {name}") for name in _RATES if name in entry}
     rates.setdefault("cache_write", rates["input"])
     rates.setdefault("cache_write_1h", rates["cache_write"])
     rates.setdefault("cache_read", rates["input"])
     since = entry.get("from")
     if since is not None and (isinstance(since, datetime) or not isinstance(since, date)):
-        raise UsageError(f"{what}: from is a day, for example from = 2026-03-13")
+        raise UsageError(f"{what}: from must be a date, for example from = 2026-03-13")
     long = entry.get("long", {})
     if not isinstance(long, dict) or (long and not isinstance(long.get("over"), int)):
         raise UsageError(
-            f"{what}: long is written like long = {{ over = 200_000, input = 2.0, output = 1.5 }}"
+            f"{what}: long must look like long = {{ over = 200_000, input = 2.0, output = 1.5 }}"
         )
     if long and long["over"] not in PROMPT_SIZES:
         sizes = ", ".join(map(str, PROMPT_SIZES))
-        raise UsageError(f"{what}: long.over is one of {sizes}, not {long['over']}")
+        raise UsageError(f"{what}: long.over must be one of {sizes}, not {long['over']}")
     return Price(
         **rates,
         since=since,
@@ -189,5 +185,5 @@ def _price(entry: dict[str, Any], what: str) -> Price:
 
 def _number(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise UsageError(f"{what} is a number of dollars, not {value!r}")
+        raise UsageError(f"{what} must be a number of dollars, not {value!r}.")
     return float(value)

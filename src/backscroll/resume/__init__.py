@@ -1,1 +1,1 @@
-"""Going on with a session: in its own tool, at its files, or put back where the tool has lost it."""
+"""Resume a session in its tool, open its files, restore files that the tool deleted."""

@@ -1,4 +1,4 @@
-"""The place in a file that a message is about, as the file is today."""
+"""Find the file and line that a message is about."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,30 +7,30 @@ from msgspec import Struct
 
 from backscroll.model import Edit, Message
 
-__all__ = ["Place", "place_of"]
+__all__ = ["EditLocation", "edit_location"]
 
-_LARGEST = 20_000_000  # bytes of a file that is looked through for a line
+MAX_FILE_BYTES = 20_000_000  # larger files are not searched for a line
 
 
-class Place(Struct, frozen=True):
-    """A file, and the line in it where that is known."""
+class EditLocation(Struct, frozen=True):
+    """A file, and a line in it if known."""
 
     path: str
     line: int | None = None
 
 
-def place_of(message: Message, paths: Sequence[str], workspace: str | None) -> Place | None:
-    """The first file that a message changed, or names among ``paths``; None when it is about no file."""
+def edit_location(message: Message, paths: Sequence[str], workspace: str | None) -> EditLocation | None:
+    """Return the first file that a message edits, else the first of ``paths``; None if there is none."""
     tool = message.tool
     edits = tool.edits if tool is not None else ()
     if edits:
         path = _absolute(edits[0].path, message, workspace)
-        return Place(path, _line_of(edits[0], Path(path)))
+        return EditLocation(path, _line_of(edits[0], Path(path)))
     if not paths:
         return None
-    asked = tool.params.get("offset") if tool is not None else None
-    line = asked if isinstance(asked, int) and asked > 0 else None
-    return Place(_absolute(paths[0], message, workspace), line)
+    offset = tool.params.get("offset") if tool is not None else None
+    line = offset if isinstance(offset, int) and offset > 0 else None
+    return EditLocation(_absolute(paths[0], message, workspace), line)
 
 
 def _absolute(path: str, message: Message, workspace: str | None) -> str:
@@ -39,19 +39,19 @@ def _absolute(path: str, message: Message, workspace: str | None) -> str:
 
 
 def _line_of(edit: Edit, path: Path) -> int | None:
-    """Where what was put in stands today: nearest to where it was put; else where it was put."""
+    """Return the current line of the added text nearest to the original one; else the original line."""
     hunk = next((one for one in edit.hunks if one.added), None) or next(iter(edit.hunks), None)
     if hunk is None:
         return None
     first = next((line for line in hunk.added if line.strip()), None)
-    told = hunk.new_start or hunk.old_start
+    original_line = hunk.new_start or hunk.old_start
     if first is None:
-        return told
+        return original_line
     try:
-        if path.stat().st_size > _LARGEST:
-            return told
+        if path.stat().st_size > MAX_FILE_BYTES:
+            return original_line
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return told
-    there = [number for number, line in enumerate(lines, start=1) if line == first.rstrip("\r\n")]
-    return min(there, key=lambda number: abs(number - (told or 1)), default=told)
+        return original_line
+    matches = [number for number, text in enumerate(lines, start=1) if text == first.rstrip("\r\n")]
+    return min(matches, key=lambda line: abs(line - (original_line or 1)), default=original_line)

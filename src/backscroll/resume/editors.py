@@ -1,4 +1,4 @@
-"""Which program opens a file at a line, and how it is told the line."""
+"""Commands that open a file at a line, or a folder."""
 
 import shlex
 import shutil
@@ -26,25 +26,25 @@ _PLUS = (
 
 
 def file_command(path: str, line: int | None, machine: Machine) -> tuple[str, ...] | None:
-    """What opens a file at a line: the person's editor, else one that is installed, else the system's way."""
-    for argv in (*_own(machine), *((name,) for name in _GOTO)):
-        if _is_there(argv[0], machine):
+    """Return the command that opens a file at a line: VISUAL, EDITOR, an installed editor, or the system."""
+    for argv in (*_configured(machine), *((name,) for name in _GOTO)):
+        if _is_installed(argv[0], machine):
             return _at_line(argv, path, line)
-    return _by_system(path, machine)
+    return _system_command(path, machine)
 
 
 def folder_command(path: str, machine: Machine) -> tuple[str, ...] | None:
-    """What opens a folder: an editor that shows folders, else the system's way, else any editor."""
-    own = _own(machine)
-    showing = [argv for argv in own if _name(argv) in (*_GOTO, *_COLON)]
-    for argv in (*showing, *((name,) for name in _GOTO)):
-        if _is_there(argv[0], machine):
+    """Return the command that opens a folder: an editor with a file tree, the system, or any editor."""
+    configured = _configured(machine)
+    with_folders = [argv for argv in configured if _name(argv) in (*_GOTO, *_COLON)]
+    for argv in (*with_folders, *((name,) for name in _GOTO)):
+        if _is_installed(argv[0], machine):
             return (*argv, path)
-    return _by_system(path, machine) or next(((*argv, path) for argv in own), None)
+    return _system_command(path, machine) or next(((*argv, path) for argv in configured), None)
 
 
-def _own(machine: Machine) -> list[tuple[str, ...]]:
-    """The editors that the environment names, with their options."""
+def _configured(machine: Machine) -> list[tuple[str, ...]]:
+    """Return the editors of the environment, with their options."""
     named = (machine.environ.get("VISUAL", ""), machine.environ.get("EDITOR", ""))
     return [words for text in named if (words := _words(text))]
 
@@ -71,14 +71,14 @@ def _at_line(argv: tuple[str, ...], path: str, line: int | None) -> tuple[str, .
     return (*argv, f"+{line}", path) if name in _PLUS else (*argv, path)
 
 
-def _by_system(path: str, machine: Machine) -> tuple[str, ...] | None:
+def _system_command(path: str, machine: Machine) -> tuple[str, ...] | None:
     match machine.system:
         case "darwin":
             return ("open", path)
         case "win32" | "cygwin":
             return ("explorer", path)
-    return ("xdg-open", path) if _is_there("xdg-open", machine) else None
+    return ("xdg-open", path) if _is_installed("xdg-open", machine) else None
 
 
-def _is_there(program: str, machine: Machine) -> bool:
+def _is_installed(program: str, machine: Machine) -> bool:
     return shutil.which(program, path=machine.environ.get("PATH")) is not None

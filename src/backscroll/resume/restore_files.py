@@ -1,7 +1,6 @@
-"""Files that a tool has deleted, put back where they were.
+"""Restore files that a tool has deleted.
 
-Only where nothing is: a file appears with all its bytes or not at all, and none is
-ever replaced. What was written is told, and deleting it undoes it.
+A file is written atomically, and an existing file is never replaced. Deleting the restored files undoes it.
 """
 
 import os
@@ -17,24 +16,24 @@ from backscroll.model.tool import RestorePlan
 from backscroll.sources import named
 from backscroll.sources.protocols import open_process
 
-__all__ = ["plan", "put_back"]
+__all__ = ["plan", "restore_files"]
 
 
 def plan(archive: Archive, summary: SessionSummary) -> RestorePlan:
-    """Look what there is to put back, and whether that can be done. Nothing is written."""
-    kept = archive.originals.files(summary)
-    missing = _missing(kept, summary)
-    if kept and not missing:
-        return RestorePlan((), 0, "other files are in the places of its own")
+    """Return the files that can be restored, and any obstacle. Nothing is written."""
+    originals = archive.originals.files(summary)
+    missing = _missing(originals, summary)
+    if originals and not missing:
+        return RestorePlan((), 0, "its files exist with other content")
     files = tuple(one.path for one in missing)
     return RestorePlan(files, sum(one.size for one in missing), _obstacle(missing, summary))
 
 
-def put_back(archive: Archive, summary: SessionSummary) -> list[Path]:
-    """Write the missing files of a session to their places, its own first.
+def restore_files(archive: Archive, summary: SessionSummary) -> list[Path]:
+    """Restore the missing files of a session, the transcript first.
 
-    Raises `DestinationError`; then nothing has been left behind. The files get the time of now, or the tool
-    might delete them again at its next start.
+    Raises `DestinationError` on failure; no file is left behind then. The files get the current time:
+    otherwise the tool may delete them again at its next start.
     """
     missing = _missing(archive.originals.files(summary), summary)
     if (obstacle := _obstacle(missing, summary)) is not None:
@@ -50,18 +49,18 @@ def put_back(archive: Archive, summary: SessionSummary) -> list[Path]:
     return written
 
 
-def _missing(kept: list[Original], summary: SessionSummary) -> list[Original]:
-    found = [one for one in kept if not Path(one.path).exists()]
+def _missing(originals: list[Original], summary: SessionSummary) -> list[Original]:
+    found = [one for one in originals if not Path(one.path).exists()]
     return sorted(found, key=lambda one: (Path(one.path).stem != summary.id, one.path))
 
 
 def _obstacle(missing: list[Original], summary: SessionSummary) -> str | None:
     for root, source in {one.root: one.source for one in missing}.items():
         if not Path(root).is_dir():
-            return f"{root} is not there"
+            return f"{root} does not exist"
         pid = open_process(named(source), Path(root), summary.id)
         if pid is not None:
-            return f"process {pid} has the session open; close it first"
+            return f"process {pid} has the session open. Close it first"
     return None
 
 
@@ -69,18 +68,18 @@ def _write(archive: Archive, original: Original) -> Path:
     target = Path(original.path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = target.with_name(f".{uuid4().hex}.part")  # no tool reads a file of such a name
+        temporary = target.with_name(f".{uuid4().hex}.part")  # tools ignore this name
         try:
-            archive.originals.write_file(original, beside)
-            beside.chmod(0o600)
-            with beside.open("rb") as file:
+            archive.originals.write_file(original, temporary)
+            temporary.chmod(0o600)
+            with temporary.open("rb") as file:
                 os.fsync(file.fileno())
-            os.link(beside, target)  # unlike a renaming, this never replaces a file
+            os.link(temporary, target)  # unlike a rename, this never replaces a file
         finally:
             with suppress(FileNotFoundError):
-                beside.unlink()
+                temporary.unlink()
     except FileExistsError as error:
-        raise DestinationError(f"{target} is there again; nothing was put back", target) from error
+        raise DestinationError(f"{target} exists. Nothing was restored.", target) from error
     except OSError as error:
-        raise DestinationError(f"{target} cannot be written: {error.strerror or error}", target) from error
+        raise DestinationError(f"{target} cannot be written: {error.strerror or error}.", target) from error
     return target

@@ -1,4 +1,4 @@
-"""What continues a session, and what is in the way."""
+"""The command that resumes a session, and what prevents it."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ __all__ = ["resumption"]
 
 
 def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> Resumption:
-    """Ask the session's source how it is continued, and look whether that can be done here."""
+    """Return the command of the session's source, and any obstacle on this machine."""
     resumable = archive.originals.resumable(summary)
     source = named(summary.source)
     found: Command | Refusal = Refusal("its tool does not resume sessions")
@@ -28,7 +28,7 @@ def resumption(archive: Archive, summary: SessionSummary, machine: Machine) -> R
         returning = plan(archive, summary)
         return Resumption(summary, found, _gone(summary, returning), is_installed, returning)
     if (pid := _held_by(resumable, summary)) is not None:
-        held = f"process {pid} has {summary.ref} open already; go on there, or close it first"
+        held = f"Process {pid} has {summary.ref} open. Continue there, or close it first."
         return Resumption(summary, found, held, is_installed, None)
     is_moved = found.folder is not None and not Path(found.folder).exists()
     return Resumption(summary, found, _moved(found.folder or "") if is_moved else None, is_installed, None)
@@ -41,22 +41,22 @@ def _held_by(session: Resumable, summary: SessionSummary) -> int | None:
 
 
 def _gone(summary: SessionSummary, returning: RestorePlan) -> str:
-    said = f"{summary.ref} is no longer in the tool's own store"
+    gone = f"{summary.ref} is no longer in the tool's own store"
     if returning.obstacle is not None:
-        return f"{said}, and cannot be put back: {returning.obstacle}"
+        return f"{gone}, and cannot be restored: {returning.obstacle}."
     if not returning.files:
         return (
-            f"{said}, and what is kept of it are rows of a database, which cannot be put back into the tool's"
-            f" own yet. backscroll archive extract {summary.id[:8]} writes them beside it, and backscroll"
-            f" handoff {summary.id[:8]} a briefing to go on with in a new session"
+            f"{gone}. Its database rows cannot be restored into the tool's database."
+            f" Run 'backscroll archive extract {summary.id[:8]}' to get them, or"
+            f" 'backscroll handoff {summary.id[:8]}' to continue in a new session."
         )
-    number = len(returning.files)
-    what = "its file" if number == 1 else f"its {number} files"
-    return f"{said}. backscroll resume {summary.id[:8]} --restore puts {what} back; nothing is overwritten"
+    count = len(returning.files)
+    what = "its file" if count == 1 else f"its {count} files"
+    return f"{gone}. Run 'backscroll resume {summary.id[:8]} --restore' to restore {what}."
 
 
 def _moved(folder: str) -> str:
     return (
-        f"the folder {folder} is not there; it was moved or deleted. Bring it back under that name, or run"
-        " the command where it is now"
+        f"The folder {folder} does not exist. It was moved or deleted. Restore it, or run the command in its"
+        " new location."
     )

@@ -1,1 +1,1 @@
-"""Figures of a history: what the archive counts, priced."""
+"""Statistics of sessions: counts from the archive, with prices."""

@@ -1,4 +1,4 @@
-"""Figures while they are added up."""
+"""Accumulators of tokens, costs and activity."""
 
 from collections.abc import Iterator
 
@@ -7,17 +7,17 @@ from backscroll.model.statistics import By, Consumption, Sums, Tokens
 from backscroll.pricing.costs import bill_of
 from backscroll.pricing.prices import PriceTable
 
-__all__ = ["Adding", "Spending"]
+__all__ = ["RowSums", "TokenSums"]
 
 
-class Spending:
-    """Tokens and what they cost, while they are added up."""
+class TokenSums:
+    """Sums of tokens and costs by price class."""
 
     def __init__(self) -> None:
         self._kinds: dict[PriceClass, list[float]] = {}
 
     def add(self, spent: TokenTotals) -> None:
-        """Take what responses took."""
+        """Add the tokens of responses."""
         known = self._kinds.get(spent.price_class)
         if known is None:
             known = self._kinds[spent.price_class] = [0, 0, 0, 0, 0, 0, 0, 0, 0]
@@ -29,16 +29,16 @@ class Spending:
         known[8] = known[8] or spent.is_at_least
 
     def consumed(self) -> Iterator[Consumption]:
-        """What was taken, by what is charged alike."""
+        """Yield the consumption by price class."""
         for kind, (
             responses,
-            given,
+            input_tokens,
             output,
             write,
             write_1h,
             read,
             usd,
-            is_said,
+            is_reported,
             at_least,
         ) in self._kinds.items():
             yield Consumption(
@@ -48,28 +48,28 @@ class Spending:
                 prompt=kind.prompt,
                 responses=int(responses),
                 tokens=Tokens(
-                    input=int(given),
+                    input=int(input_tokens),
                     output=int(output),
                     cache_write=int(write),
                     cache_write_1h=int(write_1h),
                     cache_read=int(read),
                 ),
-                reported_usd=usd if is_said else None,
+                reported_usd=usd if is_reported else None,
                 is_at_least=bool(at_least),
             )
 
 
-class Adding:
-    """One row of figures, while it is added up."""
+class RowSums:
+    """Sums of one row."""
 
     def __init__(self) -> None:
-        self.spending = Spending()
+        self.tokens = TokenSums()
         self.sessions: set[int] = set()
         self.messages = self.subagent_messages = self.prompts = self.calls = self.failures = 0
         self.active = self.added = self.removed = self.decided = self.accepted = 0
 
-    def do(self, done: ActivityTotals) -> None:
-        """Take what was done within a quarter of an hour."""
+    def add_activity(self, done: ActivityTotals) -> None:
+        """Add the activity of 15 minutes."""
         self.sessions.add(done.session_id)
         self.messages += done.messages
         self.subagent_messages += done.subagent_messages
@@ -82,8 +82,8 @@ class Adding:
         self.decided += done.decided
         self.accepted += done.accepted
 
-    def take(self, part: GroupTotals) -> None:
-        """Take what one tool or model did."""
+    def add_group(self, part: GroupTotals) -> None:
+        """Add the activity of one tool or model."""
         self.sessions.add(part.session_id)
         self.messages += part.messages
         self.calls += part.calls
@@ -96,9 +96,9 @@ class Adding:
     def sums(
         self, prices: PriceTable, key: str | None, by: By | None = None, *, sessions: int | None = None
     ) -> Sums:
-        """The row. What cannot be told apart by tool or by model is None."""
+        """Return the row. Fields that are unknown by tool or by model are None."""
         is_part, is_tool = by in ("tool", "model"), by == "tool"
-        bill = bill_of(self.spending.consumed(), prices)
+        bill = bill_of(self.tokens.consumed(), prices)
         return Sums(
             key=key,
             sessions=len(self.sessions) if sessions is None else sessions,

@@ -1,39 +1,39 @@
-"""Days, weeks and months of somebody's time zone."""
+"""Days, weeks and months of a time zone."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import cache, lru_cache
 
-__all__ = ["local", "midnight", "namer", "zone_name"]
+__all__ = ["bucket_start", "midnight", "period_namer", "zone_name"]
 
-_QUARTER = 900  # seconds
+BUCKET_SECONDS = 900
 
 
-def local(quarter: int, zone: tzinfo | None) -> datetime:
-    """When a quarter of an hour, counted from 1970, began; in this machine's time without a zone."""
-    return datetime.fromtimestamp(quarter * _QUARTER, UTC).astimezone(zone)
+def bucket_start(bucket: int, zone: tzinfo | None) -> datetime:
+    """Return the start of a 15-minute bucket, counted from 1970, in a zone or in local time."""
+    return datetime.fromtimestamp(bucket * BUCKET_SECONDS, UTC).astimezone(zone)
 
 
 @lru_cache(maxsize=8)
-def namer(span: str, zone: tzinfo | None) -> Callable[[int | None], str | None]:
-    """How the day, week or month of a quarter is called: 2026-11-16, 2026-W47, 2026-11."""
+def period_namer(span: str, zone: tzinfo | None) -> Callable[[int | None], str | None]:
+    """Return a function that names the period of a bucket: 2026-11-16, 2026-W47 or 2026-11."""
     pattern = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}[span]
 
     @cache
-    def named(quarter: int | None) -> str | None:
-        return local(quarter, zone).strftime(pattern) if quarter is not None else None
+    def named(bucket: int | None) -> str | None:
+        return bucket_start(bucket, zone).strftime(pattern) if bucket is not None else None
 
     return named
 
 
 def midnight(day: date, zone: tzinfo | None) -> datetime:
-    """When a day begins in the zone, or on this machine; days are not always 24 hours long."""
-    begins = datetime.combine(day, time())
-    return begins.astimezone() if zone is None else begins.replace(tzinfo=zone)
+    """Return the start of a day in a zone or in local time. Days are not always 24 hours long."""
+    start = datetime.combine(day, time())
+    return start.astimezone() if zone is None else start.replace(tzinfo=zone)
 
 
 def zone_name(zone: tzinfo | None) -> str:
-    """What to call the zone whose days are told: UTC, or this machine's name for its own."""
+    """Return the name of a zone: UTC, or the local name."""
     if zone is UTC:
         return "UTC"
     return datetime.now(UTC).astimezone(zone).tzname() or "local time"

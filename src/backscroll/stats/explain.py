@@ -1,4 +1,4 @@
-"""How a sum of tokens and its cost come about: record by record, and the arithmetic."""
+"""Explain a sum of tokens and its cost: every usage record, and the calculation."""
 
 from datetime import datetime, tzinfo
 
@@ -14,7 +14,7 @@ __all__ = ["explain"]
 
 
 def explain(counted: Statistics, prices: PriceTable, what: str, *, zone: tzinfo | None = None) -> Explanation:
-    """Every usage record of what was counted, and what those that count cost together."""
+    """Return every usage record, and the cost of those that count."""
     records = tuple(counted.usage_records())
     alike: dict[tuple[str | None, str | None, bool, datetime | None], Consumption] = {}
     tokens = Tokens()
@@ -42,14 +42,14 @@ def explain(counted: Statistics, prices: PriceTable, what: str, *, zone: tzinfo 
 
 
 def _consumption(record: UsageRecord, prices: PriceTable) -> Consumption:
-    """A record as it is charged: prices tell moments apart only by their changes."""
+    """Return the consumption of a record, dated by the last price change before it."""
     past = [change for change in prices.changes if record.at is not None and change <= record.at]
-    long_ago = datetime.min.replace(tzinfo=prices.changes[0].tzinfo) if prices.changes else None
+    earliest = datetime.min.replace(tzinfo=prices.changes[0].tzinfo) if prices.changes else None
     tokens = record.tokens
     return Consumption(
         model=record.model,
         speed=record.speed,
-        at=None if record.at is None else past[-1] if past else long_ago,
+        at=None if record.at is None else past[-1] if past else earliest,
         prompt=tokens.input + tokens.cache_write + tokens.cache_write_1h + tokens.cache_read,
         tokens=tokens,
     )

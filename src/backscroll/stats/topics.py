@@ -1,4 +1,4 @@
-"""What sessions were about: the words that many of their titles and first prompts share."""
+"""Topics of sessions: words that occur in many titles and first prompts."""
 
 import re
 from collections import Counter
@@ -10,40 +10,42 @@ from itertools import pairwise
 __all__ = ["topics_of"]
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*[^\W_]")
-_AT_LEAST = 2  # sessions that must share a word to make it a topic
+MIN_SESSIONS = 2  # with the same word
 
 
 def topics_of(texts: Iterable[str], limit: int) -> list[tuple[str, int]]:
-    """The words and pairs of words that most texts share, each counted once in a text.
+    """Return the most frequent words and word pairs, each counted once per text.
 
-    A word is left out when it is nearly always said within a pair that is told.
+    A word that occurs almost only in a returned pair is left out.
     """
     words: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
-    empty = _empty_words()
+    stop_words = _stop_words()
     for text in texts:
-        # What says nothing still keeps the words around it from being a pair.
-        said = [word if len(word) > 2 and word not in empty else "" for word in _WORD.findall(text.lower())]
-        words.update({word for word in said if word})
-        pairs.update({f"{one} {other}" for one, other in pairwise(said) if one and other and one != other})
+        # A stop word separates the words around it: they are not a pair.
+        tokens = [
+            word if len(word) > 2 and word not in stop_words else "" for word in _WORD.findall(text.lower())
+        ]
+        words.update({word for word in tokens if word})
+        pairs.update({f"{one} {other}" for one, other in pairwise(tokens) if one and other and one != other})
     ranked = sorted((words + pairs).items(), key=lambda item: (-item[1], " " not in item[0], item[0]))
-    told: list[tuple[str, int]] = []
+    topics: list[tuple[str, int]] = []
     within: Counter[str] = Counter()
     for topic, count in ranked:
-        if len(told) == limit or count < _AT_LEAST:
+        if len(topics) == limit or count < MIN_SESSIONS:
             break
         parts = topic.split()
         if len(parts) == 1 and within[topic] * 5 >= count * 4:
             continue
-        if len(parts) == 2 and any(part in dict(told) and count * 2 < words[part] for part in parts):
+        if len(parts) == 2 and any(part in dict(topics) and count * 2 < words[part] for part in parts):
             continue
-        told.append((topic, count))
+        topics.append((topic, count))
         for part in parts if len(parts) == 2 else ():
             within[part] = max(within[part], count)
-    return told
+    return topics
 
 
 @cache
-def _empty_words() -> frozenset[str]:
-    """Words that say nothing by themselves: those of the language, and those of every request."""
-    return frozenset(files("backscroll.stats").joinpath("empty_words.txt").read_text("utf-8").split())
+def _stop_words() -> frozenset[str]:
+    """Return the stop words: function words, and words of every request."""
+    return frozenset(files("backscroll.stats").joinpath("stop_words.txt").read_text("utf-8").split())

@@ -1,4 +1,4 @@
-"""Totals over any sessions, and by day, week, month, source, workspace, model or tool."""
+"""Totals of sessions, and by day, week, month, source, workspace, model or tool."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -8,13 +8,13 @@ from backscroll.archive.query.statistics import ActivityTotals, Statistics
 from backscroll.model.statistics import By, Report, Sums
 from backscroll.pricing.costs import bill_of
 from backscroll.pricing.prices import PriceTable
-from backscroll.stats.accumulators import Adding
-from backscroll.stats.calendar import namer, zone_name
+from backscroll.stats.accumulators import RowSums
+from backscroll.stats.calendar import period_namer, zone_name
 
 __all__ = ["add_up"]
 
 _SPANS = ("day", "week", "month")
-_LINE = 60  # columns of a timeline
+MAX_TIMELINE_COLUMNS = 60
 
 
 def add_up(
@@ -26,29 +26,29 @@ def add_up(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Report:
-    """The figures of what was counted; days are those of the zone, or of this machine."""
-    total = Adding()
-    rows: defaultdict[str | None, Adding] = defaultdict(Adding)
+    """Return the report. Days are those of the zone, or of this machine."""
+    total = RowSums()
+    rows: defaultdict[str | None, RowSums] = defaultdict(RowSums)
     is_span, is_place = by in _SPANS, by in ("source", "workspace")
     key = _keys(counted, by, zone)
     done = list(counted.activity())
     for one in done:
-        total.do(one)
+        total.add_activity(one)
         if is_span or is_place:
-            rows[key(one.session_id, one.bucket)].do(one)
+            rows[key(one.session_id, one.bucket)].add_activity(one)
     for spent in counted.tokens(
         prices.steps, prices.changes, by_session=is_place or by == "model", by_bucket=is_span
     ):
-        total.spending.add(spent)
+        total.tokens.add(spent)
         if by is None or by == "tool":
             continue
         row = rows[spent.price_class.model if by == "model" else key(spent.session_id, spent.bucket)]
-        row.spending.add(spent)
+        row.tokens.add(spent)
         if spent.session_id is not None:
             row.sessions.add(spent.session_id)
     if by in ("tool", "model"):
         for part in counted.by_tool() if by == "tool" else counted.by_model():
-            rows[part.name].take(part)
+            rows[part.name].add_group(part)
     if is_place and since is None and until is None:
         for number in counted.sessions:
             rows[key(number, None)].sessions.add(number)
@@ -58,7 +58,7 @@ def add_up(
         by=by,
         total=total.sums(prices, None, sessions=None if has_span else len(counted.sessions)),
         rows=_ordered([row.sums(prices, name, by) for name, row in rows.items()], by),
-        unpriced=bill_of(total.spending.consumed(), prices).unpriced,
+        unpriced=bill_of(total.tokens.consumed(), prices).unpriced,
         prices_checked=prices.checked,
         zone=zone_name(zone),
         since=since,
@@ -72,9 +72,9 @@ def add_up(
 def _keys(
     counted: Statistics, by: By | None, zone: tzinfo | None
 ) -> Callable[[int | None, int | None], str | None]:
-    """What a row is called, by session and quarter of an hour."""
+    """Return a function from session and 15-minute bucket to the key of a row."""
     if by in _SPANS:
-        named = namer(str(by), zone)
+        named = period_namer(str(by), zone)
         return lambda _, quarter: named(quarter)
     places = {
         number: one.source if by == "source" else one.workspace_path
@@ -84,7 +84,7 @@ def _keys(
 
 
 def _ordered(rows: Sequence[Sums], by: By | None) -> tuple[Sums, ...]:
-    """Days in their order; others with the largest first. What has no name comes last."""
+    """Sort days by date, other rows by size. The row without a key comes last."""
     if by in _SPANS:
         return tuple(sorted(rows, key=lambda row: (row.key is None, row.key)))
     return tuple(
@@ -102,15 +102,15 @@ def _ordered(rows: Sequence[Sums], by: By | None) -> tuple[Sums, ...]:
 
 
 def _timeline(done: Sequence[ActivityTotals], zone: tzinfo | None) -> tuple[tuple[str, int], ...]:
-    """Messages by day, or by week or month when there are too many days for a line; with the pauses."""
-    quarters = [one.bucket for one in done if one.bucket is not None and one.messages]
-    if not quarters:
+    """Return the messages by day, or by week or month if there are too many days, including empty ones."""
+    buckets = [one.bucket for one in done if one.bucket is not None and one.messages]
+    if not buckets:
         return ()
-    first, last = min(quarters), max(quarters)
+    first, last = min(buckets), max(buckets)
     for span in _SPANS:
-        named = namer(span, zone)
+        named = period_namer(span, zone)
         names = dict.fromkeys(named(at) for at in (*range(first, last, 96), last))
-        if len(names) <= _LINE or span == "month":
+        if len(names) <= MAX_TIMELINE_COLUMNS or span == "month":
             break
     counts = {name: 0 for name in names if name is not None}
     for one in done:

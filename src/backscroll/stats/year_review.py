@@ -1,4 +1,4 @@
-"""A year in one page."""
+"""A year in review."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,28 +11,28 @@ from backscroll.archive.query.statistics import ActivityTotals, GroupTotals, Sta
 from backscroll.model import Filter
 from backscroll.model.statistics import Favourite, LongestSession, MostEdited, Streak, Sums, Year
 from backscroll.pricing.prices import PriceTable
-from backscroll.stats.calendar import local, midnight, zone_name
+from backscroll.stats.calendar import bucket_start, midnight, zone_name
 from backscroll.stats.topics import topics_of
 from backscroll.stats.totals import add_up
 
 __all__ = ["review"]
 
-_MANY = 10  # of what is ranked
+MAX_RANKED = 10
 
 
 def review(
-    archive: Archive, wanted: Filter, year: int, prices: PriceTable, *, zone: tzinfo | None = None
+    archive: Archive, filter: Filter, year: int, prices: PriceTable, *, zone: tzinfo | None = None
 ) -> Year:
-    """What happened within a year, in days of the zone or of this machine."""
+    """Return the statistics of a year, in days of the zone or of this machine."""
     since, until = midnight(date(year, 1, 1), zone), midnight(date(year + 1, 1, 1), zone)
-    counted = archive.sessions.statistics(replace(wanted, since=since, until=until))
+    counted = archive.sessions.statistics(replace(filter, since=since, until=until))
     by_month = add_up(counted, prices, by="month", zone=zone, since=since, until=until)
     by_place = add_up(counted, prices, by="workspace", zone=zone, since=since, until=until)
     done = [one for one in counted.activity() if one.messages or one.subagent_messages]
     days: Counter[date] = Counter()
     hours, weekdays = [0] * 24, [0] * 7
     for one in done:
-        at = local(one.bucket or 0, zone)
+        at = bucket_start(one.bucket or 0, zone)
         days[at.date()] += one.messages
         hours[at.hour] += one.messages
         weekdays[at.weekday()] += one.messages
@@ -52,7 +52,7 @@ def review(
         streak=_longest_streak(active),
         longest_session=_longest_session(counted, done),
         projects=_busiest(by_place.rows),
-        files=tuple(MostEdited(*one) for one in counted.edited_files(_MANY)),
+        files=tuple(MostEdited(*one) for one in counted.edited_files(MAX_RANKED)),
         tools=_favourites(counted.by_tool(), by_calls=True),
         models=_favourites(counted.by_model(), by_calls=False),
         topics=_topics(counted, {one.session_id for one in done}),
@@ -61,7 +61,7 @@ def review(
 
 
 def _longest_streak(days: Sequence[date]) -> Streak | None:
-    """The longest run of days, the latest of several; the days are in order."""
+    """Return the longest run of consecutive days, the latest of several. The days are sorted."""
     best: Streak | None = None
     first: date | None = None
     for place, day in enumerate(days):
@@ -81,17 +81,17 @@ def _longest_session(counted: Statistics, done: Iterable[ActivityTotals]) -> Lon
         messages[one.session_id] += one.messages
     if not active:
         return None
-    number = max(active, key=lambda number: (active[number], messages[number], -number))
-    session = counted.sessions[number]
+    id_ = max(active, key=lambda id_: (active[id_], messages[id_], -id_))
+    session = counted.sessions[id_]
     return LongestSession(
-        session.ref, session.title, session.workspace_path, active[number] / 1000, messages[number]
+        session.ref, session.title, session.workspace_path, active[id_] / 1000, messages[id_]
     )
 
 
 def _busiest(rows: Iterable[Sums]) -> tuple[Sums, ...]:
-    """The workspaces with most messages; what belongs to none is no project."""
+    """Return the workspaces with the most messages."""
     named = [row for row in rows if row.key is not None and row.messages]
-    return tuple(sorted(named, key=lambda row: (-(row.messages or 0), row.key or ""))[:_MANY])
+    return tuple(sorted(named, key=lambda row: (-(row.messages or 0), row.key or ""))[:MAX_RANKED])
 
 
 def _favourites(parts: Iterable[GroupTotals], *, by_calls: bool) -> tuple[Favourite, ...]:
@@ -100,12 +100,12 @@ def _favourites(parts: Iterable[GroupTotals], *, by_calls: bool) -> tuple[Favour
         if part.name is not None:
             counts[part.name] += part.calls if by_calls else part.messages
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Favourite(name, count) for name, count in ranked[:_MANY] if count)
+    return tuple(Favourite(name, count) for name, count in ranked[:MAX_RANKED] if count)
 
 
-def _topics(counted: Statistics, numbers: Iterable[int]) -> tuple[Favourite, ...]:
+def _topics(counted: Statistics, ids: Iterable[int]) -> tuple[Favourite, ...]:
     texts = []
-    for number in numbers:
-        session = counted.sessions[number]
+    for id_ in ids:
+        session = counted.sessions[id_]
         texts.append("\n".join(dict.fromkeys(filter(None, (session.title, session.preview)))))
-    return tuple(Favourite(*topic) for topic in topics_of(texts, 2 * _MANY))
+    return tuple(Favourite(*topic) for topic in topics_of(texts, 2 * MAX_RANKED))

@@ -82,7 +82,7 @@ def read_untouched(path: Path) -> tuple[int, str]:
     with Database(path) as database:
         rows = database.read(count)
         assert folder_state(path.parent) == before, "while open"
-        way = database.way
+        way = database.mode
     assert folder_state(path.parent) == before, "after closing"
     return rows, way
 
@@ -202,9 +202,9 @@ def test_a_crashed_writers_journal_is_not_rolled_back_in_place(path: Path, start
 def test_a_database_goes_back_to_the_cheap_way_once_its_journal_is_gone(path: Path, start: Start) -> None:
     crash(start(path, TABLE, ONE_ROW, "begin", MANY_ROWS))
     with Database(path) as database:
-        assert (database.read(count), database.way) == (1, "copy")
+        assert (database.read(count), database.mode) == (1, "copy")
         make(path, "insert into t values ('later', 1)")
-        assert (database.read(count), database.way) == (2, "plain")
+        assert (database.read(count), database.mode) == (2, "plain")
 
 
 def test_a_locked_database_is_said_to_be_locked_in_time(path: Path, start: Start) -> None:
@@ -236,7 +236,7 @@ def test_a_file_that_changes_under_a_lock_free_reading_is_read_again(path: Path)
 
     with Database(path) as database:
         assert database.read(count_while_it_changes) == 2
-        assert database.way == "private"
+        assert database.mode == "private"
     assert len(seen) == 2
 
 
@@ -246,13 +246,13 @@ def test_a_file_that_never_stands_still_is_copied(path: Path) -> None:
         tries: list[int] = []
 
         def count_while_it_changes(db: sqlite3.Connection) -> int:
-            if database.way == "private":
+            if database.mode == "private":
                 make(path, "insert into t values (hex(randomblob(8)), 1)")
                 tries.append(1)
             return count(db)
 
         assert database.read(count_while_it_changes) == 1 + len(tries)
-        assert database.way == "copy"
+        assert database.mode == "copy"
 
 
 def test_a_copy_is_private_and_gone_afterwards(

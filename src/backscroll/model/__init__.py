@@ -1,6 +1,6 @@
-"""What a session is: pure values, knowing no tool, no file and no database.
+"""Value types of a conversation, independent of any tool, file format or database.
 
-A name is loaded when it is first asked for: whoever looks and finds nothing new needs few of them.
+Names are loaded on first use: a sync without changes needs few of them.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What became of sessions in the tools' own stores."""
+"""Events of sessions in the tools' own stores."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -9,25 +9,24 @@ EventCode = Literal["vanished", "overwritten", "came_back"]
 
 
 class SessionEvent(NamedTuple):
-    """What became of one session."""
+    """One event of a session."""
 
     session_ref: str
     session_id: str
     what: EventCode
-    at: datetime  # when it was noticed
+    at: datetime  # when it was detected
 
 
 class EventLog:
-    """What became of sessions since a moment. All of them are kept.
+    """Events of sessions since a time.
 
-    One has *vanished* when none of the files is left that its content is from. It was *overwritten* when one
-    of them lost messages that it had: they stay beside those that are left. It *came back* when what had
-    vanished is there again.
+    *vanished*: all files with the session's content are gone. *overwritten*: one of them lost messages,
+    which the archive keeps. *came_back*: a vanished session exists again. Nothing is lost in the archive.
     """
 
-    def __init__(self, since: datetime | None, fates: tuple[SessionEvent, ...]) -> None:
-        self.since = since  # None: ever
-        self.events = fates  # by time
+    def __init__(self, since: datetime | None, events: tuple[SessionEvent, ...]) -> None:
+        self.since = since  # None: all
+        self.events = events  # sorted by time
 
     def count(self, what: EventCode) -> int:
-        return sum(fate.what == what for fate in self.events)
+        return sum(event.what == what for event in self.events)

@@ -1,4 +1,4 @@
-"""Several accounts of one session as one: each message once, and in one order."""
+"""Merge the messages of a session from two stores."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
@@ -11,31 +11,31 @@ from backscroll.model.message import Message
 __all__ = ["merge_messages", "message_texts"]
 
 
-def merge_messages(told: Sequence[Message], others: Iterable[Message]) -> Sequence[Message]:
-    """What two accounts tell, the first in its own order.
+def merge_messages(messages: Sequence[Message], others: Iterable[Message]) -> Sequence[Message]:
+    """Return the messages of two stores, the first in its own order.
 
-    What only the other has comes where its time belongs. Where both have a message and the other says what
-    the first does not, that is told as well, and is not active.
+    Messages that only the second store has are inserted by timestamp. If both have a message and the second
+    has additional text, its version is added as an inactive message.
     """
-    if not told:
+    if not messages:
         return list(others)
     known: dict[str, list[Message]] = {}
-    for message in told:
+    for message in messages:
         known.setdefault(message.id, []).append(message)
     more: list[tuple[float, Message]] = []
-    for moment, message in _with_moments(others):
+    for timestamp, message in _with_timestamps(others):
         first = known.get(message.id)
         if first is None:
-            more.append((moment, message))
-        elif not all(any(_has(one, text) for one in first) for text in message_texts(message)):
-            more.append((moment, replace(message, is_active=False)))
+            more.append((timestamp, message))
+        elif not all(any(_contains(version, text) for version in first) for text in message_texts(message)):
+            more.append((timestamp, replace(message, is_active=False)))
     if not more:
-        return told
-    return [message for _, message in merge(_with_moments(told), more, key=itemgetter(0))]
+        return messages
+    return [message for _, message in merge(_with_timestamps(messages), more, key=itemgetter(0))]
 
 
 def message_texts(message: Message) -> Iterator[str]:
-    """What a message says; the output of a call that was still running is not what came of it."""
+    """Yield the texts of a message. The output of a running call is not a result yet."""
     if content := message.content.strip():
         yield content
     tool = message.tool
@@ -43,12 +43,12 @@ def message_texts(message: Message) -> Iterator[str]:
         yield result
 
 
-def _has(message: Message, text: str) -> bool:
+def _contains(message: Message, text: str) -> bool:
     return text in message.content or text in ((message.tool and message.tool.result) or "")
 
 
-def _with_moments(messages: Iterable[Message]) -> Iterator[tuple[float, Message]]:
-    """Messages with times that never go back; one without a time has that of the one before it."""
+def _with_timestamps(messages: Iterable[Message]) -> Iterator[tuple[float, Message]]:
+    """Yield messages with non-decreasing timestamps. A message without one gets that of its predecessor."""
     latest = float("-inf")
     for message in messages:
         if message.timestamp is not None:

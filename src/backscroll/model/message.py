@@ -1,7 +1,6 @@
-"""One thing said or done in a session, once no tool's file format is left in it.
+"""Messages and their parts.
 
-Everything here is a value: frozen, comparable, and free of ids that only the
-archive needs.
+All types are values: frozen, comparable, without ids of the archive.
 """
 
 import re
@@ -30,37 +29,37 @@ Role = Literal["user", "assistant", "thinking", "tool", "error", "system"]
 Status = Literal["completed", "pending", "failed", "cancelled"]
 Decision = Literal["accepted", "rejected", "modified"]
 
-# Where a time was taken from. "stored" is the tool's own; everything else is inferred from what it names.
+# Where a timestamp comes from. "stored": the record has it. All others are inferred.
 TimeSource = Literal[
-    "stored",  # written on the record itself
-    "header",  # the list entry that names the message
-    "timing",  # a clock reading kept for another purpose
-    "turn",  # the turn the message belongs to
-    "neighbour",  # the nearest message that has a time
-    "interpolated",  # spread between two known times
-    "session",  # the session's own start
-    "file",  # the file's modification time
+    "stored",  # in the record itself
+    "header",  # in the list entry of the message
+    "timing",  # in a field for another purpose
+    "turn",  # from the turn of the message
+    "neighbour",  # from the nearest message with a timestamp
+    "interpolated",  # between two known timestamps
+    "session",  # start of the session
+    "file",  # modification time of the file
 ]
 
 
 class Origin(Struct, frozen=True, gc=False):
-    """Where something was read: enough to open it again and look."""
+    """Where a value was read: path and location."""
 
     path: str
-    place: str  # "line 41", "bubbleId:…", "blob 3f2a…": whatever the format counts in
+    place: str  # "line 41", "bubbleId:…", "blob 3f2a…"
 
 
 class TokenUsage(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Tokens as the tool wrote them down; None where it did not count."""
+    """Tokens as reported by the tool; None if it reports none."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
-    cache_creation_1h_input_tokens: int | None = None  # the part of cache creation kept for an hour
-    is_at_least: bool = False  # the tool wrote it before the response was finished
+    cache_creation_1h_input_tokens: int | None = None  # part of cache creation that is cached for an hour
+    is_at_least: bool = False  # written before the response was finished
     speed: str | None = None  # a price class other than the standard one
-    cost_usd: float | None = None  # what the tool itself said it cost
+    cost_usd: float | None = None  # as reported by the tool
 
     @property
     def total(self) -> int:
@@ -72,7 +71,7 @@ class TokenUsage(Struct, frozen=True, gc=False, omit_defaults=True):
         )
 
     def merged(self, other: "TokenUsage") -> "TokenUsage":
-        """The field-wise maximum: lines of one response repeat its usage while it grows."""
+        """Return the maximum of each field. The lines of one response repeat its growing usage."""
         return TokenUsage(
             _larger(self.input_tokens, other.input_tokens),
             _larger(self.output_tokens, other.output_tokens),
@@ -95,17 +94,17 @@ def _larger(one: _Number | None, other: _Number | None) -> _Number | None:
 
 
 class Attachment(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Something that came along with a message: named and measured, never carried."""
+    """Name and size of something attached to a message, without its content."""
 
     kind: str  # "image", "document", "file", "folder", "selection", "commit", "link", "rule", "terminal", …
     name: str | None = None
     media_type: str | None = None
-    size: int | None = None  # bytes, when the tool kept them
+    size: int | None = None  # bytes, if stored
     path: str | None = None
 
 
 class Hunk(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Lines taken out and lines put in at one place of a file. A start is None when the tool did not say."""
+    """Removed and added lines at one position of a file. A start is None if the tool does not store it."""
 
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -114,12 +113,12 @@ class Hunk(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What one tool call did to one file."""
+    """Change of one file by one tool call."""
 
     path: str
     hunks: tuple[Hunk, ...] = ()
     kind: Literal["create", "update", "delete"] = "update"
-    lines_added: int | None = None  # the tool's own figures, where hunks are not kept
+    lines_added: int | None = None  # as reported by the tool, if hunks are not stored
     lines_removed: int | None = None
 
     @property
@@ -136,12 +135,12 @@ class Edit(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A tool the assistant asked for, and what came of it."""
+    """A tool call of the assistant and its result."""
 
     id: str | None
     name: str
     params: dict[str, Any] = {}
-    result: str | None = None  # "" when answered with nothing, None when not answered
+    result: str | None = None  # "" for an empty result, None without a result
     status: Status = "pending"
     decision: Decision | None = None
     edits: tuple[Edit, ...] = ()
@@ -151,43 +150,43 @@ class ToolCall(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.status == "failed"
 
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # faster than ignoring case
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")  # faster than re.IGNORECASE
 
 
 def record_id_of(id_: str) -> str:
-    """The id of the record that a message is from."""
+    """Return the id of the record that a message comes from."""
     return id_.partition(".")[0]
 
 
 def is_uuid(record: str) -> bool:
-    """Whether a record's id means the same record in any session; hashes and line numbers do not."""
+    """Return whether a record id is globally unique. Hashes and line numbers are not."""
     return _UUID.fullmatch(record) is not None
 
 
 class Message(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One thing said or done. A tool call and its result are one message."""
+    """One entry of a session. A tool call and its result are one message."""
 
-    id: str  # the tool's own id; a record that gives several messages adds ".1", ".2", … to the later ones
+    id: str  # the tool's id; if a record yields several messages, the later ones add ".1", ".2", …
     role: Role
     content: str
     origin: Origin
     kind: str | None = (
-        None  # why a message is not plain talk: "compaction", "command", "interruption", "queued", …
+        None  # set if it is not plain conversation: "compaction", "command", "interruption", "queued", …
     )
-    timestamp: datetime | None = None  # aware, UTC; None when neither written nor to be inferred
+    timestamp: datetime | None = None  # aware, UTC; None if not stored and not inferable
     timestamp_source: TimeSource | None = None
     model: str | None = None
     parent_id: str | None = None
     response_id: str | None = None
-    agent_id: str | None = None  # the subagent that said it
-    is_active: bool = True  # on the branch that the tool itself shows
+    agent_id: str | None = None  # the subagent that wrote it
+    is_active: bool = True  # on the branch that the tool shows
     is_sidechain: bool = False
     tool: ToolCall | None = None
     attachments: tuple[Attachment, ...] = ()
     cwd: str | None = None
     git_branch: str | None = None
     stop_reason: str | None = None
-    copied_from: str | None = None  # the session that first held a message which a resume or fork repeated
-    usage: TokenUsage | None = (
-        None  # as found on this record; a response's share is the maximum over its records
+    copied_from: str | None = (
+        None  # the session that first contained a message that a resume or fork repeated
     )
+    usage: TokenUsage | None = None  # of this record; the usage of a response is the maximum of its records

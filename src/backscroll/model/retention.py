@@ -1,4 +1,4 @@
-"""When a tool deletes its own history."""
+"""Retention policy of a tool."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ __all__ = ["Retention"]
 
 
 class Retention(NamedTuple):
-    """What a tool is about to delete of its own accord, and how to keep it from doing so."""
+    """Sessions that a tool is about to delete, and the settings change that prevents it."""
 
-    days: int  # after which it deletes what nobody has touched
-    is_default: bool  # nobody has set it
-    settings: str  # the file where it is set
-    expiring: tuple[str, ...]  # sessions that go within a week
-    diff: str  # the change that would keep them; empty when nobody can say
-    trouble: str | None = None  # why the file where it is set could not be understood
+    days: int  # of inactivity until deletion
+    is_default: bool  # not set by the user
+    settings: str  # path of the settings file
+    expiring: tuple[str, ...]  # sessions that are deleted within a week
+    diff: str  # a settings change that keeps them; empty if unknown
+    trouble: str | None = None  # why the settings file could not be parsed

@@ -1,4 +1,4 @@
-"""What a search finds."""
+"""Search results."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ __all__ = ["Excerpt", "RecallResult", "RecalledSession", "SearchMatch", "SearchR
 
 
 class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
-    """A message that was found, and the place in it."""
+    """A matching message and the position of the match."""
 
     session_ref: str
     session_id: str
@@ -19,51 +19,51 @@ class SearchMatch(Struct, frozen=True, kw_only=True, gc=False):
     title: str | None
     workspace_name: str | None
     message_id: str
-    message_index: int  # its position in the session, from 0
+    message_index: int  # position in the session, from 0
     role: Role
     timestamp: datetime | None
     match: str
     highlights: tuple[tuple[int, int], ...]  # in the match
-    context: tuple[str, ...]  # the lines around it, itself among them
+    context: tuple[str, ...]  # lines around the match, including it
     line_number: int
     score: float
-    match_count: int  # messages of the session that fit
-    is_note: bool = False  # found in what people noted of the session; the message is its first
+    match_count: int  # matching messages of the session
+    is_note: bool = False  # the match is in the user's annotations; the message is the first of the session
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
     """One page of matches."""
 
     data: tuple[SearchMatch, ...]
-    total: int | None  # None where counting would cost too much
+    total: int | None  # None if counting is too expensive
     total_at_least: int | None = None
     limit: int
     offset: int
     has_more: bool
     took_ms: float
-    is_relaxed: bool = False  # no message has every word; these have the most
-    is_cut_short: bool = False  # time ran out before everything was looked at
+    is_relaxed: bool = False  # no message has all words; these have the most
+    is_cut_short: bool = False  # the time limit was reached
 
     @property
     def is_counted(self) -> bool:
-        """Whether all are known: they were counted, or the last of them was met."""
+        """Return whether the number of matches is known."""
         return self.total is not None or not self.has_more
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """A place in a session that bears on a task: what had been asked, what was said, what came of it."""
+    """A part of a session that is relevant to a task: prompt, text and outcome."""
 
-    agent_ref: str | None  # the subagent that it is from; None when it is from the session itself
-    message_index: int  # the message's position there, from 0
+    agent_ref: str | None  # set if it is from a subagent
+    message_index: int  # position in the session or subagent, from 0
     role: Role
     timestamp: datetime | None
-    asked: str | None  # the prompt of that turn; None when it is the text itself
+    asked: str | None  # the prompt of the turn; None if it is the text itself
     text: str
-    outcome: str | None  # the assistant's last words in that turn; None when they are the text itself
+    outcome: str | None  # the assistant's last message of the turn; None if it is the text itself
 
 
 class RecalledSession(Struct, frozen=True, kw_only=True):
-    """A session that bears on a task."""
+    """A session that is relevant to a task."""
 
     session_ref: str
     session_id: str
@@ -74,9 +74,9 @@ class RecalledSession(Struct, frozen=True, kw_only=True):
 
 
 class RecallResult(Struct, frozen=True, kw_only=True):
-    """The sessions that bear on a task, the most useful first."""
+    """The sessions relevant to a task, best first."""
 
     task: str
     sessions: tuple[RecalledSession, ...]
     token_budget: int
-    left_out: int  # sessions that would fit the task but not the budget
+    left_out: int  # relevant sessions that exceed the token budget

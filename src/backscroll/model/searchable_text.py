@@ -13,47 +13,47 @@ __all__ = ["ANNOTATIONS_POSITION", "annotations_text", "paths_of", "searchable_t
 ANNOTATIONS_POSITION = 1 << 40
 
 _ENDINGS = ("path", "paths", "file", "files", "filename", "folder", "directory")
-_LONGEST = 1024  # characters; what is longer is no path
-_MOST = 100  # of one message
+MAX_PATH_CHARS = 1024  # characters
+MAX_PATHS = 100  # paths per message
 
 
 def paths_of(message: Message) -> tuple[str, ...]:
-    """Every path that a message names as one, each once.
+    """Return the distinct paths in a message.
 
-    Which argument of which tool holds a path is told by the argument's name: file_path, target_file,
-    relativeWorkspacePath. So tools that nobody has heard of yet are understood, too.
+    A tool argument is a path if its name ends like one: file_path, target_file, relativeWorkspacePath. So
+    unknown tools are covered, too.
     """
     tool = message.tool
     found = [one.path for one in message.attachments if one.path] if message.attachments else []
     if tool is not None:
         if tool.edits:
             found += [edit.path for edit in tool.edits]
-        found += _named(tool.params)
-    return tuple(dict.fromkeys(found[:_MOST])) if found else ()
+        found += _paths_in(tool.params)
+    return tuple(dict.fromkeys(found[:MAX_PATHS])) if found else ()
 
 
-def _named(params: dict[str, Any], *, is_within: bool = False) -> list[str]:
+def _paths_in(params: dict[str, Any], *, is_nested: bool = False) -> list[str]:
     found: list[str] = []
     for name, value in params.items():
         if isinstance(value, str):
-            if _says_path(name) and _may_be_path(value):
+            if _is_path_name(name) and _may_be_path(value):
                 found.append(value)
         elif isinstance(value, list):
-            for one in value[:_MOST]:
-                if isinstance(one, dict) and not is_within:
-                    found += _named(one, is_within=True)
-                elif isinstance(one, str) and _says_path(name) and _may_be_path(one):
-                    found.append(one)
+            for item in value[:MAX_PATHS]:
+                if isinstance(item, dict) and not is_nested:
+                    found += _paths_in(item, is_nested=True)
+                elif isinstance(item, str) and _is_path_name(name) and _may_be_path(item):
+                    found.append(item)
     return found
 
 
 @lru_cache(maxsize=1024)
-def _says_path(name: str) -> bool:
+def _is_path_name(name: str) -> bool:
     return name.lower().endswith(_ENDINGS)
 
 
 def _may_be_path(value: str) -> bool:
-    return 0 < len(value) <= _LONGEST and "\n" not in value
+    return 0 < len(value) <= MAX_PATH_CHARS and "\n" not in value
 
 
 def searchable_text(message: Message) -> str:

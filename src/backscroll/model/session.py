@@ -1,4 +1,4 @@
-"""A session in a list, and pages of anything."""
+"""Sessions in lists, and pages."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,20 +26,20 @@ T = TypeVar("T")
 
 
 class Note(Struct, frozen=True, gc=False):
-    """Words about a session, with the number that they are edited and deleted by."""
+    """Note of the user on a session."""
 
-    number: int  # from 1, within the session; never given twice while a later one is there
+    number: int  # from 1 within the session; used to edit and delete it
     text: str
     written_at: datetime
     edited_at: datetime | None = None
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True, gc=False):
-    """What a list shows of a session."""
+    """Entry of a session list."""
 
     ref: str
-    id: str  # the tool's own
-    index: int | None  # from 1, within the filter it was listed by
+    id: str  # the tool's id
+    index: int | None  # from 1, in the complete list
     source: str
     platform: str
     title: str | None
@@ -60,15 +60,15 @@ class SessionSummary(Struct, frozen=True, kw_only=True, gc=False):
     total_changes: int
     completeness: Completeness
     is_gone: bool
-    # What people have added to it in the archive.
+    # Added by the user in the archive.
     tags: tuple[str, ...] = ()
     is_starred: bool = False
     notes: tuple[Note, ...] = ()
-    original_title: str | None = None  # the tool's own, when the session was renamed here
+    original_title: str | None = None  # the tool's title, if the user renamed the session
 
 
 class Session(Struct, frozen=True):
-    """A session with every message of it."""
+    """A session with all messages."""
 
     summary: SessionSummary
     messages: tuple[Message, ...]
@@ -82,31 +82,31 @@ class Pagination(Struct, frozen=True):
 
 
 class PaginatedResult(Struct, Generic[T], frozen=True):
-    """One page of what was asked for."""
+    """One page of results."""
 
     data: tuple[T, ...]
     pagination: Pagination
 
 
 class AgentSession(Struct, frozen=True, kw_only=True):
-    """A subagent: what it was asked, what it did, what that took."""
+    """A subagent with its prompt, messages and totals."""
 
     agent_id: str
     parent_session_id: str
     prompt: str | None
     model: str | None
     messages: tuple[Message, ...]
-    total_duration_ms: int | None  # from its first message to its last; None when they have no times
+    total_duration_ms: int | None  # from the first message to the last; None without timestamps
     total_tokens: int | None
     total_tool_use_count: int
 
 
-# Titles that one from another file does not replace, the most deliberate first.
+# Titles that are not replaced by one from another file, highest priority first.
 OWN_TITLES = ("custom-title", "desktop-title", "ai-title")
 
 
 def title_rank(closing: Closing) -> int:
-    """How deliberate a session's title is, 0 the most; its first words come late, and no title last."""
+    """Return the priority of a title, 0 is the highest. A first message ranks low, no title last."""
     if not is_titled(closing):
         return len(OWN_TITLES) + (closing.title is None) + 1
     source = closing.title_source
@@ -114,10 +114,10 @@ def title_rank(closing: Closing) -> int:
 
 
 def best_title(closings: Iterable[Closing]) -> Closing | None:
-    """Of what several accounts say of a session, the one with the title to take; the first when in doubt."""
+    """Return the closing with the best title; the first one if several are equal."""
     return min(filter(is_titled, closings), key=title_rank, default=None)
 
 
 def is_titled(closing: Closing) -> bool:
-    """Whether a session has a title that somebody gave it; its first words are only better than nothing."""
+    """Return whether a session has a title other than its first message."""
     return closing.title is not None and closing.title_source != "first message"

@@ -1,4 +1,4 @@
-"""What sessions add up to: counts, tokens, costs."""
+"""Statistics: counts, tokens, costs."""
 
 from datetime import date, datetime
 from typing import Literal
@@ -26,19 +26,19 @@ __all__ = [
     "Year",
 ]
 
-# Tokens of a prompt above which makers charge more, or may come to; what is spent is kept apart by them.
+# Prompt sizes in tokens above which providers charge more. Usage is aggregated by these steps.
 PROMPT_SIZES = (32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 500_000)
 
 By = Literal["day", "week", "month", "source", "workspace", "model", "tool"]
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
-    """Tokens by what they are charged as."""
+    """Tokens by price category."""
 
     input: int = 0
     output: int = 0
-    cache_write: int = 0  # kept for five minutes
-    cache_write_1h: int = 0  # kept for an hour
+    cache_write: int = 0  # cached for five minutes
+    cache_write_1h: int = 0  # cached for an hour
     cache_read: int = 0
 
     @property
@@ -56,32 +56,32 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
 
 class Consumption(Struct, frozen=True, kw_only=True):
-    """What responses took that are charged alike."""
+    """Usage of responses with the same price."""
 
     model: str | None
     speed: str | None = None  # a price class other than the standard one
-    at: datetime | None = None  # any moment within which prices did not change; None when nobody knows
-    prompt: int = 0  # tokens of a prompt within the same price step
+    at: datetime | None = None  # any time within a period of constant prices; None if unknown
+    prompt: int = 0  # size in tokens, within one of PROMPT_SIZES
     responses: int = 1
     tokens: Tokens
-    reported_usd: float | None = None  # what the tool itself said they cost
-    is_at_least: bool = False  # some were counted before they had ended
+    reported_usd: float | None = None  # as reported by the tool
+    is_at_least: bool = False  # some responses were counted before they were finished
 
 
 class Sums(Struct, frozen=True, kw_only=True):
-    """The figures of one row: everything, a day, a workspace, a model …"""
+    """Values of one row: total, day, workspace, model …"""
 
-    key: str | None  # the day, the source …; None where that is not known, and for the sum of everything
+    key: str | None  # day, source …; None if unknown, and for the total
     sessions: int = 0
-    prompts: int | None = 0  # None where they cannot be told apart so, as by model
+    prompts: int | None = 0  # None if not available for this grouping, as by model
     messages: int | None = 0
     subagent_messages: int | None = 0
     active_seconds: float | None = 0.0
     responses: int = 0
-    tokens: Tokens | None = None  # None when nobody counted
-    cost_usd: float | None = None  # of what has a price; None when nothing has
+    tokens: Tokens | None = None  # None if no tool reported any
+    cost_usd: float | None = None  # of usage with a known price; None if there is none
     unpriced_tokens: int = 0
-    reported_usd: float | None = None  # what the tools themselves said, beside it
+    reported_usd: float | None = None  # as reported by the tools
     is_at_least: bool = False
     lines_added: int | None = 0
     lines_removed: int | None = 0
@@ -92,53 +92,53 @@ class Sums(Struct, frozen=True, kw_only=True):
 
     @property
     def acceptance_rate(self) -> float | None:
-        """Accepted of decided edits; None when none was decided."""
+        """Return the share of accepted edits; None if none was decided."""
         return (self.edits_accepted or 0) / self.edits_decided if self.edits_decided else None
 
 
 class Unpriced(Struct, frozen=True, kw_only=True):
-    """Tokens of a model that the price table does not know; they are in no cost."""
+    """Tokens of a model without a known price, excluded from the cost."""
 
-    model: str | None  # None when the tool did not say which
+    model: str | None  # None if unknown
     speed: str | None
     responses: int
     tokens: int
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Figures: the sum of everything, and its parts where they were asked for."""
+    """Statistics: the total and its parts."""
 
     by: By | None
     total: Sums
     rows: tuple[Sums, ...]
     unpriced: tuple[Unpriced, ...]
-    prices_checked: date  # of which day the prices are
-    zone: str  # whose days these are
+    prices_checked: date  # date of the price table
+    zone: str  # time zone of the days
     since: datetime | None
     until: datetime | None
-    timeline: tuple[tuple[str, int], ...]  # messages by day, week or month: as many as fit a line
-    undated_messages: int  # among those counted
-    uncounted_sessions: int  # of which nobody said how many tokens they took
+    timeline: tuple[tuple[str, int], ...]  # messages by day, week or month, limited to the width of a line
+    undated_messages: int  # included in the counts
+    uncounted_sessions: int  # sessions without token counts
 
 
-# What became of a usage record: it counts, or why it does not.
+# Whether a usage record is counted, or why not.
 UsageVerdict = Literal[
     "counted",
     "stream duplicate",  # another record of the same response
-    "replay",  # a resumed session repeats it
-    "fork prefix",  # a forked session repeats it
-    "subagent copy",  # the session and its subagent both have it
-    "other account",  # the session is told by a better store
+    "replay",  # repeated by a resumed session
+    "fork prefix",  # repeated by a forked session
+    "subagent copy",  # in the session and in its subagent
+    "other account",  # the content of the session comes from a better store
 ]
 
 
 class UsageRecord(Struct, frozen=True, kw_only=True):
-    """A record that says what a response took, and what became of it in the figures."""
+    """A record with the usage of a response, and whether it is counted."""
 
     session_ref: str
-    agent_id: str | None  # of a subagent with a file of its own
+    agent_id: str | None  # of a subagent with its own file
     response_id: str | None
-    origin: Origin | None  # None where only a record without a message said it
+    origin: Origin | None  # None for a record without a message
     at: datetime | None
     model: str | None
     speed: str | None
@@ -150,21 +150,21 @@ class UsageRecord(Struct, frozen=True, kw_only=True):
 
 
 class Charge(Struct, frozen=True, kw_only=True):
-    """The arithmetic of what is charged alike: so many tokens of a kind, at so many dollars a million."""
+    """Cost calculation of usage with the same price."""
 
     model: str | None
     speed: str | None
-    is_long: bool  # the prompts were above the size from which a model costs more
+    is_long: bool  # the prompts exceed the size above which the model costs more
     responses: int
     tokens: Tokens
     lines: tuple[
         tuple[str, int, float, float], ...
-    ]  # kind, tokens, dollars a million, dollars; () without a price
+    ]  # category, tokens, dollars per million, dollars; () without a price
     usd: float | None
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """How the tokens and the cost of a session, or of a day, come about."""
+    """How the tokens and the cost of a session or a day are calculated."""
 
     what: str
     records: tuple[UsageRecord, ...]
@@ -176,14 +176,14 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Favourite(Struct, frozen=True):
-    """Something by name, and how often."""
+    """A name and its count."""
 
     name: str
     count: int
 
 
 class LongestSession(Struct, frozen=True):
-    """The session that was worked in for the longest time."""
+    """The session with the longest active time."""
 
     ref: str
     title: str | None
@@ -193,7 +193,7 @@ class LongestSession(Struct, frozen=True):
 
 
 class Streak(Struct, frozen=True):
-    """Days in a row with a message on each."""
+    """Consecutive days with messages."""
 
     first: date
     last: date
@@ -201,7 +201,7 @@ class Streak(Struct, frozen=True):
 
 
 class MostEdited(Struct, frozen=True):
-    """A file, how often it was edited, and by how many lines."""
+    """A file with the number of its edits and changed lines."""
 
     path: str
     edits: int
@@ -210,23 +210,23 @@ class MostEdited(Struct, frozen=True):
 
 
 class Year(Struct, frozen=True, kw_only=True):
-    """A year in one page."""
+    """Statistics of a year."""
 
     year: int
-    zone: str  # whose days and hours these are
+    zone: str  # time zone of days and hours
     total: Sums
     months: tuple[Sums, ...]  # all twelve
     hours: tuple[int, ...]  # messages by hour of the day, from 0
     weekdays: tuple[int, ...]  # messages by day of the week, from Monday
     active_days: int
-    busiest_day: tuple[date, int] | None  # with its messages
+    busiest_day: tuple[date, int] | None  # with its message count
     streak: Streak | None  # the longest
     longest_session: LongestSession | None
-    projects: tuple[Sums, ...]  # the busiest workspaces
+    projects: tuple[Sums, ...]  # workspaces with the most activity
     files: tuple[MostEdited, ...]
     tools: tuple[Favourite, ...]  # by calls
     models: tuple[Favourite, ...]  # by messages
     topics: tuple[
         Favourite, ...
-    ]  # words and pairs of words, by sessions whose title or first prompt has them
+    ]  # words and pairs of words, by sessions with them in the title or first prompt
     prices_checked: date

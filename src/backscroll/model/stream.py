@@ -1,13 +1,12 @@
-"""What a source tells, in the order it tells it.
+"""Items of the stream that a source returns for a unit.
 
-Reading a unit gives a stream of items. A session opens, its messages follow as
-they lie in the file, answers to tool calls come when the file has them, and a
-closing says what is known only at the end. One `RecordCounts` ends the stream of every
-unit. Nothing in the stream needs the whole session in memory; `fold` puts one
-together for those who want it.
+A session begins with an `Opening`. Its messages follow in file order, tool results where the file has them.
+A `Closing` has the facts known only at the end. One `RecordCounts` ends the stream of every unit. No item
+needs the whole session in memory.
 
-    Opening  (Message | Answer | Arrival | Spent | Naming | Link | Problem)*  Closing   any number of times
-    Tally                                                            once, last
+    (Opening (Message | ToolResult | Replacement | UsageReport | TitleHint | SubagentLink | Problem)*
+     Closing)*
+    RecordCounts
 """
 
 from datetime import datetime
@@ -51,37 +50,38 @@ __all__ = [
 
 Completeness = Literal["complete", "partial", "lossy"]
 
-# Why a session is or is not among those a person would call theirs.
+# Whether a session is in lists by default, and why not.
 Visibility = Literal[
     "listed",
-    "archived",  # real, but put away by the user
-    "draft",  # nothing was ever sent
-    "placeholder",  # the tool's own empty slot
+    "archived",  # archived by the user
+    "draft",  # nothing was sent yet
+    "placeholder",  # an empty session created by the tool
     "deleted",  # deleted in the tool, which kept a marker
-    "ghost",  # named in an index, with nothing to read
-    "hidden",  # the tool's own background work
+    "ghost",  # in an index, without content
+    "hidden",  # background work of the tool
 ]
 
 
-# The stores a session can be told by, from the fullest account to the poorest. One id found in several is one
-# session, and its content is that of the first.
+# Stores of sessions, from the most to the least complete. One id found in several stores is one session; its
+# content
+# comes from the first one.
 STORES = (
     "lines",  # a line per record
     "bubbles",  # a database row per message
     "inline",  # all messages in one row
     "chat",  # the old chat panel
-    "graph",  # what the model was shown, beside lost messages
+    "graph",  # the model's context; replaces lost messages
     "store",  # a database per session
-    "acp",  # the same, driven by another program
+    "acp",  # the same, used by another editor
     "transcript",  # a text copy
-    "search",  # the body of a search index
-    "prompts",  # only what the user typed
-    "notes",  # what another program knows of it: what it is called, and whether it was put away
+    "search",  # the text in a search index
+    "prompts",  # only the user's prompts
+    "notes",  # metadata of another program: title, archived or not
 )
 
 
 class Checkpoint(Struct, frozen=True):
-    """How far a unit has been read, and what must be remembered to go on from there."""
+    """Position up to which a unit was read, and the reader's state there."""
 
     offset: int
     line: int
@@ -89,27 +89,27 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """A session begins: who it is."""
+    """Start of a session."""
 
     source: str
-    id: str  # the tool's own id, unchanged
-    store: str  # which of STORES tells of it
-    agent_id: str | None = None  # set when it is a subagent's conversation
+    id: str  # the tool's id, unchanged
+    store: str  # one of STORES
+    agent_id: str | None = None  # set for a subagent's conversation
     parent_id: str | None = None  # the session that started the subagent
 
     @property
     def ref(self) -> str:
-        """The name people type: ``claude-code:0f3c9a…``."""
+        """Return the name that users type: ``claude-code:0f3c9a…``."""
         return f"{self.source}:{self.id}"
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
-    """What came of a tool call said earlier, in this reading or in one before it."""
+    """Result of a tool call that was emitted before, in this read or an earlier one."""
 
     tool_call_id: str
     result: str
     origin: Origin
-    record_id: str | None = None  # the tool's own id of the record that answered
+    record_id: str | None = None  # the tool's id of the record with the result
     status: Status = "completed"
     decision: Decision | None = None
     timestamp: datetime | None = None
@@ -118,13 +118,13 @@ class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Replacement(Struct, frozen=True):
-    """What was told too early, in this reading or in one before it: the message said next takes its place."""
+    """Announces that the next message replaces an earlier one, of this read or one before it."""
 
-    message_id: str  # of the message that told it
+    message_id: str  # of the replaced message
 
 
 class UsageReport(Struct, frozen=True):
-    """What a response cost, said by a record that gave no message."""
+    """Usage of a response, from a record without a message."""
 
     response_id: str
     usage: TokenUsage
@@ -132,7 +132,7 @@ class UsageReport(Struct, frozen=True):
 
 
 class TitleHint(Struct, frozen=True):
-    """A title for whichever session owns that message; it may lie in another file."""
+    """Title of the session that contains a message, which may be in another file."""
 
     message_id: str
     title: str
@@ -140,7 +140,7 @@ class TitleHint(Struct, frozen=True):
 
 
 class SubagentLink(Struct, frozen=True, kw_only=True):
-    """A sign that a tool call started a subagent. The smaller the strength, the better the sign."""
+    """Evidence that a tool call started a subagent. A lower strength value is better evidence."""
 
     agent_id: str
     tool_call_id: str
@@ -157,26 +157,26 @@ class Agent(Struct, frozen=True, kw_only=True):
     parent_agent_id: str | None = None
     prompt: str | None = None
     model: str | None = None
-    kind: str | None = None  # the tool's name for this sort of agent
+    kind: str | None = None  # the tool's name for this type of agent
     description: str | None = None
     total_duration_ms: int | None = None
     total_tokens: int | None = None
     total_tool_use_count: int | None = None
     started_at: datetime | None = None
-    is_hidden: bool = False  # the tool's own background work, or a replay of its parent
+    is_hidden: bool = False  # background work of the tool, or a replay of its parent
 
 
 class TrackedFile(Struct, frozen=True, gc=False):
-    """A file of which the tool kept versions before editing it."""
+    """A file of which the tool stores versions before it edits it."""
 
     path: str
     version: int | None = None
-    backup: str | None = None  # the name of the kept copy; None when the file did not exist
+    backup: str | None = None  # name of the stored copy; None if the file did not exist
     at: datetime | None = None
 
 
 class Closing(Struct, frozen=True, kw_only=True):
-    """What is known of a session once its unit has been read to the end."""
+    """Facts about a session, known at the end of its unit."""
 
     title: str | None = None
     title_source: str | None = None
@@ -189,19 +189,19 @@ class Closing(Struct, frozen=True, kw_only=True):
     completeness: Completeness = "complete"
     reasons: tuple[str, ...] = ()  # why it is not complete
     visibility: Visibility = "listed"
-    is_unlinked: bool = False  # a subagent that is hidden unless a tool call turns out to have started it
-    agents: tuple[Agent, ...] = ()  # subagents told of in this unit
-    child_ids: tuple[str, ...] = ()  # subagents that have a unit of their own
-    abandoned: tuple[str, ...] = ()  # ids of messages off the branch that the tool shows
+    is_unlinked: bool = False  # a subagent that is hidden unless a link to a tool call is found
+    agents: tuple[Agent, ...] = ()  # subagents in this unit
+    child_ids: tuple[str, ...] = ()  # subagents with their own unit
+    abandoned: tuple[str, ...] = ()  # ids of messages outside the branch that the tool shows
     tracked_files: tuple[TrackedFile, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
 class ClosingUpdate(Closing, frozen=True, kw_only=True):
-    """What is known of a session from its unit's end alone; what was told of it before stands."""
+    """Facts from the new part of a unit. Earlier facts stay valid."""
 
     def applied_to(self, before: Closing) -> Closing:
-        """What is known of it altogether."""
+        """Return the earlier closing with these facts applied."""
         return replace(
             before,
             workspace=before.workspace or self.workspace,
@@ -211,49 +211,49 @@ class ClosingUpdate(Closing, frozen=True, kw_only=True):
         )
 
 
-def _known(*moments: datetime | None) -> list[datetime]:
-    return [moment for moment in moments if moment is not None]
+def _known(*timestamps: datetime | None) -> list[datetime]:
+    return [timestamp for timestamp in timestamps if timestamp is not None]
 
 
 class RecordCounts(Struct, kw_only=True):
-    """The account of one unit: every record counted once, as one of three."""
+    """Counts of a unit's records. Every record is counted once, with one of three verdicts."""
 
     records: int = 0
-    parsed: int = 0  # gave a message, or completed one
-    ignored: int = 0  # known, and carrying no message
-    problems: int = 0  # could not be read, or is of no known kind
+    parsed: int = 0  # yielded or completed a message
+    ignored: int = 0  # known type without a message
+    problems: int = 0  # unreadable or of unknown type
     kinds: dict[str, int] = field(default_factory=dict)  # records by type or key family
-    unknown: dict[str, int] = field(default_factory=dict)  # types, families and versions never met before
+    unknown: dict[str, int] = field(default_factory=dict)  # unknown types, families and versions
     checkpoint: Checkpoint | None = None  # where the next sync continues
     file_content: bytes = b""  # of a file that was read at once, so that the archive need not read it again
 
-    def count(self, kind: str, verdict: Literal["parsed", "ignored", "problems"], number: int = 1) -> None:
-        """Count a record, once."""
-        self.records += number
-        self.kinds[kind] = self.kinds.get(kind, 0) + number
+    def count(self, kind: str, verdict: Literal["parsed", "ignored", "problems"], count: int = 1) -> None:
+        """Count records of one type."""
+        self.records += count
+        self.kinds[kind] = self.kinds.get(kind, 0) + count
         match verdict:
             case "parsed":
-                self.parsed += number
+                self.parsed += count
             case "ignored":
-                self.ignored += number
+                self.ignored += count
             case "problems":
-                self.problems += number
+                self.problems += count
 
     def plus(self, later: "RecordCounts") -> "RecordCounts":
-        """The account of a unit that was read on, from the end of this one."""
+        """Return the sum of these counts and those of a later part of the unit."""
         return RecordCounts(
             records=self.records + later.records,
             parsed=self.parsed + later.parsed,
             ignored=self.ignored + later.ignored,
             problems=self.problems + later.problems,
-            kinds=_added(self.kinds, later.kinds),
-            unknown=_added(self.unknown, later.unknown),
+            kinds=_sum_counts(self.kinds, later.kinds),
+            unknown=_sum_counts(self.unknown, later.unknown),
             checkpoint=later.checkpoint,
         )
 
-    def add_unknown(self, name: str, number: int = 1) -> None:
-        """Note a type, family or version that nobody here knows."""
-        self.unknown[name] = self.unknown.get(name, 0) + number
+    def add_unknown(self, name: str, count: int = 1) -> None:
+        """Count an unknown type, family or version."""
+        self.unknown[name] = self.unknown.get(name, 0) + count
 
 
 Item: TypeAlias = (
@@ -270,23 +270,23 @@ Item: TypeAlias = (
 )
 
 
-def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+def _sum_counts(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
 
 
 class RawRow(Struct, frozen=True, kw_only=True, gc=False):
-    """One row of the few tables that sessions are made of, or a small file that says what they belong to.
+    """A database row of a session, or a small file with its metadata.
 
-    Where a row holds entries of many sessions, only this session's is told: ``part`` names it as
-    ``field[]/id`` in a list, as ``field`` in an object. Keys to encrypted things are never in it.
+    If a row has entries of several sessions, only the entry of this session is included: ``part`` is
+    ``field[]/id`` in a list and ``field`` in an object. Encryption keys are never included.
     """
 
-    table: str  # empty when it is a file
+    table: str  # empty for a file
     key: str
-    value: bytes | None  # None when the tool emptied the row; the columns as JSON where there are several
-    path: str = ""  # below the root, where it does not lie in the unit's own file
+    value: bytes | None  # None if the tool emptied the row; several columns as JSON
+    path: str = ""  # below the root, if it is not in the unit's own file
     part: str = ""
-    is_shared: bool = False  # other sessions may have the same
-    is_text: bool = True  # how SQLite has it: as text or as a blob
-    blanked: tuple[str, ...] = ()  # fields whose values were left out
-    volatile: tuple[str, ...] = ()  # fields that change all the time without anything being lost; "" is all
+    is_shared: bool = False  # other sessions may have the same row
+    is_text: bool = True  # stored by SQLite as text, not as a blob
+    blanked: tuple[str, ...] = ()  # fields with removed values
+    volatile: tuple[str, ...] = ()  # fields that change often and need not be kept; "" means all

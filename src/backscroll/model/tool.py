@@ -1,4 +1,4 @@
-"""How a session is resumed in its own tool."""
+"""Resume a session in its own tool."""
 
 import shlex
 
@@ -10,7 +10,7 @@ __all__ = ["Command", "Refusal", "RestorePlan", "Resumable", "Resumption", "Stor
 
 
 class Store(Struct, frozen=True):
-    """One of the places that tell of a session."""
+    """One of the stores that contain a session."""
 
     source: str
     root: str
@@ -20,18 +20,18 @@ class Store(Struct, frozen=True):
 
 
 class Resumable(Struct, frozen=True):
-    """What a tool is asked to continue."""
+    """A session to resume."""
 
     id: str
     title: str | None
     folder: str | None  # the workspace
-    authority: str | None  # the other machine that the folder is on
-    folders: tuple[str, ...]  # all that the session was held in
-    stores: tuple[Store, ...]  # the fullest first
+    authority: str | None  # the remote host of the folder
+    folders: tuple[str, ...]  # all folders of the session
+    stores: tuple[Store, ...]  # the most complete first
 
 
 class Command(Struct, frozen=True):
-    """A program to run, where, and what to know before."""
+    """A command line with its folder, environment and a note for the user."""
 
     argv: tuple[str, ...]
     folder: str | None = None
@@ -40,14 +40,14 @@ class Command(Struct, frozen=True):
 
     @property
     def shell_line(self) -> str:
-        """The command as typed in a shell, with its folder and environment."""
+        """Return the command as typed in a shell, with its folder and environment."""
         words = [f"{name}={shlex.quote(value)}" for name, value in self.environ.items()]
         typed = " ".join([*words, shlex.join(self.argv)])
         return f"cd {shlex.quote(self.folder)} && {typed}" if self.folder is not None else typed
 
 
 class Refusal(Struct, frozen=True):
-    """Why the tool cannot continue a session, as a clause: "only a text copy of it is left"."""
+    """Why a session cannot be resumed, as a clause: "only a text copy of it is left"."""
 
     reason: str
 

@@ -40,7 +40,7 @@ def merge_repeated_call(repeated: Message, known: Message) -> Message:
 
 
 def message_for_orphan_result(result: ToolResult) -> Message:
-    """Return a message for a result whose call is missing, or comes later."""
+    """Return a message for a result without a call. The call may follow later."""
     record, call = result.record_id, result.tool_call_id
     return Message(
         id=f"{record}.{call}" if record is not None else f"answer-{call}",

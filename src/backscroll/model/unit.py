@@ -1,4 +1,4 @@
-"""What can be read again on its own."""
+"""Units of a tool's history."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,11 @@ class Unit(NamedTuple):
     """The smallest thing that can be read again on its own."""
 
     source: str  # "claude-code"
-    root: str  # the tool's home it was found below
+    root: str  # the tool's home folder
     path: str
-    key: str = ""  # the rows of one session in a database; empty when the unit is a whole file
-    fingerprint: str = ""  # the same fingerprint means there is nothing new
-    size: int = 0  # bytes, or rows where a database does not say
-    kind: str = (
-        "session"  # "session", "agent", "prompts", "transcript", "index", …: what the source expects there
-    )
-    session_id: str | None = None  # the session it tells of, where the name already says it
-    title: str | None = None  # known without reading it
+    key: str = ""  # key of the session's rows in a database; empty for a whole file
+    fingerprint: str = ""  # unchanged if the content is unchanged
+    size: int = 0  # bytes, or rows of a database
+    kind: str = "session"  # "session", "agent", "prompts", "transcript", "index", …
+    session_id: str | None = None  # if known without parsing
+    title: str | None = None  # if known without parsing

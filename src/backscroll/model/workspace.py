@@ -1,4 +1,4 @@
-"""The folder a session belongs to, named the same whichever tool wrote it down."""
+"""Workspaces: the folders that sessions belong to."""
 
 import re
 import unicodedata
@@ -14,17 +14,17 @@ _DRIVE = re.compile(r"^/?([A-Za-z]):(?=[\\/]|$)")
 
 
 class Workspace(Struct, frozen=True):
-    """A folder, on this machine or on the host that ``authority`` names."""
+    """A folder on this machine or on a remote host."""
 
-    path: str  # as the tool wrote it
+    path: str  # as stored by the tool
     authority: str = ""  # "ssh-remote+host", "wsl+Ubuntu", …; empty for this machine
-    evidence: str = ""  # which of the tool's records named it
-    folders: tuple[str, ...] = ()  # the roots of a multi-root workspace
-    storage_ids: tuple[str, ...] = ()  # the tool's own ids for it
+    evidence: str = ""  # the record it comes from
+    folders: tuple[str, ...] = ()  # roots of a multi-root workspace
+    storage_ids: tuple[str, ...] = ()  # ids that the tool uses for it
 
     @property
     def name(self) -> str:
-        """The last part of the path, the way people call the folder."""
+        """Return the last part of the path."""
         stem = normalize_path(self.path).rstrip("/").rpartition("/")[2]
         return stem.removesuffix(".code-workspace") or self.path
 
@@ -40,11 +40,11 @@ class WorkspaceSummary(Struct, frozen=True, kw_only=True):
     name: str | None
     host: str | None  # None for this machine
     session_count: int
-    updated_at: datetime | None  # when the last of its sessions was
+    updated_at: datetime | None  # of its newest session
 
 
 def normalize_path(path: str) -> str:
-    """One spelling per folder: NFC, forward slashes, lower-case drive letter, no slash at the end."""
+    """Return the canonical form: NFC, forward slashes, lower-case drive letter, no trailing slash."""
     path = unicodedata.normalize("NFC", path)
     if drive := _DRIVE.match(path):
         path = f"{drive[1].lower()}:{path[drive.end() :]}".replace("\\", "/")
@@ -54,10 +54,10 @@ def normalize_path(path: str) -> str:
 
 
 def workspace_hash(path: str | None, *, authority: str = "") -> str:
-    """Thirty-two hex digits that are the same for every source, or ``unknown``."""
+    """Return 32 hex digits that are the same for all sources, or ``unknown``."""
     if not path:
         return UNKNOWN_WORKSPACE
-    from hashlib import sha256  # needed by few of those who need the rest
+    from hashlib import sha256  # start-up time: few callers need it
 
     spelling = normalize_path(path)
     whole = f"{authority}{spelling}" if not authority else f"{authority}:{spelling}"

@@ -1,1 +1,1 @@
-"""Bytes to records, knowing no tool."""
+"""Readers of file formats, independent of any tool."""

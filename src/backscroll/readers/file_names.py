@@ -1,13 +1,13 @@
-"""Names of files as text: few systems see to it that they are."""
+"""File names that are not valid UTF-8."""
 
 __all__ = ["escape_name", "is_utf8"]
 
 
 def is_utf8(name: str) -> bool:
-    """Whether a name can be written down; one whose bytes are no UTF-8 cannot."""
+    """Return whether a name can be encoded as UTF-8."""
     return name.isascii() or name == escape_name(name)
 
 
 def escape_name(name: str) -> str:
-    """A name with what is no text in it spelt out: enough to find the file, not to open it."""
+    """Return a name with invalid bytes escaped. It identifies the file but does not open it."""
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()

@@ -1,9 +1,8 @@
-"""The outline of documents: keys and types, with every value left out.
+"""Outline of JSON documents: keys and types without values, for bug reports.
 
-Meant for a bug report. A key is shown only when it looks like a name in
-somebody's source code; what a user could have put there (paths, addresses,
-words) becomes ``*``. So do all keys of an object that is used as a map, and
-everything within what a tool was given or gave back.
+A key is shown only if it looks like an identifier in source code. Keys that a user may have chosen (paths,
+addresses, text) become ``*``. So do all keys of an object that is used as a map, and everything in the input
+and output of tools.
 """
 
 import re
@@ -15,14 +14,14 @@ __all__ = ["Outline", "safe_name"]
 _NAME = re.compile(r"[a-z_$][A-Za-z0-9_$]{0,39}")
 _ID = re.compile(r"[0-9a-f]{8,}|[a-z]+_(?=\w*\d)(?=\w*[A-Z])\w{10,}")
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
-_LARGEST_VERSION = 10_000
-_MOST_DIGITS = 4  # in a name; a key with more is an id, a date or a number
-_DEEPEST = 6
-_MOST_NAMES = 60  # an object with more keys than this is a map
-_TELLING = 4  # so many objects tell whether they have their keys in common
-_LONGEST_LIST = 20
+MAX_VERSION = 10_000
+MAX_NAME_DIGITS = 4  # a key with more digits is an id, a date or a number
+MAX_DEPTH = 6
+MAX_KEYS = 60  # an object with more keys is a map
+MIN_OBJECTS = 4  # needed to decide whether objects have common keys
+MAX_LIST_ITEMS = 20
 
-# Objects whose keys are data, while what lies below them has names again.
+# Objects with data as keys. The values below them have normal keys again.
 _MAPS = frozenset(
     {
         "agents", "annotations", "answers", "blobs", "bubbleDataMap", "codeBlockData", "conversationMap",
@@ -31,7 +30,7 @@ _MAPS = frozenset(
         "wireIngestContext", "wireToolInputs", "workspaceResults",
     }
 )  # fmt: skip
-# What a tool was given or gave back: the user's own, as deep as it goes.
+# Input and output of tools: user data at any depth.
 _FOREIGN = frozenset(
     {
         "args", "arguments", "env", "experimental_content", "headers", "input", "output",
@@ -41,7 +40,7 @@ _FOREIGN = frozenset(
 
 
 class Outline:
-    """What the documents of one kind look like."""
+    """Outline of the documents of one type."""
 
     def __init__(self) -> None:
         self.documents = 0
@@ -53,7 +52,7 @@ class Outline:
 
     @property
     def types(self) -> dict[str, dict[str, int]]:
-        """Path to type to how often."""
+        """Return counts by path and type."""
         found: dict[str, dict[str, int]] = {}
         for path, types in self._root.told(""):
             known = found.setdefault(path, {})
@@ -62,7 +61,7 @@ class Outline:
         return found
 
     def lines(self) -> list[str]:
-        """One line per key: its path, its types and how often each was met."""
+        """Yield a line per key: its path, its types and their counts."""
         told = []
         for path, types in sorted(self.types.items()):
             spelled = ", ".join(f"{name} {number}" for name, number in sorted(types.items()))
@@ -71,7 +70,7 @@ class Outline:
 
 
 class _Node:
-    """All values met at one place."""
+    """All values at one path."""
 
     def __init__(self) -> None:
         self.types: dict[str, int] = {}
@@ -82,18 +81,16 @@ class _Node:
     def add(self, value: Any, own: str, depth: int, *, is_foreign: bool = False) -> None:
         name = _type(value)
         self.types[name] = self.types.get(name, 0) + 1
-        if depth >= _DEEPEST:
+        if depth >= MAX_DEPTH:
             return
         is_foreign = is_foreign or own in _FOREIGN
         if isinstance(value, dict):
-            self._is_map |= (
-                is_foreign or own in _MAPS or len(value) > _MOST_NAMES or any(map(_is_data, value))
-            )
+            self._is_map |= is_foreign or own in _MAPS or len(value) > MAX_KEYS or any(map(_is_data, value))
             for key, item in value.items():
                 shown = key if not self._is_map and _is_name(key) else "*"
                 self._at(shown).add(item, shown, depth + 1, is_foreign=is_foreign)
         elif isinstance(value, list):
-            for item in value[:_LONGEST_LIST]:
+            for item in value[:MAX_LIST_ITEMS]:
                 self._item = self._item or _Node()
                 self._item.add(item, own, depth + 1, is_foreign=is_foreign)
 
@@ -110,32 +107,32 @@ class _Node:
             yield from self._item.told(f"{path}[]")
 
     def _has_nothing_in_common(self) -> bool:
-        """Whether no key is in even half of the objects: then the keys are data, whatever they look like."""
+        """Return whether no key is in half of the objects. Then the keys are data."""
         objects = self.types.get("object", 0)
         met = [sum(node.types.values()) for node in self._keys.values()]
-        return objects >= _TELLING and len(met) >= _TELLING and max(met) * 2 <= objects
+        return objects >= MIN_OBJECTS and len(met) >= MIN_OBJECTS and max(met) * 2 <= objects
 
 
 def _is_name(key: Any) -> bool:
-    """Whether a key is what a programmer would call a field."""
+    """Return whether a key looks like a field name."""
     return (
         isinstance(key, str)
         and _NAME.fullmatch(key) is not None
-        and sum(letter.isdigit() for letter in key) <= _MOST_DIGITS
+        and sum(letter.isdigit() for letter in key) <= MAX_NAME_DIGITS
         and _ID.fullmatch(key) is None
     )
 
 
 def _is_data(key: Any) -> bool:
-    """Whether a key gives its whole object away as a map: a path, an address, a sentence, an id."""
+    """Return whether a key shows that its object is a map: a path, an address, a sentence, an id."""
     return not isinstance(key, str) or (not _is_name(key) and _TYPE_NAME.fullmatch(key) is None)
 
 
 def safe_name(value: Any) -> str:
-    """A type, role or key as it may be shown: a name as it is, anything else only as what it is."""
+    """Return a type, role or key if it looks like a name, else only its type."""
     if isinstance(value, str) and _TYPE_NAME.fullmatch(value):
         return value
-    return str(value) if type(value) is int and abs(value) < _LARGEST_VERSION else f"({_type(value)})"
+    return str(value) if type(value) is int and abs(value) < MAX_VERSION else f"({_type(value)})"
 
 
 def _type(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""JSON lines as a living tool leaves them: streamed, and never stopped by one bad line.
+"""Read JSON lines, including damaged ones.
 
-A line normally holds one object. After a crash or a restore it may hold half of
-one, two glued together, a run of NULs, or nothing that can be read; each line is
-told with what could be had from it and, when something could not, why.
+A line normally has one object. After a crash or a restore it can have a part of an object, several objects,
+NULs or no JSON at all. Each line is returned with the objects found on it and, if something could not be
+decoded, the fault.
 """
 
 import re
@@ -22,33 +22,33 @@ __all__ = ["MAX_LINE_BYTES", "Line", "lines", "salvage"]
 T = TypeVar("T")
 IsRecord = Callable[[dict[str, Any]], bool]
 
-MAX_LINE_BYTES = 64 * 1024 * 1024  # a longer line is skimmed, not decoded
-_SKIMMED = 64 * 1024
-_CHUNK = 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024  # of a longer line only the first fields are decoded
+MAX_HEAD_BYTES = 64 * 1024
+CHUNK_BYTES = 1024 * 1024
 _NEWLINE = ord("\n")
 _SCALAR = re.compile(rb'\s*"(\w+)"\s*:\s*("(?:[^"\\]|\\.){0,4096}"|true|false|null|-?\d{1,18})\s*,')
 _ANY_OBJECT = re.compile(r'\{"')
 
 
 class Line(msgspec.Struct, Generic[T], gc=False):
-    """One line: where it lies, the objects on it, and what is wrong with it."""
+    """One line: its position, its objects and its fault."""
 
     number: int  # from 1
     offset: int
-    size: int  # with its newline
-    raw: bytes  # b"" for a line that was only skimmed
+    size: int  # including the newline
+    raw: bytes  # b"" if the line is too large
     values: tuple[T, ...] = ()
-    fault: Fault | None = None  # why something on it could not be read
-    is_complete: bool = True  # False while no newline ends it
-    parts: tuple[bytes, ...] = ()  # where a line holds several objects: the text of each
+    fault: Fault | None = None  # why a part could not be decoded
+    is_complete: bool = True  # False without a newline at the end
+    parts: tuple[bytes, ...] = ()  # the JSON of each object, if the line has several
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can be added to it any more."""
+        """Return whether the line cannot grow any more."""
         return self.is_complete or (bool(self.values) and self.fault is None)
 
     def value_bytes(self, number: int) -> bytes:
-        """The bytes that one of its values was read from."""
+        """Return the bytes of one of the objects."""
         return self.parts[number] if self.parts else self.raw
 
     @property
@@ -67,32 +67,31 @@ def lines(
     is_record: IsRecord | None = None,
     whole: bytes = b"",
 ) -> Iterator[Line[T]]:
-    """Every line from ``offset`` on; ``line`` is the number of the last one read before it.
+    """Yield every line from ``offset`` on. ``line`` is the number of the line before it.
 
-    What is written behind ``end`` while the file is being read is not read. ``whole`` is all of the file,
-    where somebody has it in hand.
+    Data after ``end`` is ignored. ``whole`` is the content of the file, if the caller already has it.
 
-    ``starts`` finds where a record may begin in the middle of a broken line, and ``is_record`` tells a record
-    found there from a part of the broken one. A last line without a newline is told like any other: its
-    ``is_complete`` is False, and when it is not exactly one object it has a fault and no values.
+    ``starts`` matches the possible start of a record within a damaged line. ``is_record`` distinguishes a
+    record found there from a part of the damaged one. A last line without a newline has ``is_complete``
+    False. If it is not exactly one object, it has a fault and no values.
     """
     decode = decoder.decode
     end = max(end, offset)
-    with BytesIO(whole) if whole else path.open("rb", buffering=_CHUNK) as file:
+    with BytesIO(whole) if whole else path.open("rb", buffering=CHUNK_BYTES) as file:
         if offset:
             file.seek(offset - 1)
             if file.read(1) != b"\n":
-                line -= 1  # the newline of the last line read was still to come
+                line -= 1  # the previous read ended before the newline of its last line
         readline = file.readline
         while raw := readline(MAX_LINE_BYTES if end - offset > MAX_LINE_BYTES else end - offset):
             line += 1
             size = len(raw)
             complete = raw[-1] == _NEWLINE
             if not complete and size == MAX_LINE_BYTES:
-                skimmed = _skim(file, raw, decoder, end - offset)
-                skimmed.number, skimmed.offset = line, offset
-                offset += skimmed.size
-                yield skimmed
+                large = _read_first_fields(file, raw, decoder, end - offset)
+                large.number, large.offset = line, offset
+                offset += large.size
+                yield large
                 continue
             try:
                 found = Line(line, offset, size, raw, (decode(raw),), None, complete)
@@ -112,7 +111,7 @@ def salvage(
     starts: re.Pattern[str] = _ANY_OBJECT,
     is_record: IsRecord | None = None,
 ) -> Line[T]:
-    """What can be had from a line that is not simply one object, and what is wrong with the rest."""
+    """Decode the objects on an irregular line, with the fault of the rest."""
     text = lenient_json.clean_text(raw)
     values: list[T] = []
     parts: list[bytes] = []
@@ -133,27 +132,29 @@ def salvage(
                 lost += gap
             at = end
     except lenient_json.FAILURES as error:
-        fault = Fault("damaged-record", f"cannot be decoded: {_said(error)}")
+        fault = Fault("damaged-record", f"cannot be decoded: {_describe(error)}")
     lost += len(text[at:].strip())
     if fault is None and lost:
         fault = (
-            Fault("damaged-record", f"{lost} characters beside the record cannot be decoded")
+            Fault("damaged-record", f"{lost} characters around the record cannot be decoded")
             if values
             else Fault("not-json", "is not JSON")
         )
     return Line(0, 0, len(raw), raw, tuple(values), fault, True, tuple(parts))
 
 
-def _said(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _skim(file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T], most: int) -> Line[T]:
-    """Pass over a line too large to decode, keeping the plain fields it begins with."""
+def _read_first_fields(
+    file: BinaryIO, head: bytes, decoder: msgspec.json.Decoder[T], max_bytes: int
+) -> Line[T]:
+    """Skip the rest of a line that is too large, and decode its first scalar fields."""
     size = len(head)
-    head = head[:_SKIMMED]
+    head = head[:MAX_HEAD_BYTES]
     complete = False
-    while chunk := file.readline(min(_CHUNK, most - size)):
+    while chunk := file.readline(min(CHUNK_BYTES, max_bytes - size)):
         size += len(chunk)
         if chunk.endswith(b"\n"):
             complete = True

@@ -1,9 +1,7 @@
-"""JSON that a strict parser refuses, read the way its writer meant it.
+"""Decode JSON that a strict parser rejects.
 
-Tools write what their language lets them: lone surrogates, raw control
-characters, numbers too large for anyone, bytes of a character cut in half, runs
-of NUL after a crash. What is mended here is only the spelling; the raw bytes
-stay where they are.
+Tools write lone surrogates, raw control characters, numbers that exceed 64 bits, truncated UTF-8 sequences,
+and NULs after a crash. Only the decoded value is repaired; the stored bytes stay unchanged.
 """
 
 import json
@@ -15,32 +13,32 @@ import msgspec
 
 __all__ = ["FAILURES", "clean_text", "load", "scan"]
 
-# What decoding a hostile document can raise.
+# Exceptions that decoding can raise.
 FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ATTEMPTS = 1000  # how many starts are tried in one broken text
+MAX_ATTEMPTS = 1000  # start positions tried in one damaged text
 _decoder = json.JSONDecoder(strict=False)
 
 
 def clean_text(data: bytes) -> str:
-    """Text without NULs and byte order marks; bytes that are no UTF-8 become U+FFFD."""
+    """Return the text without NULs and byte order marks. Invalid UTF-8 becomes U+FFFD."""
     return data.replace(b"\x00", b"").decode("utf-8", "replace").strip("\ufeff \t\r\n\v\f")
 
 
 def load(data: bytes | str) -> Any:
-    """A whole document, leniently. Raises one of FAILURES when it is none."""
+    """Decode a document. Raises one of FAILURES."""
     text = data if isinstance(data, str) else clean_text(data)
-    return _mended(_decoder.decode(text))
+    return _repair(_decoder.decode(text))
 
 
 def scan(text: str, starts: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
-    """Every document in a text that holds more, or less, than one: ``(from, to, value)``.
+    """Yield every document in a text with any number of them: ``(start, end, value)``.
 
-    Where a document cannot be read, the next place that ``starts`` matches is tried.
+    If a document cannot be decoded, the next match of ``starts`` is tried.
     """
     at = 0
-    for _ in range(_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         while at < len(text) and text[at].isspace():
             at += 1
         if at >= len(text):
@@ -54,23 +52,23 @@ def scan(text: str, starts: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
             at = found.start()
             continue
         try:
-            mended = _mended(value)
-        except RecursionError:  # nested deeper than anything a tool writes
+            repaired = _repair(value)
+        except RecursionError:  # deeper than anything that a tool writes
             at = end
             continue
-        yield at, end, mended
+        yield at, end, repaired
         at = end
 
 
-def _mended(value: Any) -> Any:
-    """The same document with nothing in it that UTF-8 or 64 bits cannot hold."""
+def _repair(value: Any) -> Any:
+    """Return the document without values that UTF-8 or 64 bits cannot represent."""
     match value:
         case str():
             return _SURROGATE.sub("\ufffd", value) if not value.isascii() else value
         case dict():
-            return {_mended(key): _mended(item) for key, item in value.items()}
+            return {_repair(key): _repair(item) for key, item in value.items()}
         case list():
-            return [_mended(item) for item in value]
+            return [_repair(item) for item in value]
         case int() if not -(2**63) <= value < 2**64:
             return float(value) if abs(value) < 10**300 else None
         case float() if value != value or value in (float("inf"), float("-inf")):

@@ -1,16 +1,15 @@
-"""Protobuf's wire format, read without a schema.
+"""Parse the protobuf wire format without a schema.
 
-A record is a run of numbered fields; which number means what is the caller's
-knowledge. Nothing here raises: what cannot be read ends the record, and its
-`fault` says why.
+A record is a sequence of numbered fields; the caller knows their meaning. Nothing raises: invalid data ends
+the record, and `fault` has the reason.
 """
 
 from typing import NamedTuple
 
 __all__ = ["MAX_DEPTH", "Field", "Record"]
 
-MAX_DEPTH = 32  # records within records
-_MOST_FIELDS = 1_000_000
+MAX_DEPTH = 32  # of nested records
+MAX_FIELDS = 1_000_000
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 
@@ -18,11 +17,11 @@ _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 class Field(NamedTuple):
     number: int
     wire_type: int
-    value: int | bytes  # bytes for wire type 2, an unsigned number for the others
+    value: int | bytes  # bytes for wire type 2, an unsigned integer for the others
 
 
 class Record:
-    """The fields of one message, in the order written, up to the first that cannot be read."""
+    """The fields of one message, in order, up to the first invalid one."""
 
     def __init__(self, data: bytes, *, depth: int = 0) -> None:
         self.depth = depth
@@ -30,18 +29,18 @@ class Record:
         self.fault: str | None = None
         self._by_number: dict[int, list[int | bytes]] = {}
         if depth > MAX_DEPTH:
-            self.fault = f"more than {MAX_DEPTH} records within each other"
+            self.fault = f"more than {MAX_DEPTH} nested records"
             return
         try:
             self._parse(data)
-        except _CutOffError as error:
+        except _InvalidRecordError as error:
             self.fault = str(error)
 
     def _parse(self, data: bytes) -> None:
         at, end = 0, len(data)
         while at < end:
-            if len(self.fields) >= _MOST_FIELDS:
-                raise _CutOffError(f"more than {_MOST_FIELDS} fields")
+            if len(self.fields) >= MAX_FIELDS:
+                raise _InvalidRecordError(f"more than {MAX_FIELDS} fields")
             start = at
             tag = data[at]
             if tag < 0x80:
@@ -51,7 +50,7 @@ class Record:
             number, wire_type = tag >> 3, tag & 7
             value: int | bytes
             if not number:
-                raise _CutOffError(f"field 0 at byte {start}")
+                raise _InvalidRecordError(f"field 0 at byte {start}")
             if wire_type == _VARINT:
                 value, at = _varint(data, at)
             elif wire_type == _BYTES:
@@ -60,14 +59,14 @@ class Record:
                 else:
                     size, at = _varint(data, at)
                 if size > end - at:
-                    raise _CutOffError(f"cut off in field {number} at byte {start}")
+                    raise _InvalidRecordError(f"cut off in field {number} at byte {start}")
                 value, at = data[at : at + size], at + size
             elif width := _WIDTHS.get(wire_type):
                 if width > end - at:
-                    raise _CutOffError(f"cut off in field {number} at byte {start}")
+                    raise _InvalidRecordError(f"cut off in field {number} at byte {start}")
                 value, at = int.from_bytes(data[at : at + width], "little"), at + width
             else:
-                raise _CutOffError(f"wire type {wire_type} in field {number} at byte {start}")
+                raise _InvalidRecordError(f"wire type {wire_type} in field {number} at byte {start}")
             self.fields.append(Field(number, wire_type, value))
             self._by_number.setdefault(number, []).append(value)
 
@@ -76,20 +75,20 @@ class Record:
         return set(self._by_number)
 
     def all(self, number: int) -> list[bytes]:
-        """Every value of a repeated field that holds bytes."""
+        """Return the values of a repeated bytes field."""
         return [value for value in self._by_number.get(number, ()) if isinstance(value, bytes)]
 
     def bytes(self, number: int) -> bytes | None:
-        """A field's bytes; the last ones when it was written twice, as the format demands."""
+        """Return the bytes of a field; the last value if it is repeated, as the format requires."""
         return next(reversed(self.all(number)), None)
 
     def number(self, number: int) -> int | None:
-        """A field's number, or None when it is absent."""
+        """Return the integer of a field; None if it is absent."""
         values = self._by_number.get(number, ())
         return next((value for value in reversed(values) if isinstance(value, int)), None)
 
     def texts(self, number: int) -> list[str]:
-        """Every value of a repeated text field. What is not UTF-8 in it is replaced."""
+        """Return the values of a repeated text field. Invalid UTF-8 is replaced."""
         return [value.decode("utf-8", "replace") for value in self.all(number)]
 
     def text(self, number: int) -> str | None:
@@ -97,7 +96,7 @@ class Record:
         return None if value is None else value.decode("utf-8", "replace")
 
     def records(self, number: int) -> list["Record"]:
-        """Every value of a repeated field, each as a record of its own."""
+        """Return the values of a repeated field as records."""
         return [Record(value, depth=self.depth + 1) for value in self.all(number)]
 
     def record(self, number: int) -> "Record | None":
@@ -105,7 +104,7 @@ class Record:
         return None if value is None else Record(value, depth=self.depth + 1)
 
 
-class _CutOffError(ValueError):
+class _InvalidRecordError(ValueError):
     pass
 
 
@@ -117,4 +116,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFFFFFFFFFFFFFF, position + 1
         shift += 7
-    raise _CutOffError(f"cut off in a number at byte {at}")
+    raise _InvalidRecordError(f"cut off in a number at byte {at}")

@@ -1,15 +1,14 @@
-"""Somebody else's SQLite file, read without leaving a trace.
+"""Read SQLite files of other programs without changing anything.
 
-SQLite opened "read-only" still writes: it creates a ``-shm`` beside a database
-that has a ``-wal``, changes the one that is there, rolls back a crashed
-program's journal. Four ways of reading do none of this; each is used where it
-is right, and the next one where it fails:
+SQLite writes even if a file is opened read-only: it creates or changes the ``-shm`` file and rolls back the
+journal of a crashed program. Four access modes avoid this. Each is used where it applies, the next one if it
+fails:
 
-shared    a ``-shm`` is there: join the program that may be writing, as a reader that only looks at it
-private   a log without ``-shm``, or a database in WAL mode without a log: no locks are taken, so the
-          files are compared before and after, and what moved is read again
-plain     a rollback-journal database: SQLite's own read-only mode
-copy      a private copy, when nothing else is left (a crashed writer's journal has to be rolled back)
+shared    a ``-shm`` file exists: read together with the program that may be writing
+private   a log without ``-shm``, or WAL mode without a log: no locks; the files are compared
+          before and after, and read again if they changed
+plain     a database with a rollback journal: SQLite's read-only mode
+copy      a private copy, the last resort (a journal has to be rolled back)
 """
 
 import os
@@ -39,13 +38,13 @@ from backscroll.readers.sqlite_wal import has_commits
 __all__ = ["Database", "as_bytes", "change_token", "problem_code"]
 
 T = TypeVar("T")
-_Way = Literal["shared", "private", "plain", "copy"]
+_Mode = Literal["shared", "private", "plain", "copy"]
 
 _LOCKLESS_VFS = "win32-none" if os.name == "nt" else "unix-none"
-_TRIES = 4  # times a file may move under a lock-free reading before it is copied instead
+MAX_CHANGES = 4  # changes of a file during reads without locks, before it is copied
 
-# What a step of the ladder answers when another step may still do.
-_STEP_DOWN = frozenset(
+# Error codes after which the next access mode is tried.
+_RETRY_CODES = frozenset(
     {
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_CANTOPEN,
@@ -67,21 +66,21 @@ _REASONS = {
 }
 
 
-# Python cannot decode the message in which SQLite quotes a damaged schema, and raises that instead.
+# Python cannot decode SQLite's message about a damaged schema and raises UnicodeDecodeError instead.
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
-class _Footing(NamedTuple):
-    """An open connection, and what the files were like when it was opened."""
+class _Connection(NamedTuple):
+    """An open connection, and the state of the files when it was opened."""
 
-    way: _Way
+    mode: _Mode
     connection: sqlite3.Connection
     files: Files
     copy: Copy | None = None
 
-    def still_holds(self, files: Files) -> bool:
-        """Whether the connection may be used for another reading now that the files are like this."""
-        if self.way in ("private", "copy"):
+    def is_valid_for(self, files: Files) -> bool:
+        """Return whether the connection can be used again with the files in this state."""
+        if self.mode in ("private", "copy"):
             return files.content == self.files.content
         return files.identity == self.files.identity
 
@@ -92,25 +91,23 @@ class _Footing(NamedTuple):
 
 
 class Database:
-    """Somebody else's SQLite file, read without leaving a trace. A context manager.
+    """Read-only access to an SQLite file of another program. A context manager.
 
-    Nothing is opened before the first `read`. Text comes as bytes, since what
-    these files call text is not always UTF-8; see `as_bytes`. The connection
-    stays open between two readings, outside any transaction: close it soon, for
-    a program that ends meanwhile leaves its log behind. Not for two threads at
-    a time, nor for a file that the same process has open otherwise, least of all
-    to write: the locks and the shared index of one would be the other's.
+    Nothing is opened before the first `read`. Text is returned as bytes, because it is not always UTF-8; see
+    `as_bytes`. The connection stays open between reads, outside of a transaction. Close it soon: a program
+    that exits meanwhile leaves its log behind. Not thread-safe, and not for a file that this process has
+    open otherwise: they would share locks.
     """
 
     def __init__(self, path: Path, *, busy_timeout: float = 2.0) -> None:
         self._path = path.resolve()
         self._busy_timeout = busy_timeout
-        self._footing: _Footing | None = None
+        self._open_connection: _Connection | None = None
 
     @property
-    def way(self) -> str:
-        """Which way of reading answered last; empty before the first reading."""
-        return self._footing.way if self._footing else ""
+    def mode(self) -> str:
+        """Return the access mode of the last read; empty before the first one."""
+        return self._open_connection.mode if self._open_connection else ""
 
     def __enter__(self) -> "Database":
         return self
@@ -121,96 +118,94 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        if self._footing is not None:
-            self._footing.close()
-            self._footing = None
+        if self._open_connection is not None:
+            self._open_connection.close()
+            self._open_connection = None
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in one short read transaction, and again from a better footing when the file moved.
+        """Run `work` in one read transaction, and again in another access mode if the file changed.
 
-        `work` may be called more than once, so it returns what it found instead
-        of adding to something, and returns no cursor. Raises
-        `DatabaseNotFoundError`, `DatabaseLockedError` or
-        `DatabaseUnreadableError`; an error in the SQL itself, such as a table
-        that is not there, arrives as `sqlite3.OperationalError`.
+        `work` may run more than once, so it must have no side effects and return no cursor. Raises
+        `DatabaseNotFoundError`, `DatabaseLockedError` or `DatabaseUnreadableError`. An SQL error, such as a
+        missing table, is raised as `sqlite3.OperationalError`.
         """
-        refused: set[_Way] = set()
-        moves = 0
+        failed_modes: set[_Mode] = set()
+        changes = 0
         while True:
-            footing = self._stand(refused)
+            opened = self._openedfor(failed_modes)
             try:
-                result = _run(footing.connection, work)
+                result = _run(opened.connection, work)
             except _FAILURES as error:
-                if self._has_moved(footing):
-                    moves += 1
-                elif _may_step_down(footing.way, error):
-                    refused.add(footing.way)
+                if self._has_changed(opened):
+                    changes += 1
+                elif _may_try_next_mode(opened.mode, error):
+                    failed_modes.add(opened.mode)
                 else:
                     self.close()
-                    raise _told(error, self._path, self._busy_timeout) from error
+                    raise _translate_error(error, self._path, self._busy_timeout) from error
             else:
-                if not self._has_moved(footing):
+                if not self._has_changed(opened):
                     return result
-                moves += 1
+                changes += 1
             self.close()
-            if moves >= _TRIES:
-                refused.add("private")
+            if changes >= MAX_CHANGES:
+                failed_modes.add("private")
 
-    def _stand(self, refused: set[_Way]) -> _Footing:
-        """The open connection if it still serves, or the first step of the ladder that fits the files."""
+    def _openedfor(self, failed_modes: set[_Mode]) -> _Connection:
+        """Return the open connection if it is still valid, else open the first access mode that works."""
         files = stat_files(self._path)
-        if self._footing is not None and self._footing.still_holds(files):
-            return self._footing
+        if self._open_connection is not None and self._open_connection.is_valid_for(files):
+            return self._open_connection
         self.close()
-        ladder: tuple[_Way, ...]
+        modes: tuple[_Mode, ...]
         if files.wal is None and not is_in_wal_mode(self._path):
-            ladder = ("plain", "copy")
+            modes = ("plain", "copy")
         elif files.wal is not None and files.shm is not None:
-            ladder = ("shared", "private", "copy")
+            modes = ("shared", "private", "copy")
         else:
-            ladder = ("private", "copy")
-        for way in ladder:
-            if way in refused:
+            modes = ("private", "copy")
+        for mode in modes:
+            if mode in failed_modes:
                 continue
             try:
-                self._footing = self._open(way, files)
+                self._open_connection = self._open(mode, files)
             except sqlite3.Error as error:
-                # Gone in this moment, on a path too long for SQLite, or without that way of locking.
-                if way == "copy":
-                    raise _told(error, self._path, self._busy_timeout) from error
-                refused.add(way)
+                # The file disappeared, its path is too long for SQLite, or locking is not supported.
+                if mode == "copy":
+                    raise _translate_error(error, self._path, self._busy_timeout) from error
+                failed_modes.add(mode)
                 continue
-            return self._footing
-        raise DatabaseUnreadableError(f"{self._path} cannot be read in any way.", self._path)
+            return self._open_connection
+        raise DatabaseUnreadableError(f"{self._path} cannot be read in any mode.", self._path)
 
-    def _open(self, way: _Way, files: Files) -> _Footing:
-        match way:
+    def _open(self, mode: _Mode, files: Files) -> _Connection:
+        match mode:
             case "shared":
-                return _Footing(way, self._connect("mode=ro&readonly_shm=1"), files)
+                return _Connection(mode, self._connect("mode=ro&readonly_shm=1"), files)
             case "plain":
-                return _Footing(way, self._connect("mode=ro"), files)
+                return _Connection(mode, self._connect("mode=ro"), files)
             case "private":
                 return self._open_private()
             case "copy":
                 copy = Copy(self._path)
-                return _Footing(way, _connect(copy.path, "mode=rw", self._busy_timeout), copy.files, copy)
+                return _Connection(mode, _connect(copy.path, "mode=rw", self._busy_timeout), copy.files, copy)
 
-    def _open_private(self) -> _Footing:
+    def _open_private(self) -> _Connection:
         files = wait_until_stable(self._path)
-        # Without a committed transaction in the log, everything is in the main file; and SQLite
-        # would create a missing log, or delete an idle one, even through the connection below.
+        # Without a committed transaction in the log, all data is in the main file. SQLite
+        # would create a missing log, or delete an unused one, even through the connection below.
         if files.wal is None or not has_commits(add_suffix(self._path, "-wal")):
-            return _Footing("private", self._connect("mode=ro&immutable=1"), files)
+            return _Connection("private", self._connect("mode=ro&immutable=1"), files)
         connection = self._connect(f"mode=ro&vfs={_LOCKLESS_VFS}")
         connection.execute("pragma locking_mode = exclusive")  # keeps the index of the log in memory
-        return _Footing("private", connection, files)
+        return _Connection("private", connection, files)
 
     def _connect(self, options: str) -> sqlite3.Connection:
         return _connect(self._path, options, self._busy_timeout)
 
-    def _has_moved(self, footing: _Footing) -> bool:
-        """Whether a reading that took no locks may have seen two states of the file."""
-        return footing.way == "private" and stat_files(self._path).content != footing.files.content
+    def _has_changed(self, opened: _Connection) -> bool:
+        """Return whether the file changed during a read without locks."""
+        return opened.mode == "private" and stat_files(self._path).content != opened.files.content
 
 
 def _connect(path: Path, options: str, busy_timeout: float) -> sqlite3.Connection:
@@ -219,7 +214,7 @@ def _connect(path: Path, options: str, busy_timeout: float) -> sqlite3.Connectio
         uri=True,
         timeout=busy_timeout,
         isolation_level=None,
-        check_same_thread=False,  # a source may be closed by another thread than the one that read
+        check_same_thread=False,  # a source may be closed by another thread
     )
     connection.text_factory = bytes
     return connection
@@ -235,16 +230,17 @@ def _run(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]
             connection.execute("rollback")
 
 
-def _may_step_down(way: _Way, error: sqlite3.Error | UnicodeDecodeError) -> bool:
-    """Whether the next step of the ladder may do what this one could not."""
+def _may_try_next_mode(mode: _Mode, error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    """Return whether the next access mode may succeed."""
     code = _primary_code(error)
-    match way:
+    match mode:
         case "copy":
             return False
         case "plain":
-            # Only a journal that has to be rolled back calls for a copy. A lock is somebody at work.
+            # Only a journal that has to be rolled back requires a copy. A lock means that a program is
+            # writing.
             return code == sqlite3.SQLITE_READONLY
-    return code in _STEP_DOWN
+    return code in _RETRY_CODES
 
 
 def _primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
@@ -254,10 +250,10 @@ def _primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
     return code & 0xFF
 
 
-def _told(
+def _translate_error(
     error: sqlite3.Error | UnicodeDecodeError, path: Path, busy_timeout: float
 ) -> BackscrollError | sqlite3.Error | UnicodeDecodeError:
-    """The error as a caller should see it."""
+    """Return the error to raise to the caller."""
     code = _primary_code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return DatabaseLockedError(
@@ -271,7 +267,7 @@ def _told(
 
 
 def problem_code(error: Exception) -> str:
-    """Return the code of the problem that an error of a database amounts to."""
+    """Return the problem code of a database error."""
     match error:
         case DatabaseLockedError():
             return "locked-database"
@@ -281,7 +277,7 @@ def problem_code(error: Exception) -> str:
 
 
 def as_bytes(value: object) -> bytes | None:
-    """The bytes of a cell that may be TEXT, BLOB, a number or NULL."""
+    """Return the bytes of a TEXT, BLOB, numeric or NULL value."""
     match value:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""Whether somebody else's SQLite file may have changed, without opening it."""
+"""Detect changes of an SQLite file without opening it."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ __all__ = ["change_token"]
 
 
 def change_token(path: Path | str) -> str:
-    """Changes whenever the database may have: sizes and mtimes of the main file, its log and its journal."""
+    """Return a fingerprint: sizes and modification times of the main file, its log and its journal."""
     if os.path.islink(path):  # noqa: PTH114 - called for every database on every refresh
         path = os.path.realpath(path)
     return f"{_token(f'{path}')}/{_token(f'{path}-wal')}/{_token(f'{path}-journal')}"

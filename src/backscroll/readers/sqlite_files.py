@@ -1,4 +1,4 @@
-"""The files that make up one SQLite database: what they look like now, and a private copy of them."""
+"""Files of an SQLite database: their state, and a private copy."""
 
 import os
 import shutil
@@ -14,12 +14,14 @@ from backscroll.readers.temp_folder import TempFolder
 __all__ = ["Copy", "Files", "Stamp", "add_suffix", "stat_files", "wait_until_stable"]
 
 _WAL_MODE = 2  # bytes 18 and 19 of the main file
-_COPIES = 5
-_TICK = 0.02  # a file system's clock stands still for up to 10 ms: two writes within can carry one mtime
+MAX_COPIES = 5
+CLOCK_STEP_SECONDS = (
+    0.02  # seconds; file system clocks have steps of up to 10 ms, so two writes can have the same mtime
+)
 
 
 class Stamp(NamedTuple):
-    """What a file's directory entry says: it is the same file, unchanged, while this stays equal."""
+    """Identity, size and modification time of a file."""
 
     inode: int
     size: int
@@ -27,7 +29,7 @@ class Stamp(NamedTuple):
 
 
 class Files(NamedTuple):
-    """A database's main file and what lies beside it."""
+    """State of a database's main file, log, index and journal."""
 
     main: Stamp
     wal: Stamp | None
@@ -36,12 +38,12 @@ class Files(NamedTuple):
 
     @property
     def content(self) -> tuple[Stamp | None, ...]:
-        """All that carries data; the -shm is only an index of the -wal."""
+        """Return the files with data. The -shm file is only an index of the -wal file."""
         return self.main, self.wal, self.journal
 
     @property
     def identity(self) -> tuple[int | None, ...]:
-        """Which files they are, whatever is in them. A journal comes and goes with every write."""
+        """Return the identity of the files. The journal is excluded: every write creates and deletes it."""
         return tuple(stamp and stamp.inode for stamp in (self.main, self.wal, self.shm))
 
 
@@ -50,18 +52,18 @@ def add_suffix(path: Path, suffix: str) -> Path:
 
 
 def stat_files(path: Path) -> Files:
-    """The files as they are now. Raises when there is no file, or something that is none."""
+    """Return the current state of the files. Raises if the main file is missing or not a file."""
     name = str(path)
     try:
         found = os.stat(name)  # noqa: PTH116 - this is done before and after every reading, and costs half so
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DatabaseNotFoundError(f"There is no database at {path}.", path) from error
     except OSError as error:
-        raise DatabaseUnreadableError(f"{path} cannot be looked at: {error.strerror}.", path) from error
+        raise DatabaseUnreadableError(f"{path} cannot be read: {error.strerror}.", path) from error
     if not stat.S_ISREG(found.st_mode):
         raise DatabaseUnreadableError(f"{path} is not a file.", path)
     if not found.st_size:
-        # SQLite takes an empty main file as leave to delete the journal beside it.
+        # SQLite deletes the journal of an empty main file.
         raise DatabaseUnreadableError(f"{path} is empty: it has 0 bytes.", path)
     main = Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
     return Files(main, _stamp(name + "-wal"), _stamp(name + "-shm"), _stamp(name + "-journal"))
@@ -76,20 +78,20 @@ def _stamp(name: str) -> Stamp | None:
 
 
 def wait_until_stable(path: Path) -> Files:
-    """The files once they have been still for long enough that the next write must show in an mtime."""
+    """Wait until the next write must change a modification time. Return the state of the files."""
     files = stat_files(path)
     for _ in range(5):
         newest = max(stamp.mtime_ns for stamp in files.content if stamp is not None)
         age = time.time() - newest / 1e9
-        if not 0 <= age < _TICK:
+        if not 0 <= age < CLOCK_STEP_SECONDS:
             break
-        time.sleep(_TICK - age)
+        time.sleep(CLOCK_STEP_SECONDS - age)
         files = stat_files(path)
     return files
 
 
 def is_in_wal_mode(path: Path) -> bool:
-    """Whether the main file says that a log belongs to it, even when there is none."""
+    """Return whether the main file is in WAL mode, even if there is no log."""
     try:
         with path.open("rb") as file:
             header = file.read(20)
@@ -99,7 +101,7 @@ def is_in_wal_mode(path: Path) -> bool:
 
 
 class Copy:
-    """A private copy, gone when closed. SQLite may recover it as it likes: nobody else sees it."""
+    """A private copy, deleted by `close`. SQLite may change it."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -109,7 +111,7 @@ class Copy:
                 f"{path} cannot be read in place, nor copied to be read: {error.strerror or error}.", path
             ) from error
         try:
-            self.files = self._take(path)
+            self.files = self._copy_files(path)
         except BaseException:
             self.close()
             raise
@@ -118,26 +120,26 @@ class Copy:
     def path(self) -> Path:
         return self._folder.path / "copy.db"
 
-    def _take(self, path: Path) -> Files:
-        for attempt in range(_COPIES):
+    def _copy_files(self, path: Path) -> Files:
+        for attempt in range(MAX_COPIES):
             files = wait_until_stable(path)
             try:
                 for suffix in ("", "-wal", "-journal"):
-                    self._copy_one(add_suffix(path, suffix), suffix)
+                    self._copy_file(add_suffix(path, suffix), suffix)
             except OSError as error:
                 raise DatabaseUnreadableError(
                     f"{path} cannot be read in place, nor copied to be read: {error.strerror}.", path
                 ) from error
-            is_still = stat_files(path).content == files.content
-            # A copy of files that stood still and yet fails its check is what the original is like:
-            # whatever can still be read from it should be.
-            if is_still and (self._is_sound() or attempt == _COPIES - 1):
+            is_unchanged = stat_files(path).content == files.content
+            # If the copied files did not change and the copy is damaged, the original is damaged:
+            # what can be read of it is read.
+            if is_unchanged and (self._is_sound() or attempt == MAX_COPIES - 1):
                 return files
         raise DatabaseUnreadableError(
-            f"{path} changed each of the {_COPIES} times it was copied to be read; try again later.", path
+            f"{path} changed each of the {MAX_COPIES} times it was copied to be read; try again later.", path
         )
 
-    def _copy_one(self, original: Path, suffix: str) -> None:
+    def _copy_file(self, original: Path, suffix: str) -> None:
         for stale in (add_suffix(self.path, suffix), add_suffix(self.path, "-shm")):
             stale.unlink(missing_ok=True)
         if not suffix or original.exists():
@@ -149,7 +151,7 @@ class Copy:
         connection = sqlite3.connect(self.path)
         try:
             return bool(connection.execute("pragma quick_check(1)").fetchone() == ("ok",))
-        except (sqlite3.DatabaseError, UnicodeDecodeError):  # the latter when SQLite quotes what is damaged
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # UnicodeDecodeError: SQLite quotes damaged data
             return False
         finally:
             connection.close()

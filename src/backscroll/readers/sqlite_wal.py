@@ -1,8 +1,7 @@
-"""Look into a write-ahead log without SQLite.
+"""Inspect a write-ahead log without SQLite.
 
-SQLite deletes a log that holds no committed transaction when the last
-connection closes, even a read-only one that takes no locks. A log of another
-program must therefore be looked at before SQLite is let near it.
+SQLite deletes a log without committed transactions when the last connection closes, even a read-only
+connection without locks. Therefore the log of another program is inspected before SQLite opens it.
 """
 
 import struct
@@ -16,12 +15,14 @@ __all__ = ["has_commits"]
 
 _HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
-_MAGIC = 0x377F0682  # with the lowest bit set when the checksums are over big-endian words
-_VERIFIED_FRAMES = 2_000  # beyond this, a frame is believed by its salt: checksums cost 0.1 ms a page
+_MAGIC = 0x377F0682  # lowest bit set: checksums of big-endian words
+_VERIFIED_FRAMES = (
+    2_000  # frames with a verified checksum (0.1 ms per page); later ones only need a valid salt
+)
 
 
 def has_commits(log: Path) -> bool:
-    """Whether SQLite would find a committed transaction in this log. One that is gone holds none."""
+    """Return whether the log has a committed transaction; False if there is no log."""
     try:
         file = log.open("rb")
     except FileNotFoundError:

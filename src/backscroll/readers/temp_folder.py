@@ -1,4 +1,4 @@
-"""Private temporary folders that do not outlive their process, not even one that was killed."""
+"""Private temporary folders that are deleted even if their process is killed."""
 
 import shutil
 import sqlite3
@@ -10,24 +10,24 @@ from types import TracebackType
 __all__ = ["TempFolder"]
 
 _PREFIX = "backscroll-scratch-"
-_HELD = "held"  # a database that is locked for as long as somebody uses the folder
+_LOCK_FILE = "held"  # a database that is locked while the folder is in use
 
 
 class TempFolder:
-    """A folder in the system's temporary one, for this user alone.
+    """A temporary folder for this user only.
 
-    A killed process leaves its folder behind, with a part of somebody's history in it. Its lock dies with
-    it, so that the next process to make such a folder can tell, and removes it.
+    A killed process leaves its folder behind, with private data in it. Its lock is released by the system,
+    so the next process that creates such a folder detects and deletes it.
     """
 
     def __init__(self) -> None:
-        _sweep()
-        self.path, self._lock = _made()
+        _delete_abandoned()
+        self.path, self._lock = _create()
 
     def close(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Delete the folder and its content."""
         self._lock.close()
-        # On some systems a file that another program looks at cannot be removed; the next process does it.
+        # On some systems an open file cannot be deleted. The next process deletes it.
         shutil.rmtree(self.path, ignore_errors=True)
 
     def __enter__(self) -> Path:
@@ -42,26 +42,26 @@ class TempFolder:
         self.close()
 
 
-def _made() -> tuple[Path, sqlite3.Connection]:
+def _create() -> tuple[Path, sqlite3.Connection]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
-            (path / _HELD).touch(mode=0o600)
-            lock = _locked(path)
+            (path / _LOCK_FILE).touch(mode=0o600)
+            lock = _lock(path)
         except OSError:
             if path.exists():
                 raise
             continue
         if lock is not None and path.exists():
             return path, lock
-        # Between two steps another process took it for one that was left behind.
+        # Another process deleted it as abandoned before it was locked.
 
 
-def _locked(folder: Path) -> sqlite3.Connection | None:
-    """The folder's lock, held until it is closed; None when somebody holds it already."""
-    db = sqlite3.connect(folder / _HELD, timeout=0, isolation_level=None, check_same_thread=False)
+def _lock(folder: Path) -> sqlite3.Connection | None:
+    """Lock the folder; None if another process has it locked."""
+    db = sqlite3.connect(folder / _LOCK_FILE, timeout=0, isolation_level=None, check_same_thread=False)
     try:
-        db.execute("pragma journal_mode = memory")  # nothing is written, also when the disk is full
+        db.execute("pragma journal_mode = memory")  # nothing is written, so a full disk is no error
         db.execute("begin exclusive")
     except sqlite3.OperationalError as error:
         db.close()
@@ -71,12 +71,12 @@ def _locked(folder: Path) -> sqlite3.Connection | None:
     return db
 
 
-def _sweep() -> None:
-    """Remove what killed processes left behind."""
+def _delete_abandoned() -> None:
+    """Delete the folders of killed processes."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        # Another user's folder cannot be opened, and is not ours to remove.
+        # The folder of another user cannot be opened.
         with suppress(OSError, sqlite3.DatabaseError):
-            # Without its lock it is one that is just being made.
-            if (folder / _HELD).exists() and (lock := _locked(folder)) is not None:
+            # Without a lock file it is just being created.
+            if (folder / _LOCK_FILE).exists() and (lock := _lock(folder)) is not None:
                 with closing(lock):
                     shutil.rmtree(folder, ignore_errors=True)

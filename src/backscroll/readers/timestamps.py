@@ -1,9 +1,7 @@
-"""Times in every spelling the tools have used, as aware UTC datetimes.
+"""Parse timestamps in all formats that the tools use, as aware UTC datetimes.
 
-A number is seconds, milliseconds or microseconds by its magnitude. A number too
-small to be a date is a reading of some running clock and says nothing about the
-time of day: it is refused, as is anything outside the years a coding assistant
-can have been used in.
+A number is in seconds, milliseconds or microseconds, depending on its magnitude. Values before 2020 or after
+2100 are rejected: they are readings of other clocks.
 """
 
 import re
@@ -17,12 +15,12 @@ _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _EARLIEST_YEAR, _LATEST_YEAR = EARLIEST.year, _LATEST.year
 _EARLIEST_SECONDS = EARLIEST.timestamp()
 _LATEST_SECONDS = _LATEST.timestamp()
-_SHORTEST_CLOCK = 10  # digits of a clock's reading in seconds
+MIN_UNIX_DIGITS = 10  # digits of a Unix time in seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _from_iso = datetime.fromisoformat
 
-# Seldom met, and put together only then.
-_WORDS = (
+# Rarely needed, so compiled on first use.
+_ENGLISH = (
     r"(?:[A-Za-z]+,\s+)?([A-Za-z]{3})[a-z]*\.?\s+(\d{1,2}),?\s+(\d{4}),?\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
     r"\s*([AaPp])?\.?[Mm]?\.?\s*(?:\(?\s*(?:UTC|GMT)\s*([+\-−]\d{1,2})?(?::?(\d{2}))?\s*\)?)?"
 )
@@ -36,9 +34,9 @@ _MONTHS = {
 
 
 def from_value(value: Any) -> datetime | None:
-    """A time from whatever a record holds: text, number, numeric text; None for everything else."""
+    """Return a timestamp from text or a number; None for anything else."""
     if isinstance(value, str):
-        if value[-1:] == "Z":  # as nearly all end
+        if value[-1:] == "Z":  # the common case
             try:
                 at = _from_iso(value)
             except ValueError:
@@ -53,7 +51,7 @@ def from_value(value: Any) -> datetime | None:
 
 
 def from_number(value: float) -> datetime | None:
-    """Seconds, milliseconds or microseconds since 1970, told apart by magnitude."""
+    """Return a timestamp from seconds, milliseconds or microseconds since 1970."""
     try:
         seconds = float(value)
     except OverflowError:
@@ -69,10 +67,10 @@ def from_number(value: float) -> datetime | None:
 
 
 def from_text(text: str) -> datetime | None:
-    """ISO 8601 in any of its usual forms, numeric text, or git's own format. A time without a zone is UTC."""
+    """Parse ISO 8601, numeric text or git's format. Without a zone the time is UTC."""
     text = text.strip()
-    if len(text) >= _SHORTEST_CLOCK and text.isdecimal():
-        # Python would read 1720101012345 as the year 1720, 10 October, 23:45.
+    if len(text) >= MIN_UNIX_DIGITS and text.isdecimal():
+        # Python would parse 1720101012345 as 10 October 1720, 23:45.
         return from_number(float(text))
     try:
         at = _from_iso(text)
@@ -118,8 +116,8 @@ def _from_git(text: str) -> datetime | None:
 
 
 def from_english(text: str) -> datetime | None:
-    """A time as a tool tells it to a model: ``Friday, Jul 31, 2026, 11:12 PM (UTC+8)``."""
-    found = re.search(_WORDS, text)
+    """Parse a time written in English: ``Friday, Jul 31, 2026, 11:12 PM (UTC+8)``."""
+    found = re.search(_ENGLISH, text)
     if found is None or (month := _MONTHS.get(found[1].lower())) is None:
         return None
     hour = int(found[4])

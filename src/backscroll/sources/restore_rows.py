@@ -1,4 +1,4 @@
-"""Kept rows written back: databases and files below a root, laid out as the tools lay them out."""
+"""Write archived rows back to databases and files in the tools' layout."""
 
 import os
 import sqlite3
@@ -46,7 +46,7 @@ _WORDS = "create virtual table conversation_fts using fts5(title, body, branches
 class Restoring:
     """Writes rows of any number of sessions below one folder. A context manager; nothing is overwritten.
 
-    Raises `DestinationError` when a file is there already or cannot be written.
+    Raises `DestinationError` if a file exists or cannot be written.
     """
 
     def __init__(self, root: Path) -> None:
@@ -68,7 +68,10 @@ class Restoring:
     def add(
         self, file: str, rows: Iterable[RawRow], modified_at: float | None = None
     ) -> tuple[int, set[str]]:
-        """Write one unit's rows, ``file`` being its own. How many there are, and which fields are empty."""
+        """Write the rows of one unit; ``file`` is its own file.
+
+        Return the number of rows and the emptied fields.
+        """
         number = 0
         blanked: set[str] = set()
         try:
@@ -86,7 +89,7 @@ class Restoring:
         return number, blanked
 
     def finish(self) -> list[Path]:
-        """Write what belongs to several sessions, and close everything. The files, by name."""
+        """Write values that several sessions share, and close everything. Return the files by name."""
         try:
             for (file, key), parts in self._parts.items():
                 self._insert(file, "ItemTable", key, _assembled(parts), is_text=True)
@@ -121,7 +124,7 @@ class Restoring:
 
     def _write_file(self, file: str, data: bytes) -> None:
         if file in self._written:
-            return  # several sessions have it
+            return  # shared by several sessions
         path = self._path(file)
         try:
             with path.open("xb") as opened:
@@ -154,7 +157,7 @@ class Restoring:
         )
 
     def _insert_columns(self, file: str, table: str, columns: dict[str, Any]) -> None:
-        """A row of a table with more than a key and a value; the table grows with the rows it gets."""
+        """Insert a row with more than a key and a value. Columns are added to the table as needed."""
         db = self._database(file)
         known = [row[1] for row in db.execute(f"pragma table_info({_quoted(table)})")]
         if not known:
@@ -174,7 +177,7 @@ class Restoring:
         if table == "conversation_fts":
             try:
                 db.execute(_WORDS)
-            except sqlite3.OperationalError:  # this SQLite has no full text; a plain table reads the same
+            except sqlite3.OperationalError:  # this SQLite lacks FTS5; a plain table reads the same
                 db.execute("create table conversation_fts (title, body, branches)")
             return
         db.execute(f"create table {_quoted(table)} ({_FIRST_COLUMNS.get(table, 'id')})")
@@ -185,7 +188,7 @@ def _quoted(name: str) -> str:
 
 
 def _assembled(parts: dict[str, bytes]) -> bytes:
-    """The value that holds these parts and no others: ``field[]/id`` in a list, ``field`` by itself."""
+    """Return the value that consists of these parts: ``field[]/id`` in a list, ``field`` in an object."""
     fields: dict[str, Any] = {}
     for part, value in parts.items():
         field, is_listed, _ = part.partition("[]/")

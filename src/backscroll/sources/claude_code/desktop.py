@@ -15,10 +15,10 @@ from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCoun
 from backscroll.readers import lenient_json, timestamps
 from backscroll.sources.claude_code.transcript.line_types import text
 
-__all__ = ["NOTED", "read"]
+__all__ = ["DESKTOP_TITLE", "read"]
 
-NOTED = "desktop-title"  # title source of titles from these files
-_LARGEST = 16 * 1024 * 1024
+DESKTOP_TITLE = "desktop-title"  # title source of titles from these files
+MAX_FILE_BYTES = 16 * 1024 * 1024
 _KIND = "session note"
 _WORKTREE = {"origin_cwd": "originalCwd", "worktree_path": "worktreePath", "worktree_name": "worktreeName"}
 
@@ -45,7 +45,7 @@ _decoder = Decoder(_Note)
 def read(unit: Unit) -> Iterator[Item]:
     """Yield the session of a file; none if it never started."""
     tally = RecordCounts()
-    note = _loaded(Path(unit.path))
+    note = _load(Path(unit.path))
     if note is None:
         yield Problem(Origin(unit.path, "file"), "not-json", "is not a note of a session: no JSON object")
         tally.count(_KIND, "problems")
@@ -58,9 +58,9 @@ def read(unit: Unit) -> Iterator[Item]:
     yield tally
 
 
-def _loaded(path: Path) -> _Note | None:
+def _load(path: Path) -> _Note | None:
     with path.open("rb") as file:
-        data = file.read(_LARGEST)
+        data = file.read(MAX_FILE_BYTES)
     try:
         return _decoder.decode(data)
     except lenient_json.FAILURES:
@@ -86,7 +86,7 @@ def _closing(note: _Note) -> Closing:
     )
     return Closing(
         title=title,
-        title_source=NOTED if title else None,
+        title_source=DESKTOP_TITLE if title else None,
         workspace=Workspace(folder, evidence="Claude Desktop's notes") if folder else None,
         created_at=begun,
         created_at_source="stored" if begun else None,

@@ -18,15 +18,15 @@ from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
 from backscroll.sources.claude_code.folders import NAME, STORE
 
-__all__ = ["MESSAGES", "SUMMARIES", "WORDS", "Rest", "records", "rest", "rows", "summaries", "units"]
+__all__ = ["MESSAGES", "SUMMARIES", "TEXT_TABLES", "Rest", "records", "rest", "rows", "summaries", "units"]
 
 MESSAGES = "base_messages"
 SUMMARIES = "conversation_summaries"
-WORDS = ("user_messages", "assistant_messages")
-_NEEDED = {"uuid", "session_id", "message_type"}
-_OWN = {MESSAGES, SUMMARIES, *WORDS}
+TEXT_TABLES = ("user_messages", "assistant_messages")
+_REQUIRED_COLUMNS = {"uuid", "session_id", "message_type"}
+_KNOWN_TABLES = {MESSAGES, SUMMARIES, *TEXT_TABLES}
 _MIGRATIONS = "__drizzle_migrations"
-_TOGETHER = 100  # rows
+BATCH_SIZE = 100  # rows
 
 # Columns and the corresponding fields of a transcript line.
 _FIELDS = {
@@ -112,7 +112,7 @@ def _sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
     if not _is_known(db):
         return []
     columns, joins = ["count(*)", "max(b.rowid)"], ""
-    for table in (name for name in WORDS if name in _tables(db)):
+    for table in (name for name in TEXT_TABLES if name in _tables(db)):
         columns.append(f"count({table}.uuid)")
         joins += f" left join {table} on {table}.uuid = b.uuid"
     if SUMMARIES in _tables(db):
@@ -137,8 +137,8 @@ def _fetched(database: Database, session: str) -> Iterator[tuple[_Columns, list[
             else []
         )
     )
-    for start in range(0, len(places), _TOGETHER):
-        some = [place for (place,) in places[start : start + _TOGETHER]]
+    for start in range(0, len(places), BATCH_SIZE):
+        some = [place for (place,) in places[start : start + BATCH_SIZE]]
         yield from database.read(partial(_messages, places=some))
 
 
@@ -148,7 +148,7 @@ def _messages(
     marks = ", ".join("?" * len(places))
     found = _columns(db, f"select rowid, * from {MESSAGES} where rowid in ({marks}) order by rowid", places)  # noqa: S608
     words: dict[str, list[tuple[str, _Columns]]] = {}
-    for table in (name for name in WORDS if name in _tables(db)):
+    for table in (name for name in TEXT_TABLES if name in _tables(db)):
         query = f"select * from {table} where uuid in ({marks})"  # noqa: S608 - our own names
         for columns in _columns(db, query, [row["uuid"] for row in found]):
             words.setdefault(columns["uuid"], []).append((table, columns))
@@ -171,16 +171,16 @@ def _rest(db: sqlite3.Connection) -> Rest:
         return Rest(tables, is_known=False, lost={}, summaries=0, migrations=0)
     lost = {MESSAGES: _count(db, f"{MESSAGES} where session_id is null or session_id = ''")}
     without = f"not exists (select 1 from {MESSAGES} b where b.uuid ="  # noqa: S608 - our own names
-    for table in (name for name in WORDS if name in tables):
+    for table in (name for name in TEXT_TABLES if name in tables):
         lost[table] = _count(db, f"{table} where {without} {table}.uuid)")
     named = _count(db, f"{SUMMARIES} where {without} leaf_uuid)") if SUMMARIES in tables else 0
     migrations = _count(db, _MIGRATIONS) if _MIGRATIONS in tables else 0
-    for table in set(tables) - _OWN - {_MIGRATIONS}:
+    for table in set(tables) - _KNOWN_TABLES - {_MIGRATIONS}:
         lost[table] = _count(db, '"' + table.replace('"', '""') + '"')
     return Rest(
         tables,
         is_known=True,
-        lost={table: number for table, number in lost.items() if number or table not in _OWN},
+        lost={table: number for table, number in lost.items() if number or table not in _KNOWN_TABLES},
         summaries=named,
         migrations=migrations,
     )
@@ -192,7 +192,7 @@ def _tables(db: sqlite3.Connection) -> list[str]:
 
 
 def _is_known(db: sqlite3.Connection) -> bool:
-    return {_text(row[1]) for row in db.execute(f"pragma table_info({MESSAGES})")} >= _NEEDED
+    return {_text(row[1]) for row in db.execute(f"pragma table_info({MESSAGES})")} >= _REQUIRED_COLUMNS
 
 
 def _count(db: sqlite3.Connection, what: str) -> int:

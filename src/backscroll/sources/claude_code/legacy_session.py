@@ -103,7 +103,7 @@ def _rest(unit: Unit) -> Iterator[Item]:
         tally.count("database of unknown tables", "problems")
         tally.add_unknown("tables of __store.db")
     for table, number in sorted(found.lost.items()):
-        if table in (legacy_db.MESSAGES, *legacy_db.WORDS):
+        if table in (legacy_db.MESSAGES, *legacy_db.TEXT_TABLES):
             yield Problem(Origin(unit.path, table), "orphaned-record", f"{number} rows belong to no session")
         else:
             yield Problem(Origin(unit.path, table), "unknown-type", f"unknown table, with {number} rows")

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 __all__ = ["matches", "project_key"]
 
-_LONGEST = 200
+MAX_NAME_CHARS = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _OTHER = re.compile(r"[^A-Za-z0-9]")
 
@@ -19,14 +19,14 @@ def project_key(path: str) -> str:
     """Return the folder name of a path: one dash per UTF-16 unit that is not an ASCII letter or digit."""
     path = unicodedata.normalize("NFC", path)
     name = _OTHER.sub(lambda found: "-" if found[0] <= "\uffff" else "--", path)
-    if len(name) <= _LONGEST:
+    if len(name) <= MAX_NAME_CHARS:
         return name
     units = path.encode("utf-16-le", "surrogatepass")
     number = 0
     for at in range(0, len(units), 2):
         number = (number * 31 + units[at] + 256 * units[at + 1]) & 0xFFFFFFFF
     number = number - (1 << 32) if number >= 1 << 31 else number
-    return f"{name[:_LONGEST]}-{_base36(abs(number))}"
+    return f"{name[:MAX_NAME_CHARS]}-{_base36(abs(number))}"
 
 
 def _base36(number: int) -> str:
@@ -47,4 +47,4 @@ def matches(path: str, name: str) -> bool:
     name = name.casefold()
     if key == name or _OTHER.sub("-", name) == key:
         return True
-    return len(key) > _LONGEST and name.startswith(key[: _LONGEST + 1])
+    return len(key) > MAX_NAME_CHARS and name.startswith(key[: MAX_NAME_CHARS + 1])

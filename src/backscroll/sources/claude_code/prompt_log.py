@@ -33,8 +33,8 @@ from backscroll.sources.claude_code.transcript.line_types import text
 
 __all__ = ["read"]
 
-_PAUSE = timedelta(hours=1)  # a longer pause between prompts without a session id starts a new session
-_MOST = 512  # sessions
+MAX_PAUSE = timedelta(hours=1)  # a longer pause between prompts without a session id starts a new session
+MAX_SESSIONS = 512  # sessions
 
 
 class Prompt(msgspec.Struct, rename="camel"):
@@ -45,7 +45,7 @@ class Prompt(msgspec.Struct, rename="camel"):
     session_id: Any = None
 
 
-class _Place(msgspec.Struct, gc=False):
+class _Position(msgspec.Struct, gc=False):
     """Position and id of a prompt. Its text stays in the file."""
 
     id: str
@@ -60,36 +60,36 @@ class _Group(msgspec.Struct):
 
     id: str
     project: str | None
-    places: list[_Place]
+    positions: list[_Position]
 
 
-class _Sitting(msgspec.Struct, array_like=True):
+class _Series(msgspec.Struct, array_like=True):
     """Consecutive prompts of one project without a session id."""
 
     id: str
     last_at: float  # seconds
 
 
-class _Remembered(msgspec.Struct, array_like=True):
+class _ReaderState(msgspec.Struct, array_like=True):
     """State for the next reader.
 
     Projects and sessions are stored as hashes only, so that nothing of a forgotten session is left here.
     """
 
-    sittings: dict[bytes, _Sitting] = msgspec.field(default_factory=dict)
+    series_by_project: dict[bytes, _Series] = msgspec.field(default_factory=dict)
     latest: dict[bytes, tuple[int, int]] = msgspec.field(default_factory=dict)  # milliseconds, count
     timeless: dict[bytes, int] = msgspec.field(default_factory=dict)  # count of prompts without a timestamp
 
-    def sitting(self, project: str | None, at: datetime | None) -> str:
+    def series_id(self, project: str | None, at: datetime | None) -> str:
         """Return the id of the session that a prompt without session id belongs to."""
         key = _digest(normalize_path(project) if project else "")
         seconds = at.timestamp() if at is not None else 0.0
-        sitting = self.sittings.get(key)
-        if sitting is None or seconds - sitting.last_at > _PAUSE.total_seconds():
-            own = f"{int(seconds * 1000)}" if at is not None else f"0-{len(self.sittings)}"
-            sitting = self.sittings[key] = _Sitting(f"prompts-{own}", seconds)
-        sitting.last_at = max(sitting.last_at, seconds)
-        return sitting.id
+        series = self.series_by_project.get(key)
+        if series is None or seconds - series.last_at > MAX_PAUSE.total_seconds():
+            own = f"{int(seconds * 1000)}" if at is not None else f"0-{len(self.series_by_project)}"
+            series = self.series_by_project[key] = _Series(f"prompts-{own}", seconds)
+        series.last_at = max(series.last_at, seconds)
+        return series.id
 
     def name(self, session: str, words: str, at: datetime | None) -> str:
         """Return the id of a prompt within its session.
@@ -101,16 +101,16 @@ class _Remembered(msgspec.Struct, array_like=True):
             both = _digest(f"{session} {own}")
             count = self.timeless[both] = self.timeless.get(both, 0) + 1
             return _counted(f"prompt-{own}", count)
-        moment = int(at.timestamp() * 1000)
+        milliseconds = int(at.timestamp() * 1000)
         latest, count = self.latest.pop(key, (-1, 0))
-        if moment < latest:  # the clock was set back
+        if milliseconds < latest:  # the clock was set back
             self.latest[key] = (latest, count)
-            return f"prompt-{moment}-{own}"
-        count = count + 1 if moment == latest else 1
-        self.latest[key] = (moment, count)
-        if len(self.latest) > _MOST:
+            return f"prompt-{milliseconds}-{own}"
+        count = count + 1 if milliseconds == latest else 1
+        self.latest[key] = (milliseconds, count)
+        if len(self.latest) > MAX_SESSIONS:
             del self.latest[next(iter(self.latest))]
-        return _counted(f"prompt-{moment}", count)
+        return _counted(f"prompt-{milliseconds}", count)
 
 
 def _digest(words: str, *, size: int = 8) -> bytes:
@@ -128,7 +128,7 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
     """Yield a session per session id, and one per series of prompts without session id."""
     path = Path(unit.path)
     tally = RecordCounts()
-    kept = msgspec.msgpack.decode(since.state, type=_Remembered) if since is not None else _Remembered()
+    state = msgspec.msgpack.decode(since.state, type=_ReaderState) if since is not None else _ReaderState()
     offset, number = (since.offset, since.line) if since is not None else (0, 0)
     groups: dict[str, _Group] = {}
     end = unit.size or sys.maxsize
@@ -137,10 +137,12 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
             offset, number = line.offset + line.size, line.number
         if line.is_blank:
             continue
-        prompts = [(at, one) for at, one in enumerate(line.values) if text(one.display) is not None]
-        for at, prompt in prompts if line.is_final else ():
-            group, id_ = _group_of(prompt, groups, kept)
-            group.places.append(_Place(id_, line.number, line.offset, line.size, at))
+        prompts = [
+            (index, prompt) for index, prompt in enumerate(line.values) if text(prompt.display) is not None
+        ]
+        for index, prompt in prompts if line.is_final else ():
+            group, id_ = _group_of(prompt, groups, state)
+            group.positions.append(_Position(id_, line.number, line.offset, line.size, index))
         if line.fault is not None:
             yield Problem(Origin(unit.path, f"line {line.number}"), *line.fault)
             tally.count("prompt", "problems")
@@ -149,32 +151,32 @@ def read(unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
     with path.open("rb") as file:
         for group in groups.values():
             yield Opening(source=unit.source, id=group.id, store="prompts")
-            moments: list[datetime] = []
-            for place in group.places:
+            timestamps_: list[datetime] = []
+            for place in group.positions:
                 file.seek(place.offset)
                 found = jsonl.salvage(file.read(place.size), _decoder).values
                 if place.number >= len(found):
                     continue  # the file changed during reading
                 message = _message(unit, found[place.number], place)
                 if message.timestamp is not None:
-                    moments.append(message.timestamp)
+                    timestamps_.append(message.timestamp)
                 yield message
-            yield _closing(group, moments, is_whole=since is None)
-    tally.checkpoint = Checkpoint(offset, number, msgspec.msgpack.encode(kept))
+            yield _closing(group, timestamps_, is_whole=since is None)
+    tally.checkpoint = Checkpoint(offset, number, msgspec.msgpack.encode(state))
     yield tally
 
 
-def _group_of(prompt: Prompt, groups: dict[str, _Group], kept: _Remembered) -> tuple[_Group, str]:
+def _group_of(prompt: Prompt, groups: dict[str, _Group], state: _ReaderState) -> tuple[_Group, str]:
     """Return the session of a prompt and the id of the prompt in it."""
     project, at = text(prompt.project), timestamps.from_value(prompt.timestamp)
     id_ = text(prompt.session_id)
     if id_ is None:
-        id_ = kept.sitting(project, at)
+        id_ = state.series_id(project, at)
     group = groups.setdefault(id_, _Group(id_, project, []))
-    return group, kept.name(id_, text(prompt.display) or "", at)
+    return group, state.name(id_, text(prompt.display) or "", at)
 
 
-def _message(unit: Unit, prompt: Prompt, place: _Place) -> Message:
+def _message(unit: Unit, prompt: Prompt, place: _Position) -> Message:
     at = timestamps.from_value(prompt.timestamp)
     return Message(
         id=place.id,
@@ -214,14 +216,14 @@ def _attachments(pasted: Any) -> Iterator[Attachment]:
             )
 
 
-def _closing(group: _Group, moments: list[datetime], *, is_whole: bool) -> Closing:
+def _closing(group: _Group, timestamps_: list[datetime], *, is_whole: bool) -> Closing:
     workspace = Workspace(group.project, evidence="history.jsonl") if group.project else None
     kind = Closing if is_whole else ClosingUpdate
     return kind(
         workspace=workspace,
-        created_at=min(moments, default=None),
-        created_at_source="stored" if moments else None,
-        updated_at=max(moments, default=None),
+        created_at=min(timestamps_, default=None),
+        created_at_source="stored" if timestamps_ else None,
+        updated_at=max(timestamps_, default=None),
         completeness="lossy",
-        reasons=("only the typed prompts were kept",),
+        reasons=("only the typed prompts were state",),
     )

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["retention"]
 
 _DEFAULT_DAYS = 30
-_LONG = 3650
-_EVER = 365_000  # days
-_SOON = timedelta(days=7)
+_RECOMMENDED_DAYS = 3650
+_MAX_DAYS = 365_000  # days
+_WARNING_PERIOD = timedelta(days=7)
 _MAX_COUNT = 2**53
 _KEY = "cleanupPeriodDays"
 
@@ -28,9 +28,9 @@ def retention(
 ) -> Retention | None:
     """Return what the tool will delete within a week, and the settings change that prevents it."""
     setting = find(root, _KEY)
-    said = _days(setting.value) if setting.is_said else None
-    days = said if said is not None else _DEFAULT_DAYS
-    limit = int((now - timedelta(days=min(days, _EVER)) + _SOON).timestamp() * 1e9)
+    value = _days(setting.value) if setting.is_set else None
+    days = value if value is not None else _DEFAULT_DAYS
+    limit = int((now - timedelta(days=min(days, _MAX_DAYS)) + _WARNING_PERIOD).timestamp() * 1e9)
     if fingerprints is not None:
         expiring = list(remembered_sessions(str(root), fingerprints, limit))
     else:
@@ -41,10 +41,10 @@ def retention(
 
     return Retention(
         days=days,
-        is_default=said is None,
+        is_default=value is None,
         settings=str(setting.path),
         expiring=tuple(expiring),
-        diff=change(setting, _KEY, _LONG),
+        diff=change(setting, _KEY, _RECOMMENDED_DAYS),
         trouble=setting.error,
     )
 

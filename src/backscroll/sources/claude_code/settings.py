@@ -22,7 +22,7 @@ class Setting(NamedTuple):
 
     path: Path
     value: Any = None
-    is_said: bool = False
+    is_set: bool = False
     error: str | None = None  # why the file could not be parsed
 
 
@@ -34,7 +34,7 @@ def find(root: Path, key: str) -> Setting:
     user = root / "settings.json"
     managed = _MANAGED.get(sys.platform, _MANAGED_ELSEWHERE)
     found = [_read(path, key) for path in (managed, root / "settings.local.json", user)]
-    return next((one for one in found if one.is_said), None) or found[-1]
+    return next((setting for setting in found if setting.is_set), None) or found[-1]
 
 
 def _read(path: Path, key: str) -> Setting:
@@ -47,13 +47,13 @@ def _read(path: Path, key: str) -> Setting:
     import json  # start-up time: most users have no such file
 
     try:
-        said = json.loads(text, strict=False) if text.strip() else {}
+        document = json.loads(text, strict=False) if text.strip() else {}
     except (ValueError, RecursionError):
         return Setting(path, error="is not JSON")
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         return Setting(path, error="is not a JSON object")
-    value = said.get(key, _ABSENT)
-    return Setting(path) if value is _ABSENT else Setting(path, value, is_said=True)
+    value = document.get(key, _ABSENT)
+    return Setting(path) if value is _ABSENT else Setting(path, value, is_set=True)
 
 
 def change(setting: Setting, key: str, value: int) -> str:
@@ -72,11 +72,11 @@ def change(setting: Setting, key: str, value: int) -> str:
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
         # A line with only this setting.
-        if setting.is_said and (match := re.fullmatch(rf'(\s*"{key}"\s*:\s*)[^"{{\[,]*(,?\s*)', line)):
+        if setting.is_set and (match := re.fullmatch(rf'(\s*"{key}"\s*:\s*)[^"{{\[,]*(,?\s*)', line)):
             return f"{head}@@ -{number} +{number} @@\n-{line}\n+{match[1]}{value}{match[2]}\n"
-    if not setting.is_said and lines[0].strip() == "{":
+    if not setting.is_set and lines[0].strip() == "{":
         comma = "" if "".join(lines[1:]).strip() == "}" else ","
         return f'{head}@@ -1,0 +2 @@\n+  "{key}": {value}{comma}\n'
     # The whole file is one line. The rest of it is not shown.
-    before = f'-  "{key}": {json.dumps(setting.value)}\n' if setting.is_said else ""
+    before = f'-  "{key}": {json.dumps(setting.value)}\n' if setting.is_set else ""
     return f'{head}{before}+  "{key}": {value}\n'

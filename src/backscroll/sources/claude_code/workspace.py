@@ -12,7 +12,7 @@ from backscroll.sources.claude_code.transcript.state_lines import Facts
 
 __all__ = ["of_session", "project_folder"]
 
-_DEEPEST = 24  # folders tried per path
+MAX_FOLDERS = 24  # folders tried per path
 
 
 def project_folder(path: Path) -> Path | None:
@@ -94,7 +94,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 def _on_disk(name: str, start: str = os.sep) -> str | None:
     """Return an existing folder with this project key, searched from the root; longest names first."""
     waiting = [(start, name[1:])] if name.startswith("-") else []
-    for _ in range(_DEEPEST * 8):
+    for _ in range(MAX_FOLDERS * 8):
         if not waiting:
             return None
         here, rest = waiting.pop()

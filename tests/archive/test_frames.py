@@ -166,4 +166,4 @@ def test_a_damaged_table_is_named_by_verify_and_hides_nothing(kept: SyncedArchiv
     told = kept.messages(kept.summaries()[0].id)
     assert _change_bodies(kept, "flip(body, 14)") > 0
     assert [one.content for one in _found(kept)] == [one.content for one in told]
-    assert kept.archive.maintenance.verify() == ["the messages of account 1 are damaged"]
+    assert kept.archive.maintenance.verify() == ["the messages of fragment 1 are damaged"]

@@ -231,7 +231,7 @@ def test_the_library_says_what_it_wrote(tmp_path: Path) -> None:
     synced_cursor_home(tmp_path)
     roots = [NamedRoot("cursor", tmp_path / "root")]
     with Library(roots=roots, home=tmp_path / "home", machine=Machine(Path("/home/zoe"))) as library:
-        done = library.extract(ONE, tmp_path / "out")
+        done = library.archive_admin.extract(ONE, tmp_path / "out")
         status = library.archive_admin.status()
     assert [file.name for file in done.files if file.suffix == ".vscdb"]
     assert done.rows == status.rows

@@ -309,7 +309,7 @@ def test_what_is_null_is_taken_from_where_it_is_known(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"platform": "windsurf"}, r"'windsurf' is not one of .*\(id-1\)"),
         ({"platform": None}, r"None is not one of"),
@@ -318,11 +318,11 @@ def test_what_is_null_is_taken_from_where_it_is_known(
     ],
 )
 def test_a_row_that_no_rule_can_save_stops_the_upgrade(
-    path: Path, changed: dict[str, Any], said: str
+    path: Path, changed: dict[str, Any], message: str
 ) -> None:
     write_old(path, [conversation(1, **changed), conversation(2)], is_strict=False)
     before = path.read_bytes()
-    with pytest.raises(DatabaseUnreadableError, match=said) as caught:
+    with pytest.raises(DatabaseUnreadableError, match=message) as caught:
         upgrade_legacy(path)
     assert path.read_bytes() == before
     assert str(backups(path)[0]) in str(caught.value)
@@ -331,43 +331,43 @@ def test_a_row_that_no_rule_can_save_stops_the_upgrade(
 # --- what is refused ----------------------------------------------------------------------------------------
 
 
-def refused(path: Path, error: type[Exception], said: str) -> None:
+def assert_refused(path: Path, error: type[Exception], message: str) -> None:
     before = path.read_bytes()
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         upgrade_legacy(path)
     assert path.read_bytes() == before
     assert backups(path) == []
 
 
 def test_a_file_that_is_not_there_is_said(path: Path) -> None:
-    with pytest.raises(DatabaseNotFoundError, match="there is no database"):
+    with pytest.raises(DatabaseNotFoundError, match="does not exist"):
         upgrade_legacy(path)
     assert not path.exists()
 
 
-def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+def test_a_file_that_is_no_database_is_assert_refused(path: Path) -> None:
     path.write_text("conversations " * 500)
-    refused(path, DatabaseUnreadableError, "not a database")
+    assert_refused(path, DatabaseUnreadableError, "not a database")
 
 
-def test_a_database_of_something_else_is_refused(path: Path) -> None:
+def test_a_database_of_something_else_is_assert_refused(path: Path) -> None:
     sqlite3.connect(path).executescript("create table birds (name);").connection.close()
-    refused(path, DatabaseUnreadableError, "no table conversations")
+    assert_refused(path, DatabaseUnreadableError, "no table conversations")
 
 
-def test_conversations_of_another_kind_are_refused(path: Path) -> None:
+def test_conversations_of_another_kind_are_assert_refused(path: Path) -> None:
     sqlite3.connect(path).executescript("create table conversations (id, platform);").connection.close()
-    refused(path, DatabaseUnreadableError, "no external_session_id, session_id, started_at")
+    assert_refused(path, DatabaseUnreadableError, "no external_session_id, session_id, started_at")
 
 
-def test_a_database_upgraded_half_way_is_refused(path: Path) -> None:
+def test_a_database_upgraded_half_way_is_assert_refused(path: Path) -> None:
     write_old(path, [conversation()], script="create table cursor_sessions (id text primary key);")
-    refused(path, DatabaseUnreadableError, "partly upgraded")
+    assert_refused(path, DatabaseUnreadableError, "partly upgraded")
 
 
-def test_our_own_archive_is_refused(path: Path) -> None:
+def test_our_own_archive_is_assert_refused(path: Path) -> None:
     Archive(path).close()
-    refused(path, UsageError, "an archive of Backscroll")
+    assert_refused(path, UsageError, "an archive of Backscroll")
 
 
 # --- what goes wrong on the way -----------------------------------------------------------------------------
@@ -377,10 +377,10 @@ def test_a_database_that_another_program_writes_is_left_alone(path: Path) -> Non
     write_old(path, [conversation()])
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("begin immediate")
-    refused(path, DatabaseLockedError, "in use by another program.*holds what it held before")
+    assert_refused(path, DatabaseLockedError, "in use by another program.*It was not changed")
     other.execute("rollback")
     other.execute("begin exclusive")
-    refused(path, DatabaseLockedError, "in use by another program")
+    assert_refused(path, DatabaseLockedError, "in use by another program")
     other.close()
     assert upgrade_legacy(path).is_changed
 
@@ -388,13 +388,13 @@ def test_a_database_that_another_program_writes_is_left_alone(path: Path) -> Non
 def test_a_read_only_database_is_left_alone(path: Path) -> None:
     write_old(path, [conversation()])
     path.chmod(0o444)
-    refused(path, DestinationError, "read-only")
+    assert_refused(path, DestinationError, "read-only")
 
 
 def test_without_room_for_a_backup_nothing_is_begun(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_old(path, [conversation()])
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))  # type: ignore[attr-defined]
-    refused(path, DestinationError, "0.0 MB are free. Nothing was changed")
+    assert_refused(path, DestinationError, "0.0 MB are free. Nothing was changed")
 
 
 def test_a_damaged_database_is_left_alone(path: Path) -> None:
@@ -402,7 +402,7 @@ def test_a_damaged_database_is_left_alone(path: Path) -> None:
     whole = path.read_bytes()
     middle = len(whole) // 2 // 4096 * 4096
     path.write_bytes(whole[:middle] + b"\xff" * 4096 + whole[middle + 4096 :])
-    refused(path, DatabaseUnreadableError, "damaged|malformed")
+    assert_refused(path, DatabaseUnreadableError, "damaged|malformed")
 
 
 def test_a_disk_that_fills_up_leaves_the_database_as_it_was(
@@ -418,7 +418,7 @@ def test_a_disk_that_fills_up_leaves_the_database_as_it_was(
         return db
 
     monkeypatch.setattr(module, "open_existing", small)
-    with pytest.raises(DestinationError, match=r"full\. It holds what it held before; a copy of it is "):
+    with pytest.raises(DestinationError, match=r"full\. It was not changed; the backup is "):
         upgrade_legacy(path)
     assert path.read_bytes() == before
     assert contents(backups(path)[0]) == contents(path)
@@ -450,7 +450,7 @@ def test_a_result_that_is_not_right_is_taken_back(
         replace(db, plan)
 
     monkeypatch.setattr(module, "_replace", spoiled)
-    with pytest.raises(DatabaseUnreadableError, match=r"would (not )?have.*It holds what it held before"):
+    with pytest.raises(DatabaseUnreadableError, match=r"would .*It was not changed"):
         upgrade_legacy(path)
     assert contents(path) == before
 
@@ -462,11 +462,11 @@ def test_a_row_that_would_be_missing_is_noticed(path: Path, monkeypatch: pytest.
 
     def short(db: sqlite3.Connection) -> UpgradePlan:
         planned = plan(db)
-        planned.places.pop()
+        planned.row_keys.pop()
         return planned
 
     monkeypatch.setattr(legacy_schema, "plan", short)
-    with pytest.raises(DatabaseUnreadableError, match="1 rows would not have come out as they went in"):
+    with pytest.raises(DatabaseUnreadableError, match="1 rows would have been changed"):
         upgrade_legacy(path)
     assert contents(path) == before
 

@@ -74,7 +74,7 @@ def test_a_file_that_is_not_a_database_is_reported(path: Path) -> None:
     path.write_text("nothing of the kind" * 100)
     result = run(path, "archive", "upgrade", str(path))
     assert (result.code, result.out) == (1, "")
-    assert "file is not a database. It holds what it held before." in result.err
+    assert "file is not a database. It was not changed." in result.err
 
 
 def test_the_archive_itself_cannot_be_upgraded(path: Path) -> None:

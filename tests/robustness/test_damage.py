@@ -113,7 +113,7 @@ def test_verify_names_damaged_messages_and_originals(shell: Shell) -> None:
         assert "damaged" in err
     code, out, _ = shell.run("archive", "verify")
     assert code == 3
-    assert out.count("the original of unit") == out.count("the messages of account") == 40
+    assert out.count("the original of unit") == out.count("the messages of fragment") == 40
 
 
 def test_doctor_reports_a_damaged_archive(shell: Shell) -> None:

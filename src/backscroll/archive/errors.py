@@ -1,4 +1,4 @@
-"""What goes wrong with the archive's file, said so that a person knows what to do."""
+"""Translate SQLite and decoding errors into `ArchiveError` with advice for the user."""
 
 import sqlite3
 import sys
@@ -8,19 +8,17 @@ from backscroll.errors import ArchiveError
 
 __all__ = ["decode_errors", "is_archive_failure", "is_busy", "to_archive_error"]
 
-_ADVICE = {
-    sqlite3.SQLITE_FULL: "the disk is full. The archive {path} is whole and holds what it held; make room,"
-    " then try again",
-    sqlite3.SQLITE_BUSY: "another process is writing the archive {path} and did not end in time; try again"
-    " when it is done",
-    sqlite3.SQLITE_CORRUPT: "the archive {path} is damaged ({error}). Put a copy of it back, if you have one;"
-    " else move it away, and backscroll sync reads anew what the tools still have",
-    sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}). Put a copy of it back, if you have one; else"
-    " move it away, and backscroll sync reads anew what the tools still have",
-    sqlite3.SQLITE_READONLY: "the archive {path} cannot be written ({error}); check who may write it and its"
-    " folder, or name another folder with --home",
+_RECOVER = "Restore a copy of it if you have one. Otherwise move it away and run 'backscroll sync'."
+_MESSAGES = {
+    sqlite3.SQLITE_FULL: "The disk is full. The archive {path} is intact. Free some space and try again.",
+    sqlite3.SQLITE_BUSY: "Another process is writing to the archive {path}. Try again when it has finished.",
+    sqlite3.SQLITE_CORRUPT: "The archive {path} is damaged ({error}). " + _RECOVER,
+    sqlite3.SQLITE_NOTADB: "{path} is not an archive ({error}). " + _RECOVER,
+    sqlite3.SQLITE_READONLY: "The archive {path} cannot be written ({error}). Check the permissions of the"
+    " file and its folder, or choose another folder with --home.",
 }
-_OURS = (
+# Errors of the code, not of the file.
+_PROGRAMMING_ERRORS = (
     sqlite3.SQLITE_ERROR,
     sqlite3.SQLITE_CONSTRAINT,
     sqlite3.SQLITE_MISMATCH,
@@ -31,8 +29,8 @@ _READABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 
 
 def decode_errors() -> tuple[type[Exception], ...]:
-    """What unpacking raises when bytes are not what was packed."""
-    import struct  # these are loaded only when something went wrong
+    """Return the exceptions that damaged bodies raise when they are decoded."""
+    import struct  # loaded only after an error
 
     import msgspec
 
@@ -45,29 +43,27 @@ def decode_errors() -> tuple[type[Exception], ...]:
 
 
 def to_archive_error(error: BaseException, path: Path) -> ArchiveError:
-    """The error to raise when the archive's file gives this one."""
+    """Return the `ArchiveError` for an error of the archive's file."""
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return ArchiveError(
-            f"{error.filename} is not a folder, and no archive can be kept in it; name another with --home",
-            path,
-        )
+        return ArchiveError(f"{error.filename} is not a folder. Choose another one with --home.", path)
     if isinstance(error, OSError):
-        return ArchiveError(f"the archive {path} cannot be opened: {error.strerror or error}", path)
-    code = _code(error)
-    advice = _ADVICE.get(code, "the archive {path} cannot be opened: {error}")
-    return ArchiveError(advice.format(path=path, error=error), path, is_readable=code in _READABLE)
+        return ArchiveError(f"The archive {path} cannot be opened: {error.strerror or error}.", path)
+    code = _primary_code(error)
+    message = _MESSAGES.get(code, "The archive {path} cannot be opened: {error}.")
+    return ArchiveError(message.format(path=path, error=error), path, is_readable=code in _READABLE)
 
 
 def is_archive_failure(error: BaseException) -> bool:
-    """Whether an error is the file's; the others are our own mistakes, and nothing a person could mend."""
-    return (isinstance(error, sqlite3.Error) or _is_damage(error)) and _code(error) not in _OURS
+    """Return whether the archive's file caused the error. Other errors are bugs."""
+    is_candidate = isinstance(error, sqlite3.Error) or _is_damaged_body(error)
+    return is_candidate and _primary_code(error) not in _PROGRAMMING_ERRORS
 
 
-def _is_damage(error: BaseException) -> bool:
-    """Whether what the archive itself has packed cannot be unpacked."""
+def _is_damaged_body(error: BaseException) -> bool:
+    """Return whether the error was raised while the archive decoded a body."""
     if not isinstance(error, decode_errors()):
         return False
-    import traceback
+    import traceback  # loaded only after an error
 
     modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [name for name in modules if name.startswith("backscroll.")]
@@ -75,12 +71,12 @@ def _is_damage(error: BaseException) -> bool:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another process was in the way."""
-    return _code(error) == sqlite3.SQLITE_BUSY
+    """Return whether another process holds the lock."""
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
 
 
-def _code(error: BaseException) -> int:
-    """The primary code; an error that Python itself raised has none."""
+def _primary_code(error: BaseException) -> int:
+    """Return the primary result code of SQLite. Errors raised by Python have none."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is not None:
         return code & 0xFF

@@ -1,1 +1,12 @@
-"""Maintenance."""
+"""Maintenance of the archive file.
+
+maintenance     the archive's interface to the modules below
+forget          erase sessions and exclude them from later syncs
+compact         reduce the size of the file
+status          counts and sizes
+verify          check hashes and counts
+legacy_schema   plan the upgrade of another program's database
+legacy_upgrade  carry it out, after a backup
+legacy_import   import an upgraded database into the archive
+backup          verified copy of a database
+"""

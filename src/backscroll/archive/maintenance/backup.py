@@ -1,4 +1,4 @@
-"""A copy of somebody's database beside it, made and checked before anything is changed."""
+"""Verified backup of another program's database, made before it is changed."""
 
 import shutil
 import sqlite3
@@ -10,29 +10,29 @@ from backscroll.errors import DatabaseUnreadableError, DestinationError
 
 __all__ = ["create_backup", "open_existing"]
 
-_TIMES_ITS_SIZE = 3  # the copy, the new tables beside the old ones, and the journal
+_REQUIRED_SPACE_FACTOR = 3  # the backup, the new tables in addition to the old ones, and the journal
 
 
 def open_existing(path: Path, *, mode: str = "rw", timeout: float = 5.0) -> sqlite3.Connection:
-    """Open a database that is there; none is made."""
+    """Open a database. Unlike `sqlite3.connect`, do not create it."""
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)
 
 
 def create_backup(path: Path) -> Path:
-    """Copy a database to ``<name>.backup-<UTC time>``. It returns only when the copy is known to be good.
+    """Copy a database to ``<name>.backup-<UTC time>`` in the same folder, verify and return the copy.
 
-    The caller keeps others from writing meanwhile. Raises `DestinationError` when there is no room.
+    The caller keeps other processes from writing. Raises `DestinationError` if the disk has too little space.
     """
     size = sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
     free = shutil.disk_usage(path.parent).free
-    if free < _TIMES_ITS_SIZE * size:
+    if free < _REQUIRED_SPACE_FACTOR * size:
         raise DestinationError(
-            f"{path} needs {_TIMES_ITS_SIZE * size / 1e6:,.1f} MB beside it to be upgraded safely, and"
+            f"The upgrade of {path} needs {_REQUIRED_SPACE_FACTOR * size / 1e6:,.1f} MB in the same folder;"
             f" {free / 1e6:,.1f} MB are free. Nothing was changed.",
             path,
         )
-    target = _free_name(path)
+    target = _unused_name(path)
     partial = target.with_name(f"{target.name}.partial")
     try:
         with closing(open_existing(path, mode="ro")) as source, closing(sqlite3.connect(partial)) as copy:
@@ -40,29 +40,27 @@ def create_backup(path: Path) -> Path:
             shutil.copymode(path, partial)
             found = [row[0] for row in copy.execute("pragma integrity_check")]
             if found != ["ok"]:
-                raise DatabaseUnreadableError(
-                    f"{path} is damaged and was left as it is: {found[0]}. Nothing was changed.", path
-                )
-            if _counts(copy) != _counts(source):
-                raise DestinationError(f"the copy of {path} is not whole. Nothing was changed.", partial)
+                raise DatabaseUnreadableError(f"{path} is damaged: {found[0]}. Nothing was changed.", path)
+            if _row_counts(copy) != _row_counts(source):
+                raise DestinationError(f"The backup of {path} is incomplete. Nothing was changed.", partial)
         partial.rename(target)
     finally:
         partial.unlink(missing_ok=True)
     return target
 
 
-def _free_name(path: Path) -> Path:
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    target = path.with_name(f"{path.name}.backup-{stamp}")
+def _unused_name(path: Path) -> Path:
+    timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    target = path.with_name(f"{path.name}.backup-{timestamp}")
     number = 1
     while target.exists():
         number += 1
-        target = path.with_name(f"{path.name}.backup-{stamp}-{number}")
+        target = path.with_name(f"{path.name}.backup-{timestamp}-{number}")
     return target
 
 
-def _counts(db: sqlite3.Connection) -> dict[str, int]:
-    """Rows by table; a virtual table's rows lie in others."""
+def _row_counts(db: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of rows by table, without virtual tables: their rows are in other tables."""
     names = [
         name
         for (name,) in db.execute(

@@ -1,4 +1,4 @@
-"""The archive's file made as small as it can be, with nothing left in it of what was deleted."""
+"""Reduce the size of the archive file and overwrite deleted data."""
 
 import sqlite3
 from hashlib import sha256
@@ -18,11 +18,11 @@ __all__ = ["CompactResult", "compact", "incremental_vacuum", "vacuum"]
 
 
 class CompactResult(Struct):
-    """What was gained."""
+    """Sizes before and after."""
 
     before: int  # bytes
     after: int
-    merged: int  # pieces of originals that were put together with others
+    merged: int  # by how many the number of segments and chunks shrank
 
     @property
     def saved(self) -> int:
@@ -30,100 +30,102 @@ class CompactResult(Struct):
 
 
 def compact(db: sqlite3.Connection, path: Path) -> CompactResult:
-    """Put originals together that were kept piece by piece as they grew, and give back free space."""
-    before = _size(path)
+    """Merge small segments and chunks of originals, and return free pages to the file system."""
+    before = _file_bytes(path)
     rows = db.execute(
         "select unit_id, version from raw_segment group by unit_id, version"
         " having count(*) > 1 + sum(size) / ?",
         [SEGMENT_BYTES],
     ).fetchall()
     try:
-        merged = sum(_merge(db, path, unit, state) for unit, state in rows)
-        _lean(db)
+        merged = sum(_merge_segments(db, path, unit_id, version) for unit_id, version in rows)
+        _delta_compress(db)
         with transaction(db):
             merged += merge_small_chunks(db)
         vacuum(db)
-    except sqlite3.OperationalError as error:  # a full disk, or somebody who writes and does not end
-        raise ArchiveError(f"the archive {path} is whole, but not smaller: {error}", path) from error
-    return CompactResult(before, _size(path), merged)
+    except sqlite3.OperationalError as error:  # the disk is full, or another process holds the lock
+        raise ArchiveError(
+            f"The archive {path} could not be compacted: {error}. It is intact.", path
+        ) from error
+    return CompactResult(before, _file_bytes(path), merged)
 
 
-def _lean(db: sqlite3.Connection) -> None:
-    """Have originals lean on what was told of them that were kept before they could."""
-    plain = db.execute(
+def _delta_compress(db: sqlite3.Connection) -> None:
+    """Delta-compress originals that have no base."""
+    units = db.execute(
         "select distinct unit_id from raw_segment"
         " where delta_base_unit_id is null and delta_base_fragment_id is null"
     ).fetchall()
-    for (unit,) in plain:
+    for (unit_id,) in units:
         with transaction(db):
-            delta_compress_file(db, unit)
+            delta_compress_file(db, unit_id)
 
 
-def _size(path: Path) -> int:
+def _file_bytes(path: Path) -> int:
     files = (path, path.with_name(f"{path.name}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())
 
 
-def _merge(db: sqlite3.Connection, path: Path, unit: int, state: int) -> int:
-    """One file's pieces in as few as can be; how many fewer there are."""
+def _merge_segments(db: sqlite3.Connection, path: Path, unit_id: int, version: int) -> int:
+    """Merge the segments of a file. Return by how many their number shrank."""
     with transaction(db):
-        numbers = db.execute(
+        rows = db.execute(
             "select rowid, offset, size, delta_base_unit_id from raw_segment where unit_id = ?"
             " and version = ? order by offset",
-            [unit, state],
+            [unit_id, version],
         ).fetchall()
-        plain = BodyReader(db)
+        reader = BodyReader(db)
         pending = bytearray()
         start = written = 0
-        for number, offset, size, base in numbers:
-            if base is not None:  # it repeats another file, and stays as it is
+        for row, offset, size, base_unit_id in rows:
+            if base_unit_id is not None:  # repeats another file and stays as it is
                 if pending:
-                    _insert(db, unit, state, start, bytes(pending))
+                    _insert_segment(db, unit_id, version, start, bytes(pending))
                     written += 1
                     pending.clear()
                 start = offset + size
                 written += 1
                 continue
             query = "select sha256, delta_base_fragment_id, body from raw_segment where rowid = ?"
-            digest, account, body = db.execute(query, [number]).fetchone()
-            data = plain.decode_segment(None, account, body)
+            digest, base_fragment_id, body = db.execute(query, [row]).fetchone()
+            data = reader.decode_segment(None, base_fragment_id, body)
             if sha256(data).digest() != digest:
-                raise ArchiveError("a kept original is damaged; backscroll archive verify names it", path)
-            db.execute("delete from raw_segment where rowid = ?", [number])
+                raise ArchiveError(
+                    "An archived original is damaged. Run 'backscroll archive verify' to see which one.", path
+                )
+            db.execute("delete from raw_segment where rowid = ?", [row])
             pending += data
             while len(pending) >= SEGMENT_BYTES:
-                start = _insert(db, unit, state, start, bytes(pending[:SEGMENT_BYTES]))
+                start = _insert_segment(db, unit_id, version, start, bytes(pending[:SEGMENT_BYTES]))
                 del pending[:SEGMENT_BYTES]
                 written += 1
         if pending:
-            _insert(db, unit, state, start, bytes(pending))
+            _insert_segment(db, unit_id, version, start, bytes(pending))
             written += 1
-    return len(numbers) - written
+    return len(rows) - written
 
 
-def _insert(db: sqlite3.Connection, unit: int, state: int, start: int, data: bytes) -> int:
+def _insert_segment(db: sqlite3.Connection, unit_id: int, version: int, start: int, data: bytes) -> int:
+    """Insert a segment and return its end."""
     db.execute(
         "insert into raw_segment (unit_id, offset, size, sha256, version, body) values (?, ?, ?, ?, ?, ?)",
-        [unit, start, len(data), sha256(data).digest(), state, compress(data)],
+        [unit_id, start, len(data), sha256(data).digest(), version, compress(data)],
     )
     return start + len(data)
 
 
 def incremental_vacuum(db: sqlite3.Connection) -> None:
-    """Make the file smaller by the pages that nothing is in.
-
-    Archives of the first versions cannot do that until they have been compacted.
-    """
-    db.executescript("pragma incremental_vacuum")  # which `execute` would leave after the first page
+    """Return free pages to the file system."""
+    db.executescript("pragma incremental_vacuum")  # `execute` would stop after the first page
 
 
 def vacuum(db: sqlite3.Connection) -> bool:
-    """Write the file anew with what is in it, and nothing of what was.
+    """Rewrite the file without free pages, so that it contains no deleted data.
 
-    False when somebody reads, so that the old bytes stay in the write-ahead log for a while.
+    Return False if a reader keeps old pages in the write-ahead log.
     """
     db.execute("pragma auto_vacuum = incremental")
-    db.execute("pragma temp_store = file")  # all of it is written there first, which may be more than memory
+    db.execute("pragma temp_store = file")  # the temporary copy may be larger than memory
     try:
         db.execute("vacuum")
     finally:

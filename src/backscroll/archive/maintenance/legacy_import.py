@@ -1,7 +1,7 @@
-"""Conversations that only an upgraded database of another program tells of, taken into the archive.
+"""Import conversations from another program's upgraded database.
 
-They have no messages, and say so: they are ``lossy``. A session that the archive has stays as it is,
-and one that a tool's own files tell of later takes the place of what was adopted.
+They have no messages, so their completeness is ``lossy``. Sessions that the archive already contains stay
+unchanged. A session that is read from the tool's own files later replaces the imported one.
 """
 
 import sqlite3
@@ -30,65 +30,65 @@ _EXPECTED: dict[str, type] = dict(zip(JSON_COLUMNS, (dict, dict, list, list), st
 
 
 class LegacyImport(Struct, frozen=True):
-    """What was taken from a database into the archive."""
+    """Counts of an import."""
 
     sessions: int
-    known: int  # left out, because the archive has them
-    kept_out: int  # forgotten before, or of a workspace that is excluded
-    windows: int  # that the archive did not have
+    known: int  # skipped: already in the archive
+    kept_out: int  # skipped: forgotten, or in an excluded workspace
+    windows: int  # new in the archive
 
 
 def import_legacy(archive: Path, file: Path, exclusions: Exclusions) -> LegacyImport:
-    """Take over what the archive does not have, all of it or nothing. The file is only read."""
+    """Import the conversations that the archive does not contain, in one transaction."""
     written_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     try:
         with closing(open_existing(file, mode="ro")) as other, closing(connect(archive)) as db:
             other.row_factory = sqlite3.Row
             other.execute("begin")
             with transaction(db):
-                return _adopt(db, other, file.name, written_at, exclusions)
+                return _import(db, other, file.name, written_at, exclusions)
     except sqlite3.Error as error:
         raise DatabaseUnreadableError(
-            f"{file} could not be taken into the archive: {error}. The archive is as it was.", file
+            f"{file} could not be imported: {error}. The archive was not changed.", file
         ) from error
 
 
-def _adopt(
+def _import(
     db: sqlite3.Connection, other: sqlite3.Connection, name: str, written_at: datetime, exclusions: Exclusions
 ) -> LegacyImport:
     windows = {row["id"]: dict(row) for row in other.execute("select * from cursor_sessions")}
-    taken_windows: dict[str, str] = {}
+    window_ids: dict[str, str] = {}
     number = db.execute("select coalesce(max(number), 0) from conversations").fetchone()[0]
-    taken = known = kept_out = new_windows = 0
-    for told in map(dict, other.execute("select * from conversations order by started_at, id")):
-        window = windows.get(told["session_id"], {})
-        values = _values(told, window.get("workspace_path"), name, written_at)
+    imported = known = kept_out = new_windows = 0
+    for row in map(dict, other.execute("select * from conversations order by started_at, id")):
+        window = windows.get(row["session_id"], {})
+        values = _values(row, window.get("workspace_path"), name, written_at)
         path = values["workspace_path"]
         if exclusions.is_excluded(Workspace(path) if path else None) or (
-            (told["platform"], told["external_id"]) in exclusions.forgotten
+            (row["platform"], row["external_id"]) in exclusions.forgotten
         ):
             kept_out += 1
             continue
-        if window and window["id"] not in taken_windows:
-            taken_windows[window["id"]], is_new = _take_window(db, window, name, written_at)
+        if window and window["id"] not in window_ids:
+            window_ids[window["id"]], is_new = _import_window(db, window, name, written_at)
             new_windows += is_new
-        values |= {"session_id": taken_windows.get(told["session_id"]), "number": number + 1}
+        values |= {"session_id": window_ids.get(row["session_id"]), "number": number + 1}
         columns, marks = ", ".join(values), ", ".join("?" * len(values))
         done = db.execute(
             f"insert into conversations ({columns}) values ({marks})"  # noqa: S608 - names are ours
             " on conflict (external_id, platform) do nothing",
             list(values.values()),
         ).rowcount
-        taken += done
+        imported += done
         known += not done
         number += done
-    return LegacyImport(taken, known, kept_out, new_windows)
+    return LegacyImport(imported, known, kept_out, new_windows)
 
 
-def _take_window(
+def _import_window(
     db: sqlite3.Connection, row: dict[str, Any], name: str, written_at: datetime
 ) -> tuple[str, bool]:
-    """A window's id in the archive, and whether it is new there."""
+    """Insert or extend a window. Return its id and whether it is new."""
     external = str(row["external_session_id"])
     known = db.execute("select id from cursor_sessions where external_session_id = ?", [external]).fetchone()
     started = from_value(row["started_at"]) or written_at
@@ -104,7 +104,7 @@ def _take_window(
     hash_, named, path = _workspace(
         row.get("workspace_path"), row.get("workspace_hash"), row.get("workspace_name")
     )
-    metadata = _decoded(row.get("metadata"), dict) or {}
+    metadata = _decode(row.get("metadata"), dict) or {}
     db.execute(
         "insert into cursor_sessions values (?, ?, ?, ?, ?, ?, ?, ?)",
         [
@@ -122,41 +122,41 @@ def _take_window(
 
 
 def _workspace(path: Any, hash_: Any, name: Any) -> tuple[str, str | None, str | None]:
-    """Hash, name and path: the archive's own hash where the path is known, else the other program's."""
+    """Return hash, name and path. Without a path, keep the other program's hash."""
     if isinstance(path, str) and path:
         workspace = Workspace(path)
         return workspace.hash, str(name) if name else workspace.name, path
     return str(hash_) if hash_ else UNKNOWN_WORKSPACE, str(name) if name else None, None
 
 
-def _values(told: dict[str, Any], window_path: str | None, name: str, written_at: datetime) -> dict[str, Any]:
-    """A row of the archive. What does not fit its columns stands in the metadata."""
-    parts = {column: _decoded(told.get(column), type_) for column, type_ in _EXPECTED.items()}
+def _values(row: dict[str, Any], window_path: str | None, name: str, written_at: datetime) -> dict[str, Any]:
+    """Return the values of a row. Values that do not fit their column go into the metadata."""
+    parts = {column: _decode(row.get(column), type_) for column, type_ in _EXPECTED.items()}
     context, metadata = parts["context"] or {}, dict(parts["metadata"] or {})
-    spoiled = {
-        f"merged_{column}": str(told[column])
+    invalid = {
+        f"merged_{column}": str(row[column])
         for column, value in parts.items()
-        if value is None and told.get(column) is not None
+        if value is None and row.get(column) is not None
     }
-    started, ended = from_value(told["started_at"]), from_value(told.get("ended_at"))
+    started, ended = from_value(row["started_at"]), from_value(row.get("ended_at"))
     updated = max(filter(None, (started, ended)), default=written_at)
     path = context.get("workspace_path") or window_path
-    hash_, named, path = _workspace(path, told.get("workspace_hash"), told.get("workspace_name"))
-    metadata |= spoiled | {
+    hash_, named, path = _workspace(path, row.get("workspace_hash"), row.get("workspace_name"))
+    metadata |= invalid | {
         "merged_from": name,
-        "merged_id": str(told["id"]),
+        "merged_id": str(row["id"]),
         "started_at_source": "stored" if started else "file",
-        "reasons": ["only another program's database tells of it, and that keeps no messages"],
+        "reasons": ["imported from another program's database, which contains no messages"],
     }
-    if told.get("workspace_hash") not in (None, hash_):
-        metadata["merged_workspace_hash"] = str(told["workspace_hash"])
-    tokens = told.get("total_tokens") or None  # 0 is what a row had that nobody counted for
+    if row.get("workspace_hash") not in (None, hash_):
+        metadata["merged_workspace_hash"] = str(row["workspace_hash"])
+    tokens = row.get("total_tokens") or None  # 0 means that nothing was counted
     if tokens is None:
         metadata["are_tokens_unknown"] = True
     return {
-        "id": conversation_id(told["platform"], told["external_id"]),
-        "external_id": told["external_id"],
-        "platform": told["platform"],
+        "id": conversation_id(row["platform"], row["external_id"]),
+        "external_id": row["external_id"],
+        "platform": row["platform"],
         "workspace_hash": hash_,
         "workspace_name": named,
         "workspace_path": path,
@@ -167,29 +167,29 @@ def _values(told: dict[str, Any], window_path: str | None, name: str, written_at
         "metadata": _json(metadata),
         "tool_sequence": _json(parts["tool_sequence"] or []),
         "acceptance_decisions": _json(parts["acceptance_decisions"] or []),
-        "interaction_count": _whole(told.get("interaction_count")),
-        "acceptance_rate": _share(told.get("acceptance_rate")),
+        "interaction_count": _to_int(row.get("interaction_count")),
+        "acceptance_rate": _to_float(row.get("acceptance_rate")),
         "total_tokens": tokens if isinstance(tokens, int) else None,
-        "total_changes": _whole(told.get("total_changes")),
-        "source": _SOURCES.get(told["platform"]),  # without one, the archive refuses the row
+        "total_changes": _to_int(row.get("total_changes")),
+        "source": _SOURCES.get(row["platform"]),  # null violates the schema, and the import fails
         "completeness": "lossy",
         "visibility": "listed",
     }
 
 
-def _decoded(value: Any, type_: type) -> Any:
-    """JSON of this type, or None."""
+def _decode(value: Any, type_: type) -> Any:
+    """Return the decoded JSON if it has this type, else None."""
     try:
         return msgspec.json.decode(value, type=type_) if isinstance(value, str) else None
     except msgspec.DecodeError:
         return None
 
 
-def _whole(value: Any) -> int:
+def _to_int(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _share(value: Any) -> float | None:
+def _to_float(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 

@@ -1,8 +1,8 @@
-"""Conversations as they were kept before windows had a table of their own, and what becomes of each.
+"""Plan the upgrade of another program's database from the old unified schema to the current one.
 
-There ``session_id`` and ``external_session_id`` are set for both platforms, and there is no
-``cursor_sessions``. No row is given up: where two rows want one name, a rule decides which of them
-gets another. Where no rule helps, the plan says so and nothing may be carried out.
+In the old schema, ``session_id`` and ``external_session_id`` are set for both platforms, and there is no
+table ``cursor_sessions``. No row is dropped: if two rows have the same id, a rule renames one of them. A row
+that no rule can convert stops the upgrade.
 """
 
 import sqlite3
@@ -28,37 +28,36 @@ __all__ = [
 ]
 
 JSON_COLUMNS = ("context", "metadata", "tool_sequence", "acceptance_decisions")
-_MOST_NAMED = 5
+_MAX_LISTED_ROWS = 5
 _PLATFORMS = ("claude_code", "cursor")
-_WITH_WINDOWS = _PLATFORMS[1:]
-_NEEDED = {"session_id", "external_session_id", "platform", "started_at"}
-_OURS = {"conversations", "migration", "unit", "fragment"}
+_WINDOW_PLATFORMS = _PLATFORMS[1:]
+_REQUIRED_COLUMNS = {"session_id", "external_session_id", "platform", "started_at"}
+_ARCHIVE_TABLES = {"conversations", "migration", "unit", "fragment"}
 
 
 class UpgradeProblem(Struct, frozen=True):
-    """Something about a database that is not as it should be, and what is done about it."""
+    """An irregularity in the database and how the upgrade handles it."""
 
     kind: str
     reason: str
     rows: tuple[str, ...] = ()  # ids
-    stops: bool = False  # no rule helps: the database cannot be upgraded as it is
+    stops: bool = False  # the database cannot be upgraded
 
     @property
-    def told(self) -> str:
-        """A sentence for people, with the first of the rows."""
+    def text(self) -> str:
+        """Reason and the first affected rows."""
         if not self.rows:
             return self.reason
-        more = len(self.rows) - _MOST_NAMED
-        return (
-            f"{self.reason} ({', '.join(self.rows[:_MOST_NAMED])}{f' and {more:,} more' if more > 0 else ''})"
-        )
+        rows = ", ".join(self.rows[:_MAX_LISTED_ROWS])
+        more = len(self.rows) - _MAX_LISTED_ROWS
+        return f"{self.reason} ({rows}{f' and {more:,} more' if more > 0 else ''})"
 
 
 class Window(Struct):
-    """A window of Cursor, put together from the conversations that were held in it."""
+    """A Cursor window, derived from its conversations."""
 
     name: str  # external_session_id
-    session: str  # what its conversations call it
+    session: str  # session_id of its conversations
     workspace_hash: str
     workspace_name: str | None = None
     workspace_path: str | None = None
@@ -68,22 +67,22 @@ class Window(Struct):
 
     @property
     def id(self) -> str:
-        return conversation_id(_WITH_WINDOWS[0], self.name)
+        return conversation_id(_WINDOW_PLATFORMS[0], self.name)
 
-    def take(self, row: "_Row", started_at: Any) -> None:
-        """Learn from one of its conversations."""
+    def add(self, row: "_Row", started_at: Any) -> None:
+        """Extend the window by one of its conversations."""
         self.workspace_name = self.workspace_name or row.workspace_name
         self.workspace_path = self.workspace_path or row.workspace_path
-        if self.started_at is None or _when(started_at) < _when(self.started_at):
+        if self.started_at is None or _time_key(started_at) < _time_key(self.started_at):
             self.started_at = started_at
         if row.ended_at is None:
             self.is_open = True
-        elif self.ended_at is None or _when(self.ended_at) < _when(row.ended_at):
+        elif self.ended_at is None or _time_key(self.ended_at) < _time_key(row.ended_at):
             self.ended_at = row.ended_at
 
 
-class Place(NamedTuple):
-    """What becomes of one row."""
+class RowKeys(NamedTuple):
+    """New keys of one row."""
 
     row: int
     id: str
@@ -93,9 +92,9 @@ class Place(NamedTuple):
 
 
 class UpgradePlan(Struct):
-    """What becomes of a whole database."""
+    """New keys of all rows, new windows, and problems."""
 
-    places: list[Place]
+    row_keys: list[RowKeys]
     windows: list[Window]
     problems: list[UpgradeProblem]
 
@@ -118,17 +117,17 @@ class _Row(NamedTuple):
 
 
 def table_columns(db: sqlite3.Connection, table: str) -> dict[str, tuple[str, bool, str | None]]:
-    """A table's columns by name: type, whether null is refused, and default."""
+    """Return the columns of a table by name: type, whether it is not null, default."""
     rows = db.execute('select name, type, "notnull", dflt_value from pragma_table_xinfo(?)', [table])
     return {name: (type_, bool(notnull), default) for name, type_, notnull, default in rows}
 
 
 def detect_schema(db: sqlite3.Connection, path: Path) -> Literal["old", "upgraded"]:
-    """Which schema a database has. One that is neither is refused with a sentence."""
+    """Return which schema a database has. Raises an error if it has neither."""
     tables = {name.lower() for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
-    if tables >= _OURS:
+    if tables >= _ARCHIVE_TABLES:
         raise UsageError(
-            f"{path} is an archive of Backscroll, which brings itself up to date when it is used"
+            f"{path} is an archive of Backscroll. It is migrated automatically when it is opened."
         )
     names = (
         {name.lower() for name in table_columns(db, "conversations")} if "conversations" in tables else set()
@@ -137,66 +136,69 @@ def detect_schema(db: sqlite3.Connection, path: Path) -> Literal["old", "upgrade
     is_new = {"id", "session_id", "external_id", "platform"} <= names and "external_session_id" not in names
     if has_windows and is_new:
         return "upgraded"
-    missing = sorted(_NEEDED - names)
+    missing = sorted(_REQUIRED_COLUMNS - names)
     if missing:
-        what = f"its conversations have no {', '.join(missing)}" if names else "it has no table conversations"
-        raise DatabaseUnreadableError(f"{path} cannot be upgraded: {what}. Nothing was changed.", path)
+        reason = (
+            f"its conversations have no {', '.join(missing)}" if names else "it has no table conversations"
+        )
+        raise DatabaseUnreadableError(f"{path} cannot be upgraded: {reason}. Nothing was changed.", path)
     if has_windows or "external_id" in names:
         raise DatabaseUnreadableError(
-            f"{path} is partly upgraded already, by another program that did not finish;"
-            " put its own backup back first. Nothing was changed.",
+            f"{path} is partly upgraded: another program did not finish. Restore that program's backup first."
+            " Nothing was changed.",
             path,
         )
     return "old"
 
 
 def plan(db: sqlite3.Connection) -> UpgradePlan:
-    """Decide on every row, earliest first. Nothing is written."""
-    rows = sorted(_rows(db), key=lambda row: (_when(row.started_at), row.number))
-    problems = list(_problems_of(rows)) + list(_malformed(db, rows))
+    """Plan the new keys of every row, earliest first. Write nothing."""
+    rows = sorted(_rows(db), key=lambda row: (_time_key(row.started_at), row.number))
+    problems = list(_row_problems(rows)) + list(_malformed_json(db, rows))
     windows, window_of = _windows(rows)
-    taken: set[tuple[Any, str]] = set()
+    used: set[tuple[Any, str]] = set()
     ids: set[str] = set()
-    repeated: list[str] = []
-    places: list[Place] = []
+    duplicates: list[str] = []
+    row_keys: list[RowKeys] = []
     for row in rows:
         external = str(row.id if row.external_id in (None, "") else row.external_id)
-        if (row.platform, external) in taken:
-            repeated.append(row.label)
+        if (row.platform, external) in used:
+            duplicates.append(row.label)
             external = f"{external}#{row.label}"
-        taken.add((row.platform, external))
+        used.add((row.platform, external))
         id_ = str(row.id) if row.id not in (None, "") else ""
         if not id_ or id_ in ids:
             id_ = conversation_id(str(row.platform), external)
         ids.add(id_)
         window = window_of.get(row.number)
-        places.append(Place(row.number, id_, external, window.id if window else None, _started(row)))
-    if repeated:
+        row_keys.append(RowKeys(row.number, id_, external, window.id if window else None, _start_of(row)))
+    if duplicates:
         problems.append(
             UpgradeProblem(
                 "duplicate",
-                "these have the external id of an earlier conversation of their platform;"
-                " '#' and their own id were added to it",
-                tuple(repeated),
+                "external id of an earlier conversation of the same platform;"
+                " '#' and the own id were appended",
+                tuple(duplicates),
             )
         )
     shared = {window.session for window in windows if window.name != window.session}
-    if apart := [row.label for row in rows if row.number in window_of and str(row.session_id) in shared]:
+    if split := [row.label for row in rows if row.number in window_of and str(row.session_id) in shared]:
         problems.append(
             UpgradeProblem(
                 "several workspaces",
-                "these share a session id across workspaces; each workspace got a window,"
-                " and '@' and its hash were added to the session id of all but the first",
-                tuple(apart),
+                "session id is shared by several workspaces; each workspace got a window, and '@'"
+                " and its hash"
+                " were appended to the session id of all but the first",
+                tuple(split),
             )
         )
-    return UpgradePlan(places, windows, problems)
+    return UpgradePlan(row_keys, windows, problems)
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[_Row]:
     names = {name.lower() for name in table_columns(db, "conversations")}
     context = "iif(typeof(context) = 'text' and json_valid(context), {}, null)"
-    wanted = [
+    columns = [
         name if name in names else f"null as {name}"
         for name in (
             "id",
@@ -207,29 +209,29 @@ def _rows(db: sqlite3.Connection) -> Iterator[_Row]:
             "workspace_name",
         )
     ]
-    wanted.append(
+    columns.append(
         context.format("json_extract(context, '$.workspace_path')") if "context" in names else "null"
     )
-    wanted += ["started_at", "ended_at" if "ended_at" in names else "null"]
-    query = f"select _rowid_, {', '.join(wanted)} from conversations"  # noqa: S608 - names are ours
+    columns += ["started_at", "ended_at" if "ended_at" in names else "null"]
+    query = f"select _rowid_, {', '.join(columns)} from conversations"  # noqa: S608 - names are ours
     return map(_Row._make, db.execute(query))
 
 
-def _when(value: Any) -> tuple[bool, float, str]:
-    """Times of every spelling in one order; what is no time comes last."""
+def _time_key(value: Any) -> tuple[bool, float, str]:
+    """Return a sort key for times in any notation. Invalid times sort last."""
     at = from_value(value)
     return (False, at.timestamp(), "") if at is not None else (True, 0.0, str(value))
 
 
-def _started(row: _Row) -> Any:
+def _start_of(row: _Row) -> Any:
     return row.ended_at if row.started_at is None else row.started_at
 
 
 def _windows(rows: Iterable[_Row]) -> tuple[list[Window], dict[int, Window]]:
-    """One window for each session id and workspace; without a workspace, the session's first."""
+    """Group rows into windows by session id and workspace. Rows without a workspace join the first window."""
     sessions: dict[str, dict[str, list[_Row]]] = {}
     for row in rows:
-        if row.platform in _WITH_WINDOWS:
+        if row.platform in _WINDOW_PLATFORMS:
             known = row.workspace_hash not in (None, "")
             hash_ = str(row.workspace_hash) if known else UNKNOWN_WORKSPACE
             session = f"workspace:{hash_}" if row.session_id in (None, "") else str(row.session_id)
@@ -237,49 +239,49 @@ def _windows(rows: Iterable[_Row]) -> tuple[list[Window], dict[int, Window]]:
     windows: list[Window] = []
     window_of: dict[int, Window] = {}
     for session, by_workspace in sessions.items():
-        homeless = by_workspace.pop(UNKNOWN_WORKSPACE, []) if len(by_workspace) > 1 else []
-        for place, (hash_, held) in enumerate(by_workspace.items()):
-            window = Window(f"{session}@{hash_}" if place else session, session, hash_)
+        unassigned = by_workspace.pop(UNKNOWN_WORKSPACE, []) if len(by_workspace) > 1 else []
+        for index, (hash_, members) in enumerate(by_workspace.items()):
+            window = Window(f"{session}@{hash_}" if index else session, session, hash_)
             windows.append(window)
-            for row in held if place else [*held, *homeless]:
-                window.take(row, _started(row))
+            for row in members if index else [*members, *unassigned]:
+                window.add(row, _start_of(row))
                 window_of[row.number] = window
     return windows, window_of
 
 
-def _problems_of(rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
+def _row_problems(rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
     found: dict[tuple[str, str, bool], list[str]] = {}
     for row in rows:
-        for said in _wrong_with(row):
-            found.setdefault(said, []).append(row.label)
+        for problem in _problems_of(row):
+            found.setdefault(problem, []).append(row.label)
     for (kind, reason, stops), labels in found.items():
         yield UpgradeProblem(kind, reason, tuple(labels), stops)
 
 
-def _wrong_with(row: _Row) -> Iterator[tuple[str, str, bool]]:
+def _problems_of(row: _Row) -> Iterator[tuple[str, str, bool]]:
     if row.platform not in _PLATFORMS:
         yield "unknown platform", f"the platform {row.platform!r} is not one of {', '.join(_PLATFORMS)}", True
     if row.started_at is None:
         if row.ended_at is None:
-            yield "null", "there is neither started_at nor ended_at", True
+            yield "null", "neither started_at nor ended_at", True
         else:
-            yield "null", "there is no started_at; ended_at was taken", False
+            yield "null", "no started_at; ended_at is used", False
     if row.external_id in (None, ""):
         if row.id in (None, ""):
-            yield "null", "there is neither id nor external_session_id", True
+            yield "null", "neither id nor external_session_id", True
         else:
-            yield "null", "there is no external_session_id; the id was taken", False
+            yield "null", "no external_session_id; id is used", False
     elif row.id in (None, ""):
-        yield "null", "there is no id; one was made of platform and external id", False
-    if row.platform not in _WITH_WINDOWS:
+        yield "null", "no id; a new one is derived from platform and external id", False
+    if row.platform not in _WINDOW_PLATFORMS:
         return
     if row.session_id in (None, ""):
-        yield "orphan", "there is no session id; the window of the workspace was taken", False
+        yield "orphan", "no session id; the window of the workspace is used", False
     if row.workspace_hash in (None, ""):
-        yield "orphan", "there is no workspace; the session's first window was taken", False
+        yield "orphan", "no workspace; the first window of the session is used", False
 
 
-def _malformed(db: sqlite3.Connection, rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
+def _malformed_json(db: sqlite3.Connection, rows: Iterable[_Row]) -> Iterator[UpgradeProblem]:
     names = {name.lower() for name in table_columns(db, "conversations")}
     labels = {row.number: row.label for row in rows}
     for column in filter(names.__contains__, JSON_COLUMNS):
@@ -288,4 +290,4 @@ def _malformed(db: sqlite3.Connection, rows: Iterable[_Row]) -> Iterator[Upgrade
             f" and iif(typeof({column}) = 'text', not json_valid({column}), 1)"
         )
         if found := tuple(labels[number] for (number,) in db.execute(query)):
-            yield UpgradeProblem("malformed JSON", f"{column} is no JSON; it was kept as it is", found)
+            yield UpgradeProblem("malformed JSON", f"{column} is not JSON; copied unchanged", found)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backscroll.archive.connection import transaction
-from backscroll.archive.maintenance import forget as forgetting
-from backscroll.archive.maintenance.compact import CompactResult, compact, vacuum
-from backscroll.archive.maintenance.forget import ForgetResult
-from backscroll.archive.maintenance.status import Status, status, verify
+from backscroll.archive.maintenance import compact as compaction
+from backscroll.archive.maintenance.compact import CompactResult
+from backscroll.archive.maintenance.forget import ForgetResult, forget_session
+from backscroll.archive.maintenance.status import Status, read_status
+from backscroll.archive.maintenance.verify import verify
 from backscroll.archive.pending_erasure import PendingErasure
 from backscroll.archive.session_key import SessionKey
 from backscroll.model import SessionSummary
@@ -17,7 +18,7 @@ __all__ = ["Maintenance"]
 
 
 class Maintenance:
-    """Forget, compact, verify and report."""
+    """Forget sessions, compact, verify, and report counts."""
 
     def __init__(
         self,
@@ -32,35 +33,38 @@ class Maintenance:
         self._derive = derive
 
     def forget(self, summary: SessionSummary) -> ForgetResult:
-        """Erase a session and its subagents, and never take them in again; `vacuum` erases the bytes."""
+        """Delete a session and its subagents and exclude them from later syncs.
+
+        Call `vacuum` afterwards to overwrite the deleted bytes.
+        """
         self._pending_erasure.start()
         self._db.execute("pragma secure_delete = on")
         try:
             with transaction(self._db):
-                forgotten = forgetting.forget(self._db, SessionKey(summary.platform, summary.id))
+                result = forget_session(self._db, SessionKey(summary.platform, summary.id))
             self._derive()
         finally:
             self._db.execute("pragma secure_delete = off")
-        return forgotten
+        return result
 
     def compact(self) -> CompactResult:
-        """Make the file as small as it can be."""
-        return compact(self._db, self._path)
+        """Reduce the file to its minimum size."""
+        return compaction.compact(self._db, self._path)
 
     def vacuum(self) -> bool:
-        """Leave nothing in the file of what was deleted. False when others use it, or the disk is full."""
+        """Remove deleted data from the file. Return False if it is in use or the disk is full."""
         try:
-            is_gone = vacuum(self._db)
+            is_done = compaction.vacuum(self._db)
         except sqlite3.OperationalError:
             return False
-        if is_gone and not self._pending_erasure.is_index_pending:
+        if is_done and not self._pending_erasure.is_index_pending:
             self._pending_erasure.finish()
-        return is_gone
+        return is_done
 
     def status(self) -> Status:
-        """What there is, in numbers."""
-        return status(self._db, self._path)
+        """Return counts and sizes."""
+        return read_status(self._db, self._path)
 
     def verify(self) -> list[str]:
-        """What does not agree with itself, a sentence each; nothing when the archive is whole."""
+        """Return one sentence per inconsistency; none if the archive is intact."""
         return verify(self._db)

@@ -66,7 +66,7 @@ def put_unit(
             writer.write(items)
             if not writer.was_read:
                 raise _UnreadableError
-            if writer.has_forgotten and forget.forget_remainder(db, unit_id, unit.kind):
+            if writer.has_forgotten and forget.delete_forgotten_originals(db, unit_id, unit.kind):
                 return True
             counts = writer.record_counts
             is_storable = not writer.has_forgotten and not writer.has_excluded

@@ -246,13 +246,13 @@ def _print_upgrade(upgraded: "UpgradeResult") -> None:
     if not upgraded.is_changed:
         click.echo(f"{upgraded.path} is already upgraded.")
         return
-    click.echo(f"UpgradeResult {upgraded.path}")
+    click.echo(f"Upgraded {upgraded.path}")
     for platform, count in upgraded.rows.items():
         click.echo(f"  {pluralize(count, 'conversation')} from {platform}")
     click.echo(f"  {pluralize(upgraded.windows, 'window')} created")
     click.echo(f"  backup: {upgraded.backup}")
     for problem in upgraded.problems:
-        click.echo(sanitize(f"  {problem.kind}: {problem.told}"), err=True)
+        click.echo(sanitize(f"  {problem.kind}: {problem.text}"), err=True)
 
 
 def _megabytes(size: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from backscroll.model import Message
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.sources.cursor_cli.transcript_layout import Layout, layout_of
+from backscroll.sources.cursor_cli.transcript_paths import TranscriptPath, parse_transcript_path
 from backscroll.testing import cursor_cli
 from backscroll.testing.cursor import assistant, user
 from tests.oracle.fold import UnitContent, fold
@@ -41,19 +41,19 @@ def write(root: Path, *words: str, at: int, **how: Any) -> Path:
 @pytest.mark.parametrize(
     ("below", "found"),
     [
-        (f"{ID}.txt", Layout("p", ID)),
-        (f"{ID}.jsonl", Layout("p", ID)),
-        (f"{ID}/{ID}.jsonl", Layout("p", ID)),
-        (f"{ID}/{ID}.txt", Layout("p", ID)),
+        (f"{ID}.txt", TranscriptPath("p", ID)),
+        (f"{ID}.jsonl", TranscriptPath("p", ID)),
+        (f"{ID}/{ID}.jsonl", TranscriptPath("p", ID)),
+        (f"{ID}/{ID}.txt", TranscriptPath("p", ID)),
         (f"{ID}/notes.txt", None),
         (f"{ID}/{ID}.md", None),
-        (f"{ID}/subagents/{OTHER}.jsonl", Layout("p", OTHER, ID)),
-        (f"{ID}/subagents/{OTHER}/{OTHER}.jsonl", Layout("p", OTHER, ID)),
-        (f"{ID}/subagents/{OTHER}/subagents/x.jsonl", Layout("p", "x", ID, OTHER)),
+        (f"{ID}/subagents/{OTHER}.jsonl", TranscriptPath("p", OTHER, ID)),
+        (f"{ID}/subagents/{OTHER}/{OTHER}.jsonl", TranscriptPath("p", OTHER, ID)),
+        (f"{ID}/subagents/{OTHER}/subagents/x.jsonl", TranscriptPath("p", "x", ID, OTHER)),
     ],
 )
-def test_the_place_says_whose_transcript_it_is(below: str, found: Layout | None) -> None:
-    assert layout_of(Path("/root/projects/p/agent-transcripts") / below) == found
+def test_the_place_says_whose_transcript_it_is(below: str, found: TranscriptPath | None) -> None:
+    assert parse_transcript_path(Path("/root/projects/p/agent-transcripts") / below) == found
 
 
 def test_of_two_projects_the_one_written_last_counts(tmp_path: Path) -> None:

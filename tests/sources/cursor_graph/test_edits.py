@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.model import Edit, Hunk
-from backscroll.sources.cursor_graph.edits import edits_of
+from backscroll.sources.cursor_graph.edits import parse_edits
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from backscroll.sources.cursor_graph.edits import edits_of
 def test_the_arguments_say_what_was_edited(
     name: str, params: dict[str, Any], edits: tuple[Edit, ...]
 ) -> None:
-    assert edits_of(name, params) == edits
+    assert parse_edits(name, params) == edits
 
 
 def test_a_models_patch_names_its_files() -> None:
@@ -57,7 +57,7 @@ def test_a_models_patch_names_its_files() -> None:
 +def test(): ...
 *** Delete File: gone.py
 *** End Patch"""
-    assert edits_of("ApplyPatch", {"patch": patch}) == (
+    assert parse_edits("ApplyPatch", {"patch": patch}) == (
         Edit("cart.py", (Hunk(("old",), ("new",)), Hunk((), ("more",)))),
         Edit("tests/test_cart.py", (Hunk((), ("def test(): ...",)),), "create"),
         Edit("gone.py", (), "delete"),
@@ -77,7 +77,7 @@ def test_a_diff_names_its_files() -> None:
 @@ -0,0 +1 @@
 +one
 """
-    assert edits_of("apply_patch", {"input": patch}) == (
+    assert parse_edits("apply_patch", {"input": patch}) == (
         Edit("cart.py", (Hunk(("-- a comment in SQL",), ("-- another",)),)),
         Edit("new.py", (Hunk((), ("one",)),), "create"),
     )
@@ -94,5 +94,5 @@ def test_a_diff_names_its_files() -> None:
     ),
 )
 def test_any_arguments_are_edits_or_none(name: str, params: dict[str, Any]) -> None:
-    for edit in edits_of(name, params):
+    for edit in parse_edits(name, params):
         assert isinstance(edit.path, str)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll.sources.cursor_graph.prompt_text import folders_in, is_injected, read_prompt
+from backscroll.sources.cursor_graph.prompt_text import is_injected, parse_prompt, workspace_folders
 
 
 @pytest.mark.parametrize(
@@ -25,27 +25,27 @@ from backscroll.sources.cursor_graph.prompt_text import folders_in, is_injected,
     ],
 )
 def test_only_what_was_typed_is_left(raw: str, text: str) -> None:
-    assert read_prompt(raw).text == text
+    assert parse_prompt(raw).text == text
 
 
 def test_pictures_named_beside_the_prompt_are_attachments() -> None:
     raw = "<image_files>\n1. /home/dev/chart one.png\n</image_files>\n<user_query>look</user_query>"
-    (picture,) = read_prompt(raw).attachments
+    (picture,) = parse_prompt(raw).attachments
     assert (picture.path, picture.name) == ("/home/dev/chart one.png", "chart one.png")
-    assert [each.kind for each in read_prompt("[Image]\n[Image]").attachments] == ["image", "image"]
-    noted = read_prompt("[Image]\n<user_query>\nlook\n</user_query>")
+    assert [each.kind for each in parse_prompt("[Image]\n[Image]").attachments] == ["image", "image"]
+    noted = parse_prompt("[Image]\n<user_query>\nlook\n</user_query>")
     assert (noted.text, [each.kind for each in noted.attachments]) == ("look", ["image"])
 
 
 @given(st.text())
 def test_words_between_the_marks_come_back(text: str) -> None:
     if "user_query>" not in text:
-        assert read_prompt(f"<user_query>{text}</user_query>").text == text.strip()
+        assert parse_prompt(f"<user_query>{text}</user_query>").text == text.strip()
 
 
 @given(st.text())
 def test_any_text_is_a_prompt_or_context(raw: str) -> None:
-    read_prompt(raw)
+    parse_prompt(raw)
     is_injected(raw)
 
 
@@ -57,4 +57,6 @@ def test_the_tools_own_voice_is_told_from_the_persons() -> None:
 
 
 def test_the_folder_is_read_from_the_context() -> None:
-    assert folders_in("<user_info>\nWorkspace Path: /home/dev/my shop\n</user_info>") == ["/home/dev/my shop"]
+    assert workspace_folders("<user_info>\nWorkspace Path: /home/dev/my shop\n</user_info>") == [
+        "/home/dev/my shop"
+    ]

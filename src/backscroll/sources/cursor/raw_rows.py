@@ -20,7 +20,7 @@ from backscroll.sources.cursor.database import keys, session_lists
 from backscroll.sources.cursor.database.decode import UndecodableError, as_map, as_text, decode
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor.user_data import DatabaseFile, UserData
-from backscroll.sources.cursor_graph.reachable import Stored, named_in, reached
+from backscroll.sources.cursor_graph.reachable import StoredBlob, reachable_blobs, referenced_ids
 from backscroll.sources.secret_fields import blank
 
 __all__ = ["inline_rows", "log_rows", "session_rows", "tab_rows"]
@@ -110,22 +110,22 @@ def _roots(value: bytes | None) -> _Roots:
 
 def _memory_rows(row_loader: RowLoader, session: str, state: str) -> Iterator[RawRow]:
     """The agent's own record: what the root leads to, blob by blob."""
-    ids = named_in(_state(state))
+    ids = referenced_ids(_state(state))
     for key, data, is_text in row_loader.stored_values([_CHECKPOINT + session], _AT_ONCE):
         name = data.decode("ascii", "replace").strip(' "')
         if len(name) == 64:
             ids.append(name)
         yield RawRow(table="cursorDiskKV", key=key, value=data, is_text=bool(is_text), volatile=("",))
 
-    def fetch(wanted: list[str]) -> Iterator[tuple[str, Stored]]:
+    def fetch(wanted: list[str]) -> Iterator[tuple[str, StoredBlob]]:
         left = [_BLOB + id for id in wanted]
         while found := row_loader.stored_values(left, _AT_ONCE):
             for key, data, is_text in found:
-                yield key[len(_BLOB) :], Stored(data, bool(is_text))
+                yield key[len(_BLOB) :], StoredBlob(data, bool(is_text))
             there = {key for key, _, _ in found}
             left = [key for key in left if key not in there]
 
-    for id, stored in reached(ids, fetch):  # named by their digests: nothing in them can be blanked
+    for id, stored in reachable_blobs(ids, fetch):  # named by their digests: nothing in them can be blanked
         yield RawRow(
             table="cursorDiskKV",
             key=_BLOB + id,

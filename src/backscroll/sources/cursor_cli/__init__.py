@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from backscroll.config import Machine
     from backscroll.model import Checkpoint, Item, RawRow, Unit
     from backscroll.model.tool import Command, Refusal, Resumable
-    from backscroll.sources.cursor_cli.transcript_reader import Known
+    from backscroll.sources.cursor_cli.transcript_reader import RootCatalog
 
 __all__ = ["CursorCli"]
 
@@ -38,7 +38,7 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
     platform = "cursor"
 
     def __init__(self) -> None:
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, RootCatalog] = {}
 
     def roots(self, machine: Machine) -> list[Path]:
         return locations.roots(machine)
@@ -59,12 +59,12 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
         # What reads is loaded by nobody who only looks what is there.
         from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
         from backscroll.sources.cursor_cli.store_reader import read_store
-        from backscroll.sources.cursor_cli.transcript_reader import Known, read_transcript
+        from backscroll.sources.cursor_cli.transcript_reader import RootCatalog, read_transcript
 
         path = Path(unit.path)
         match unit.kind:
             case "transcript":
-                known = self._known.setdefault(unit.root, Known(Path(unit.root)))
+                known = self._known.setdefault(unit.root, RootCatalog(Path(unit.root)))
                 return read_transcript(path, known)
             case "prompts":
                 return read_prompts(path)
@@ -85,9 +85,9 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
         return iter(())
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        from backscroll.sources.cursor_cli.raw_records import documents_of
+        from backscroll.sources.cursor_cli.raw_records import read_raw_records
 
-        return documents_of(Path(unit.path))
+        return read_raw_records(Path(unit.path))
 
     def row_keys(self, place: str) -> tuple[str, ...]:
         from backscroll.sources.cursor_graph.record_lookup import row_keys  # start-up time

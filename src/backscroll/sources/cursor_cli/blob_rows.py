@@ -9,16 +9,16 @@ from msgspec import Struct
 from backscroll.errors import DatabaseLockedError, DatabaseUnreadableError
 from backscroll.model import RecordCounts
 from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.sources.cursor_graph import Verdict
-from backscroll.sources.cursor_graph.blobs import LARGEST_BLOB
-from backscroll.sources.cursor_graph.reachable import Stored
+from backscroll.sources.cursor_graph import RecordOutcome
+from backscroll.sources.cursor_graph.blobs import MAX_BLOB_BYTES
+from backscroll.sources.cursor_graph.reachable import StoredBlob
 
-__all__ = ["Rows", "count_blobs", "fetch", "fetch_stored", "survey"]
+__all__ = ["StoreIndex", "count_blobs", "fetch_blobs", "fetch_stored_blobs", "scan_store"]
 
 _COLUMNS = {"blobs": ("id", "data"), "meta": ("key", "value")}
 
 
-class Rows(Struct, frozen=True):
+class StoreIndex(Struct, frozen=True):
     """What is in a store: its metadata, and its blobs by id and size."""
 
     absent: tuple[str, ...]  # tables that are not there
@@ -34,7 +34,7 @@ class Rows(Struct, frozen=True):
     is_torn: bool = False  # part of the file is damaged, and rows may be missing
 
 
-class _Torn:
+class _DamageTolerantReader:
     """Goes through rows and remembers whether damage hid some of them."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -66,12 +66,12 @@ class _Torn:
         return found, True
 
 
-def survey(db: sqlite3.Connection) -> Rows:
+def scan_store(db: sqlite3.Connection) -> StoreIndex:
     """Everything but the blobs' content."""
     named = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
     tables = [(as_bytes(name) or b"").decode("utf-8", "replace") for (name,) in db.execute(named)]
     usable = [name for name in _COLUMNS if name in tables and _has_columns(db, name)]
-    torn = _Torn(db)
+    torn = _DamageTolerantReader(db)
     meta = torn.rows("meta", "key, value") if "meta" in usable else []
     blobs = torn.rows("blobs", "id, typeof(id), length(data)") if "blobs" in usable else []
     foreign = sum(_count(db, name) for name in _COLUMNS if name in tables and name not in usable)
@@ -86,13 +86,13 @@ def survey(db: sqlite3.Connection) -> Rows:
         id = _id(raw_id, kind)
         if id is None or id in sizes or id in large:
             nameless += 1
-        elif size > LARGEST_BLOB:
+        elif size > MAX_BLOB_BYTES:
             large.append(id)
         else:
             sizes[id] = size
             if kind == b"blob":
                 keys[id] = raw_id
-    return Rows(
+    return StoreIndex(
         tuple(name for name in _COLUMNS if name not in tables),
         tuple(name for name in _COLUMNS if name in tables and name not in usable),
         tuple(name for name in tables if name not in _COLUMNS),
@@ -128,16 +128,16 @@ def _id(raw: Any, kind: bytes) -> str | None:
         return None
 
 
-def fetch(database: Database, ids: Iterable[str], rows: Rows) -> dict[str, bytes]:
+def fetch_blobs(database: Database, ids: Iterable[str], rows: StoreIndex) -> dict[str, bytes]:
     """Those blobs that are there and can be read. Raises `DatabaseLockedError`, since they may be later."""
-    return {id: stored.data for id, stored in fetch_stored(database, ids, rows).items()}
+    return {id: stored.data for id, stored in fetch_stored_blobs(database, ids, rows).items()}
 
 
-def fetch_stored(database: Database, ids: Iterable[str], rows: Rows) -> dict[str, Stored]:
+def fetch_stored_blobs(database: Database, ids: Iterable[str], rows: StoreIndex) -> dict[str, StoredBlob]:
     """The same, with how each is stored."""
     asked = [id for id in ids if id in rows.sizes]
     try:
-        return database.read(lambda db: _fetch(db, asked, rows))
+        return database.read(lambda db: _select_blobs(db, asked, rows))
     except DatabaseLockedError:
         raise
     except DatabaseUnreadableError:
@@ -145,21 +145,23 @@ def fetch_stored(database: Database, ids: Iterable[str], rows: Rows) -> dict[str
             return {}
     # A damaged page hides the blobs on it, and no others.
     half = len(asked) // 2
-    return fetch_stored(database, asked[:half], rows) | fetch_stored(database, asked[half:], rows)
+    return fetch_stored_blobs(database, asked[:half], rows) | fetch_stored_blobs(database, asked[half:], rows)
 
 
-def _fetch(db: sqlite3.Connection, ids: Iterable[str], rows: Rows) -> dict[str, Stored]:
-    found: dict[str, Stored] = {}
+def _select_blobs(db: sqlite3.Connection, ids: Iterable[str], rows: StoreIndex) -> dict[str, StoredBlob]:
+    found: dict[str, StoredBlob] = {}
     query = "select data, typeof(data) = 'text' from blobs where id = ?"
     for id in ids:
         row = db.execute(query, [rows.keys.get(id, id)]).fetchone()
         data = as_bytes(row[0]) if row else None
         if data is not None:
-            found[id] = Stored(data, bool(row[1]))
+            found[id] = StoredBlob(data, bool(row[1]))
     return found
 
 
-def count_blobs(rows: Rows, verdicts: Mapping[str, tuple[str, Verdict]], tally: RecordCounts) -> None:
+def count_blobs(
+    rows: StoreIndex, verdicts: Mapping[str, tuple[str, RecordOutcome]], tally: RecordCounts
+) -> None:
     """Count every blob once: by what it gave, or as part of a state that the session has left behind."""
     for id in rows.sizes:
         kind, verdict = verdicts.get(id, ("blob (older state)", "ignored"))

@@ -32,14 +32,14 @@ def read_draft(path: Path) -> Iterator[Item]:
         tally.count("meta.json", "problems")
     else:
         tally.count("meta.json", "ignored")
-    meet_schema(sidecar, tally)
+    count_unknown_schema(sidecar, tally)
     created = timestamps.from_value(sidecar.fields.get("createdAtMs"))
     written = _written_at(path)
     title = sidecar.text("title")
     yield Closing(
         title=title,
         title_source="meta.json" if title else None,
-        workspace=workspace.of_store(sidecar.text("cwd"), (), (), folder_hash=folder.parent.name),
+        workspace=workspace.store_workspace(sidecar.text("cwd"), (), (), folder_hash=folder.parent.name),
         created_at=created or written,
         created_at_source="stored" if created else "file" if written else None,
         updated_at=timestamps.from_value(sidecar.fields.get("updatedAtMs")) or written,
@@ -56,7 +56,7 @@ def _written_at(path: Path) -> datetime | None:
         return None
 
 
-def meet_schema(sidecar: Sidecar, tally: RecordCounts) -> None:
+def count_unknown_schema(sidecar: Sidecar, tally: RecordCounts) -> None:
     """Say it when the file is of a version nobody here knows."""
     version = sidecar.fields.get("schemaVersion")
     if version is not None and version != KNOWN_SCHEMA:

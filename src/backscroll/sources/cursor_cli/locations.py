@@ -9,13 +9,13 @@ from backscroll.config import Machine
 from backscroll.model import Unit
 from backscroll.readers.file_names import is_utf8
 from backscroll.readers.sqlite_change import change_token
-from backscroll.sources.cursor_cli.transcript_layout import rivals_of
+from backscroll.sources.cursor_cli.transcript_paths import group_by_session
 
 __all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots", "watched_paths"]
 
 SOURCE = "cursor-cli"
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
-_DEEPEST = 4  # a subagent's subagent
+_MAX_FOLDER_DEPTH = 4  # a subagent's subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 _join = os.path.join
 
@@ -89,26 +89,26 @@ def _session_units(folder: str, root: Path) -> Iterator[Unit]:
     entries = {
         entry.name: entry
         for entry in _entries(folder)
-        if _is(entry, "file") and (not entry.is_symlink() or _is_inside(entry, root))
+        if _is_kind(entry, "file") and (not entry.is_symlink() or _is_inside(entry, root))
     }
     name = os.path.basename(folder)  # noqa: PTH119 - a Path costs more than all the rest
     if (store := entries.get("store.db")) is not None:
         if store.is_symlink():
             path = Path(store.path)
-            tokens, size = [change_token(path)], _stamp(store)[1]  # what belongs to it lies elsewhere
+            tokens, size = [change_token(path)], _file_token(store)[1]  # what belongs to it lies elsewhere
         else:
-            stamps = [_stamp(entries.get(each)) for each in _STORE_FILES]
+            stamps = [_file_token(entries.get(each)) for each in _STORE_FILES]
             tokens, size = [token for token, _ in stamps], sum(size for _, size in stamps[:2])
-        tokens.append(_stamp(entries.get("meta.json"))[0])
+        tokens.append(_file_token(entries.get("meta.json"))[0])
         yield Unit(SOURCE, str(root), store.path, fingerprint="/".join(tokens), size=size, session_id=name)
     elif (meta := entries.get("meta.json")) is not None:
-        token, size = _stamp(meta)
+        token, size = _file_token(meta)
         yield Unit(SOURCE, str(root), meta.path, fingerprint=token, size=size, session_id=name)
     if "prompt_history.json" in entries:
         yield from _prompt_units(folder, root)
 
 
-def _stamp(entry: os.DirEntry[str] | str | None) -> tuple[str, int]:
+def _file_token(entry: os.DirEntry[str] | str | None) -> tuple[str, int]:
     """What changes with a file, and its size; nothing and 0 for one that is not there."""
     try:
         found = os.stat(entry) if entry is not None else None  # noqa: PTH116 - as above
@@ -125,7 +125,7 @@ def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
 
 def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[str]]:
     """The transcripts below a root, by the session that they tell of and the one that started it."""
-    return rivals_of(
+    return group_by_session(
         path
         for project in _folders(_join(root, "projects"), root)
         for path in _files(_join(project, "agent-transcripts"), root)
@@ -143,16 +143,16 @@ def _transcript_units(root: Path) -> Iterator[Unit]:
 
 
 def _file_unit(path: str, root: Path, *, kind: str, session_id: str | None) -> Unit:
-    token, size = _stamp(path)
+    token, size = _file_token(path)
     return Unit(SOURCE, str(root), path, "", token, size, kind, session_id)
 
 
 def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:
     entries = _entries(folder)
     for entry in entries:
-        if _is(entry, "file") and _is_inside(entry, root):
+        if _is_kind(entry, "file") and _is_inside(entry, root):
             yield entry.path
-    if depth < _DEEPEST:
+    if depth < _MAX_FOLDER_DEPTH:
         for inner in _folders(folder, root, entries):
             yield from _files(inner, root, depth=depth + 1)
 
@@ -160,13 +160,13 @@ def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:
 def _folders(folder: str, root: Path, entries: Iterable[os.DirEntry[str]] | None = None) -> Iterator[str]:
     """The folders in a folder. A link to one of the others leads nowhere new."""
     for entry in _entries(folder) if entries is None else entries:
-        if _is(entry, "folder") and _is_inside(entry, root):
+        if _is_kind(entry, "folder") and _is_inside(entry, root):
             path = Path(entry.path) if entry.is_symlink() else None
             if path is None or path.resolve().parent != path.parent.resolve():
                 yield entry.path
 
 
-def _is(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
+def _is_kind(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
     try:
         return entry.is_file() if kind == "file" else entry.is_dir()
     except OSError:  # a link to itself

@@ -12,9 +12,9 @@ from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import as_bytes
 from backscroll.sources.secret_fields import is_secret
 
-__all__ = ["KNOWN", "Meta", "Sidecar", "is_hex", "read_meta", "read_sidecar", "text_of_hex"]
+__all__ = ["KNOWN_KEYS", "Sidecar", "StoreMetadata", "decode_hex_text", "is_hex", "read_meta", "read_sidecar"]
 
-KNOWN = {
+KNOWN_KEYS = {
     "agentId",
     "approvalMode",
     "createdAt",
@@ -26,13 +26,13 @@ KNOWN = {
     "name",
     "subagentInfo",
 }
-_NOT_TEXT = {"createdAt", "isRunEverything", "subagentInfo"}
+_NON_TEXT_KEYS = {"createdAt", "isRunEverything", "subagentInfo"}
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _SCALAR = re.compile(r'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
-_LARGEST_SIDECAR = 1024 * 1024
+_MAX_SIDECAR_BYTES = 1024 * 1024
 
 
-class Meta(Struct, frozen=True):
+class StoreMetadata(Struct, frozen=True):
     """A store's own metadata, without its secrets."""
 
     fields: dict[str, Any]
@@ -66,28 +66,28 @@ class Sidecar(Struct, frozen=True):
         return value if isinstance(value, str) and value else None
 
 
-def read_meta(rows: Iterable[tuple[Any, Any]]) -> Meta:
+def read_meta(rows: Iterable[tuple[Any, Any]]) -> StoreMetadata:
     """The metadata in the rows of ``meta``: JSON in hex, plain JSON, or a row for each field."""
     fields: dict[str, Any] = {}
     fault: Fault | None = None
     for raw_key, raw_value in rows:
         key, value = (as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value)
-        if key in KNOWN:
-            fields.setdefault(key, _plain(value, is_text=key not in _NOT_TEXT))
+        if key in KNOWN_KEYS:
+            fields.setdefault(key, _plain(value, is_text=key not in _NON_TEXT_KEYS))
             continue
         if is_secret(key) or value is None:
             continue
         loaded, problem = _document(value)
         fields = {**fields, **loaded}
         fault = fault or problem
-    known = {name: value for name, value in fields.items() if name in KNOWN}
-    unknown = sorted(name for name in fields if name not in KNOWN and not is_secret(name))
-    return Meta(known, tuple(unknown), fault)
+    known = {name: value for name, value in fields.items() if name in KNOWN_KEYS}
+    unknown = sorted(name for name in fields if name not in KNOWN_KEYS and not is_secret(name))
+    return StoreMetadata(known, tuple(unknown), fault)
 
 
 def _document(value: bytes) -> tuple[dict[str, Any], Fault | None]:
     """A whole object, or the plain fields of one that is cut or torn."""
-    text = text_of_hex(value)
+    text = decode_hex_text(value)
     try:
         loaded = lenient_json.load(text)
     except lenient_json.FAILURES:
@@ -103,7 +103,7 @@ def is_hex(value: bytes) -> bool:
     return _HEX.fullmatch(value.strip()) is not None
 
 
-def text_of_hex(value: bytes) -> bytes:
+def decode_hex_text(value: bytes) -> bytes:
     """The text that digits stand for, or the text itself; a digit too many says nothing."""
     if not is_hex(value):
         return value
@@ -135,7 +135,7 @@ def read_sidecar(path: Path) -> Sidecar:
     """``meta.json`` beside a store. A missing one is silence, a broken one a fault."""
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST_SIDECAR)
+            data = file.read(_MAX_SIDECAR_BYTES)
     except FileNotFoundError:
         return Sidecar()
     except OSError as error:

@@ -12,21 +12,21 @@ from backscroll.readers import jsonl, lenient_json
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.protobuf import Record
 from backscroll.readers.sqlite import Database
-from backscroll.sources.cursor_cli.blob_rows import fetch, survey
+from backscroll.sources.cursor_cli.blob_rows import fetch_blobs, scan_store
 from backscroll.sources.cursor_cli.metadata import read_meta, read_sidecar
-from backscroll.sources.cursor_graph import Blobs
-from backscroll.sources.cursor_graph.message_parts import load_message
+from backscroll.sources.cursor_graph import BlobLoader
+from backscroll.sources.cursor_graph.message_parts import decode_message
 
-__all__ = ["documents_of"]
+__all__ = ["read_raw_records"]
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
-def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
+def read_raw_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Every record by its kind; what cannot be read gives nothing, and neither do secrets."""
     match path.name:
         case "store.db":
-            yield from _stored(path)
+            yield from _store_records(path)
         case "meta.json":
             yield "meta.json", read_sidecar(path).fields
         case "prompt_history.json":
@@ -43,16 +43,16 @@ def documents_of(path: Path) -> Iterator[tuple[str, Any]]:
                 return
 
 
-def _stored(path: Path) -> Iterator[tuple[str, Any]]:
+def _store_records(path: Path) -> Iterator[tuple[str, Any]]:
     with Database(path) as database:
         try:
-            rows = database.read(survey)
+            rows = database.read(scan_store)
             meta = read_meta(rows.meta)
             yield "meta", {**dict.fromkeys(meta.unknown), **meta.fields}
             yield "meta.json", read_sidecar(path.with_name("meta.json")).fields
-            blobs = Blobs(lambda ids: fetch(database, ids, rows), sizes=rows.sizes)
+            blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, rows), sizes=rows.sizes)
             for id, data in blobs.each(rows.sizes):
-                message = load_message(data) if data is not None and data[:1] == b"{" else None
+                message = decode_message(data) if data is not None and data[:1] == b"{" else None
                 if message is not None:
                     yield f"blob/{safe_name(message.get('role'))}", message
                 elif data is not None and id == meta.text("latestRootBlobId"):

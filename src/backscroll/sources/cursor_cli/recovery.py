@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from backscroll.readers.protobuf import Record
-from backscroll.sources.cursor_graph import Blobs, Entry, State, blob_id
-from backscroll.sources.cursor_graph.message_parts import load_message
+from backscroll.sources.cursor_graph import BlobLoader, ConversationState, MessageRef, blob_id
+from backscroll.sources.cursor_graph.message_parts import decode_message
 
-__all__ = ["Recovered", "recover"]
+__all__ = ["RecoveredRoot", "recover"]
 
-_LARGEST_NODE = 8 * 1024 * 1024
+_MAX_NODE_BYTES = 8 * 1024 * 1024
 _REFERENCE = b"\x0a\x20"  # field 1, 32 bytes
 
 
-class Recovered(Struct, frozen=True):
+class RecoveredRoot(Struct, frozen=True):
     """A root, and the messages to tell where the root does not say them itself."""
 
-    state: State
-    entries: list[Entry] | None
+    state: ConversationState
+    entries: list[MessageRef] | None
     root_id: str | None
 
     @property
@@ -61,7 +61,9 @@ class _Graph(Struct, frozen=True):
         return max(reversed(loose or roots), key=self.reached, default=None)
 
 
-def recover(ids: Iterable[str], blobs: Blobs, *, named: str | None, damaged: bytes | None) -> Recovered:
+def recover(
+    ids: Iterable[str], blobs: BlobLoader, *, named: str | None, damaged: bytes | None
+) -> RecoveredRoot:
     """The best root among the blobs of these ids, which are in the order written.
 
     Of the `damaged` root that the metadata `named` the references are picked out
@@ -73,22 +75,22 @@ def recover(ids: Iterable[str], blobs: Blobs, *, named: str | None, damaged: byt
     if damaged is not None:
         picked = _pick(damaged, graph)
         if best is None or len(picked) >= graph.reached(best):
-            return Recovered(State(damaged), picked, None)
+            return RecoveredRoot(ConversationState(damaged), picked, None)
     if best is not None:
-        return Recovered(State(blobs.get(best.id) or b""), None, best.id)
-    return Recovered(State(b""), [Entry(id) for id in graph.messages], None)
+        return RecoveredRoot(ConversationState(blobs.get(best.id) or b""), None, best.id)
+    return RecoveredRoot(ConversationState(b""), [MessageRef(id) for id in graph.messages], None)
 
 
-def _survey(ids: Iterable[str], blobs: Blobs, *, without: str | None) -> _Graph:
+def _survey(ids: Iterable[str], blobs: BlobLoader, *, without: str | None) -> _Graph:
     graph = _Graph({}, set(), {})
     for id, data in blobs.each(ids):
         if data is None or id == without:
             continue
-        if data[:1] == b"{" and (message := load_message(data)) is not None:
+        if data[:1] == b"{" and (message := decode_message(data)) is not None:
             # Files that a session read are kept beside its messages, and may be JSON as well.
             if "role" in message:
                 graph.messages[id] = None
-        elif len(data) <= _LARGEST_NODE:
+        elif len(data) <= _MAX_NODE_BYTES:
             record = Record(data)
             graph.referred.update(_ids(field.value for field in record.fields) - {id})
             archives = tuple(_ids((*record.all(11), *record.all(13))))
@@ -100,7 +102,7 @@ def _ids(values: Iterable[int | bytes]) -> set[str]:
     return {id for value in values if isinstance(value, bytes) and (id := blob_id(value)) is not None}
 
 
-def _pick(damaged: bytes, graph: _Graph) -> list[Entry]:
+def _pick(damaged: bytes, graph: _Graph) -> list[MessageRef]:
     """The messages a damaged root still names, with a gap for each name that was hit."""
     picked: list[str | None] = []
     at = follows = 0
@@ -117,4 +119,4 @@ def _pick(damaged: bytes, graph: _Graph) -> list[Entry]:
     named = set(picked) | graph.referred
     strays = iter([id for id in graph.messages if id not in named])
     filled = [id if id is not None else next(strays, None) for id in picked]
-    return [Entry(id) for id in [*filled, *strays] if id is not None]
+    return [MessageRef(id) for id in [*filled, *strays] if id is not None]

@@ -23,24 +23,24 @@ from backscroll.model import (
 from backscroll.readers import timestamps
 from backscroll.sources.cursor_cli import workspace
 from backscroll.sources.cursor_cli.locations import SOURCE
-from backscroll.sources.cursor_cli.metadata import Meta, Sidecar
+from backscroll.sources.cursor_cli.metadata import Sidecar, StoreMetadata
 from backscroll.sources.cursor_cli.model_names import display_name
-from backscroll.sources.cursor_graph import Blobs, Conversation, Nested, State
+from backscroll.sources.cursor_graph import BlobLoader, Conversation, ConversationState, NestedSubagent
 
-__all__ = ["Child", "Head", "children_of"]
+__all__ = ["SessionHeader", "SubagentSession", "subagent_sessions"]
 
-_NO_NAME = "New Agent"
-_DEEPEST_AGENT = 8
-_LENGTH_OF_IDS = 20
+_DEFAULT_NAME = "New Agent"
+_MAX_SUBAGENT_DEPTH = 8
+_MIN_ID_CHARS = 20
 
 
-class Head(Struct, frozen=True):
+class SessionHeader(Struct, frozen=True):
     """What is known of a session before its conversation is read."""
 
     path: Path
     id: str
     store: str
-    meta: Meta
+    meta: StoreMetadata
     sidecar: Sidecar
     written_at: datetime | None
 
@@ -70,7 +70,7 @@ class Head(Struct, frozen=True):
                 agent_id=self.agent_id, tool_call_id=call, evidence="store metadata", strength=1
             )
 
-    def conversation(self, state: State, blobs: Blobs, tally: RecordCounts) -> Conversation:
+    def conversation(self, state: ConversationState, blobs: BlobLoader, tally: RecordCounts) -> Conversation:
         started, _ = self.started(state)
         return Conversation(
             state,
@@ -88,7 +88,7 @@ class Head(Struct, frozen=True):
             return item
         return replace(item, agent_id=self.agent_id)
 
-    def started(self, state: State) -> tuple[datetime | None, TimeSource | None]:
+    def started(self, state: ConversationState) -> tuple[datetime | None, TimeSource | None]:
         stored = (state.started_ms, self.meta.fields.get("createdAt"), self.sidecar.fields.get("createdAtMs"))
         at = next((found for value in stored if (found := timestamps.from_value(value)) is not None), None)
         return at, "stored" if at else None
@@ -101,7 +101,7 @@ class Head(Struct, frozen=True):
         self,
         conversation: Conversation,
         reasons: Sequence[str],
-        children: Sequence["Child"],
+        children: Sequence["SubagentSession"],
         *,
         is_begun: bool,
     ) -> Closing:
@@ -114,7 +114,7 @@ class Head(Struct, frozen=True):
         return Closing(
             title=title,
             title_source=title_source,
-            workspace=workspace.of_store(
+            workspace=workspace.store_workspace(
                 self.sidecar.text("cwd"),
                 state.workspace_uris,
                 conversation.told_folders,
@@ -134,10 +134,10 @@ class Head(Struct, frozen=True):
 
     def _title(self) -> tuple[str | None, str | None]:
         name = self.meta.text("name")
-        if name and name != _NO_NAME:
+        if name and name != _DEFAULT_NAME:
             return name, "name"
         title = self.sidecar.text("title")
-        return (title, "meta.json") if title and title != _NO_NAME else (None, None)
+        return (title, "meta.json") if title and title != _DEFAULT_NAME else (None, None)
 
     def _agent(self, conversation: Conversation, started: datetime | None) -> Agent:
         info = self.meta.subagent
@@ -169,7 +169,7 @@ class Head(Struct, frozen=True):
         return {key: value for key, value in facts.items() if value} | conversation.facts()
 
 
-class Child(Struct):
+class SubagentSession(Struct):
     """A subagent whose conversation its parent's store keeps."""
 
     agent: Agent
@@ -199,31 +199,38 @@ class Child(Struct):
         )
 
 
-def children_of(head: Head, state: State, blobs: Blobs, tally: RecordCounts) -> Iterator[Child]:
+def subagent_sessions(
+    head: SessionHeader, state: ConversationState, blobs: BlobLoader, tally: RecordCounts
+) -> Iterator[SubagentSession]:
     """The subagents that a root tells of, and theirs, each once."""
     known = {head.id}
-    waiting: list[tuple[State, str | None, int]] = [(state, None, 0)]
+    waiting: list[tuple[ConversationState, str | None, int]] = [(state, None, 0)]
     while waiting:
         within, parent, depth = waiting.pop(0)
         for nested in within.nested():
             # Some keys are ids, others only count within their session.
-            key = nested.key if len(nested.key) >= _LENGTH_OF_IDS else f"{head.id}-{nested.key or 'agent'}"
+            key = nested.key if len(nested.key) >= _MIN_ID_CHARS else f"{head.id}-{nested.key or 'agent'}"
             data = blobs.get(nested.blob) if nested.blob is not None else nested.data
             if data is None or key in known:
                 continue
             known.add(key)
-            child = _child(
+            child = _subagent_session(
                 head, key, nested if nested.blob is None else nested.resolved(data), blobs, tally, parent
             )
             yield child
-            if depth + 1 < _DEEPEST_AGENT:
+            if depth + 1 < _MAX_SUBAGENT_DEPTH:
                 waiting.append((child.conversation.state, key, depth + 1))
 
 
-def _child(
-    head: Head, key: str, nested: Nested, blobs: Blobs, tally: RecordCounts, parent: str | None
-) -> Child:
-    state = State(nested.data or b"")
+def _subagent_session(
+    head: SessionHeader,
+    key: str,
+    nested: NestedSubagent,
+    blobs: BlobLoader,
+    tally: RecordCounts,
+    parent: str | None,
+) -> SubagentSession:
+    state = ConversationState(nested.data or b"")
     started = timestamps.from_value(nested.created_ms) or timestamps.from_value(state.started_ms)
     used = timestamps.from_value(nested.used_ms)
     conversation = Conversation(
@@ -243,4 +250,4 @@ def _child(
         started_at=started,
     )
     opening = Opening(source=SOURCE, id=key, store=head.store, agent_id=key, parent_id=head.id)
-    return Child(agent, opening, conversation, used)
+    return SubagentSession(agent, opening, conversation, used)

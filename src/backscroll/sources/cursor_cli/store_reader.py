@@ -12,12 +12,12 @@ from backscroll.model import Closing, Fault, Item, Message, Origin, Problem, Rec
 from backscroll.readers import timestamps
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.sqlite import Database, problem_code
-from backscroll.sources.cursor_cli.blob_rows import Rows, count_blobs, fetch, survey
-from backscroll.sources.cursor_cli.drafts import meet_schema, store_name
-from backscroll.sources.cursor_cli.metadata import Meta, read_meta, read_sidecar
+from backscroll.sources.cursor_cli.blob_rows import StoreIndex, count_blobs, fetch_blobs, scan_store
+from backscroll.sources.cursor_cli.drafts import count_unknown_schema, store_name
+from backscroll.sources.cursor_cli.metadata import StoreMetadata, read_meta, read_sidecar
 from backscroll.sources.cursor_cli.recovery import recover
-from backscroll.sources.cursor_cli.session_header import Head, children_of
-from backscroll.sources.cursor_graph import Blobs, Entry, State
+from backscroll.sources.cursor_cli.session_header import SessionHeader, subagent_sessions
+from backscroll.sources.cursor_graph import BlobLoader, ConversationState, MessageRef
 
 __all__ = ["read_store"]
 
@@ -25,9 +25,9 @@ __all__ = ["read_store"]
 class _Root(Struct, frozen=True):
     """Where the conversation begins."""
 
-    state: State
+    state: ConversationState
     id: str | None = None
-    entries: list[Entry] | None = None  # the messages, where the root cannot be trusted to name them
+    entries: list[MessageRef] | None = None  # the messages, where the root cannot be trusted to name them
     fault: Fault | None = None  # why it is not the one the metadata names, or not whole
 
 
@@ -36,7 +36,7 @@ def read_store(path: Path) -> Iterator[Item]:
     tally = RecordCounts()
     with Database(path) as database:
         try:
-            rows = database.read(survey)
+            rows = database.read(scan_store)
         except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error) as error:
             yield Problem(Origin(str(path), "database"), problem_code(error), str(error))
         else:
@@ -50,9 +50,9 @@ def read_store(path: Path) -> Iterator[Item]:
     yield tally
 
 
-def _read(path: Path, database: Database, rows: Rows, tally: RecordCounts) -> Iterator[Item]:
+def _read(path: Path, database: Database, rows: StoreIndex, tally: RecordCounts) -> Iterator[Item]:
     meta = read_meta(rows.meta)
-    head = Head(
+    head = SessionHeader(
         path,
         path.parent.name,
         store_name(path.parent),
@@ -62,7 +62,7 @@ def _read(path: Path, database: Database, rows: Rows, tally: RecordCounts) -> It
     )
     yield from head.opening()
     yield from _first_problems(rows, head, tally)
-    blobs = Blobs(lambda ids: fetch(database, ids, rows), sizes=rows.sizes)
+    blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, rows), sizes=rows.sizes)
     root = _find_root(blobs, rows, meta)
     reasons = [root.fault.reason] if root.fault is not None else []
     if root.fault is not None:
@@ -74,7 +74,7 @@ def _read(path: Path, database: Database, rows: Rows, tally: RecordCounts) -> It
     for item in conversation.items(root.entries):
         said = said or isinstance(item, Message)
         yield head.owned(item)
-    children = list(children_of(head, root.state, blobs, tally))
+    children = list(subagent_sessions(head, root.state, blobs, tally))
     yield head.closing(
         conversation, [*reasons, *conversation.reasons], children, is_begun=bool(said or reasons or children)
     )
@@ -87,9 +87,9 @@ def _read(path: Path, database: Database, rows: Rows, tally: RecordCounts) -> It
     count_blobs(rows, verdicts, tally)
 
 
-def _first_problems(rows: Rows, head: Head, tally: RecordCounts) -> Iterator[Problem]:
+def _first_problems(rows: StoreIndex, head: SessionHeader, tally: RecordCounts) -> Iterator[Problem]:
     """What is wrong with everything but the conversation, and the account of the metadata."""
-    meet_schema(head.sidecar, tally)
+    count_unknown_schema(head.sidecar, tally)
     for name in head.meta.unknown:
         tally.add_unknown(f"meta key {safe_name(name)}")
     for table in rows.strange:
@@ -114,13 +114,13 @@ def _first_problems(rows: Rows, head: Head, tally: RecordCounts) -> Iterator[Pro
         tally.count("meta", "ignored", len(rows.meta))
 
 
-def _find_root(blobs: Blobs, rows: Rows, meta: Meta) -> _Root:
+def _find_root(blobs: BlobLoader, rows: StoreIndex, meta: StoreMetadata) -> _Root:
     """The root that the metadata names; where that does not lead to a whole one, the best there is."""
     named = (meta.text("latestRootBlobId") or "").lower()
     data = blobs.get(named) if named else None
     whole: _Root | None = None
     if data is not None and named not in blobs.altered:
-        state = State(data)
+        state = ConversationState(data)
         whole = _Root(state, named) if state.fault is None else None
         fault = Fault("damaged-record", f"the conversation's root cannot be read to its end: {state.fault}")
         if whole is not None and not state.is_empty:
@@ -132,7 +132,7 @@ def _find_root(blobs: Blobs, rows: Rows, meta: Meta) -> _Root:
     else:
         fault = Fault("missing-record", "the store does not say where the conversation begins")
     if whole is None and not rows.sizes:
-        return _Root(State(b""), fault=fault if named else None)
+        return _Root(ConversationState(b""), fault=fault if named else None)
     recovered = recover(rows.sizes, blobs, named=named, damaged=None if whole else data)
     if whole is not None and recovered.is_empty:
         return whole

@@ -12,29 +12,29 @@ from msgspec.structs import replace
 from backscroll.model import Item, Message, Origin, Problem, RecordCounts, TimeSource, ToolResult
 from backscroll.readers import jsonl
 from backscroll.readers.json_outline import safe_name
-from backscroll.sources.cursor_graph.calls_without_id import joined
+from backscroll.sources.cursor_graph.calls_without_id import join_results
 from backscroll.sources.cursor_graph.message_parts import (
-    Place,
-    message_at,
-    parts_of,
-    prompt_of,
-    said_by,
-    text_of,
-    without_prompt,
+    RecordInfo,
+    build_message,
+    message_parts,
+    message_text,
+    parse_parts,
+    user_prompt,
+    without_prompt_parts,
 )
-from backscroll.sources.cursor_graph.pending_calls import Calls
+from backscroll.sources.cursor_graph.pending_calls import CallTracker
 from backscroll.sources.cursor_graph.prompt_text import is_injected
 
-__all__ = ["tell"]
+__all__ = ["read"]
 
 _Verdict = Literal["parsed", "ignored", "problems"]
 _HIDDEN = re.compile(r"\s*\[REDACTED\]\s*\Z")
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
-def tell(path: Path, *, tally: RecordCounts) -> Iterator[Item]:
+def read(path: Path, *, tally: RecordCounts) -> Iterator[Item]:
     """Every message of a transcript, and every line counted once."""
-    return joined(_items(path, tally))
+    return join_results(_items(path, tally))
 
 
 def _items(path: Path, tally: RecordCounts) -> Iterator[Message | ToolResult | Problem]:
@@ -47,7 +47,7 @@ def _items(path: Path, tally: RecordCounts) -> Iterator[Message | ToolResult | P
         verdicts: list[tuple[str, _Verdict]] = []
         for number, record in enumerate(line.values):
             id = f"line-{line.number}" if not number else f"line-{line.number}-{number + 1}"
-            told = list(reader.tell(record, Place(id, Origin(str(path), place))))
+            told = list(reader.parse(record, RecordInfo(id, Origin(str(path), place))))
             verdicts.append(_verdict(record, told))
             yield from told
             if verdicts[-1][1] == "problems":
@@ -81,11 +81,11 @@ class _Reader:
 
     def __init__(self, tally: RecordCounts) -> None:
         self._tally = tally
-        self._calls = Calls(are_answered=False)
+        self._calls = CallTracker(are_answered=False)
         self._prompted_at: datetime | None = None
         self._failure: str | None = None  # the last error of this turn
 
-    def tell(self, record: dict[str, Any], place: Place) -> Iterator[Message | ToolResult]:
+    def parse(self, record: dict[str, Any], place: RecordInfo) -> Iterator[Message | ToolResult]:
         place = self._timed(place, self._prompted_at, "turn")
         content = record.get("message")
         message = content if isinstance(content, dict) else {"content": content or record.get("content")}
@@ -93,24 +93,24 @@ class _Reader:
             case "user":
                 yield from self._user(message, place)
             case "assistant" | "tool":
-                parts = [part for part in map(_bared, parts_of(message)) if part is not None]
+                parts = [part for part in map(_bared, message_parts(message)) if part is not None]
                 heard = {**message, "role": "assistant", "content": parts, "tool_calls": None}
-                yield from said_by(heard, place, calls=self._calls, tally=self._tally)
+                yield from parse_parts(heard, place, calls=self._calls, tally=self._tally)
             case "system":
-                if whole := text_of(message):
-                    yield message_at(place, "system", whole, kind="context")
+                if whole := message_text(message):
+                    yield build_message(place, "system", whole, kind="context")
             case "turn_ended":
                 yield from self._end(record, place)
             case "error":
                 self._failure = _reason(record)
-                yield message_at(place, "error", self._failure)
+                yield build_message(place, "error", self._failure)
             case kind:
                 self._tally.add_unknown(f"transcript line {safe_name(kind)}")
                 heard = {**message, "role": "unknown"}
-                yield from said_by(heard, place, calls=self._calls, tally=self._tally)
+                yield from parse_parts(heard, place, calls=self._calls, tally=self._tally)
 
-    def _user(self, message: dict[str, Any], place: Place) -> Iterator[Message | ToolResult]:
-        prompt = prompt_of(message)
+    def _user(self, message: dict[str, Any], place: RecordInfo) -> Iterator[Message | ToolResult]:
+        prompt = user_prompt(message)
         self._failure = None
         if prompt.at is not None:
             self._prompted_at = prompt.at
@@ -118,28 +118,28 @@ class _Reader:
         number = 0
         if not prompt.is_context:
             kind = "synthetic" if is_injected(prompt.text) else None
-            yield message_at(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
+            yield build_message(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
             number = 1
-        elif whole := text_of(message):
-            yield message_at(place, "system", whole, kind="context")
+        elif whole := message_text(message):
+            yield build_message(place, "system", whole, kind="context")
             number = 1
-        rest = without_prompt(message)
-        yield from said_by(rest, place, calls=self._calls, tally=self._tally, number=number)
+        rest = without_prompt_parts(message)
+        yield from parse_parts(rest, place, calls=self._calls, tally=self._tally, number=number)
 
-    def _end(self, record: dict[str, Any], place: Place) -> Iterator[Message]:
+    def _end(self, record: dict[str, Any], place: RecordInfo) -> Iterator[Message]:
         match record.get("status"):
             case "error" if _reason(record) == self._failure:
                 return  # told by the line before
             case "error":
-                yield message_at(place, "error", _reason(record))
+                yield build_message(place, "error", _reason(record))
             case "aborted":
-                yield message_at(place, "system", "The turn was aborted.", kind="interruption")
+                yield build_message(place, "system", "The turn was aborted.", kind="interruption")
             case "success" | None:
                 return
             case status:
                 self._tally.add_unknown(f"turn_ended status {safe_name(status)}")
 
-    def _timed(self, place: Place, at: datetime | None, source: TimeSource) -> Place:
+    def _timed(self, place: RecordInfo, at: datetime | None, source: TimeSource) -> RecordInfo:
         return place if at is None else replace(place, timestamp=at, timestamp_source=source)
 
 

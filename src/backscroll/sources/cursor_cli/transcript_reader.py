@@ -13,11 +13,11 @@ from backscroll.readers import timestamps
 from backscroll.sources.cursor_cli import transcript_jsonl, transcript_text, workspace
 from backscroll.sources.cursor_cli.locations import SOURCE, find_transcripts
 from backscroll.sources.cursor_cli.metadata import read_sidecar
-from backscroll.sources.cursor_cli.transcript_layout import Layout, layout_of
+from backscroll.sources.cursor_cli.transcript_paths import TranscriptPath, parse_transcript_path
 
-__all__ = ["Known", "read_transcript"]
+__all__ = ["RootCatalog", "read_transcript"]
 
-_REASON = "a transcript keeps no tool results, no thinking and no times but those of prompts"
+_LOSSY_REASON = "a transcript keeps no tool results, no thinking and no times but those of prompts"
 _PATH_PARAMS = (
     "path",
     "file_path",
@@ -27,11 +27,11 @@ _PATH_PARAMS = (
     "working_directory",
     "cwd",
 )
-_MOST_PATHS = 200
-_CHUNK = 1024 * 1024
+_MAX_MENTIONED_PATHS = 200
+_CHUNK_BYTES = 1024 * 1024
 
 
-class Known:
+class RootCatalog:
     """What the other files below a root tell of a transcript, learned once."""
 
     def __init__(self, root: Path) -> None:
@@ -52,14 +52,14 @@ class Known:
         """The folders that other sessions were held in."""
         return list(dict.fromkeys(self._cwds.values()))
 
-    def rivals(self, path: Path, layout: Layout) -> list[Path]:
+    def rivals(self, path: Path, layout: TranscriptPath) -> list[Path]:
         """All transcripts of the same session, the one that counts first.
 
         That is the one whose project is named after the folder the session was
         held in; where this is not known, the one written last.
         """
         cwd = self._cwds.get(layout.parent or layout.id)
-        names = workspace.slugs(cwd) if cwd is not None else set()
+        names = workspace.project_slugs(cwd) if cwd is not None else set()
         same = self._transcripts.get((layout.parent, layout.id), [path])
         return sorted(
             same if path in same else [*same, path],
@@ -67,28 +67,28 @@ class Known:
         )
 
 
-def read_transcript(path: Path, known: Known) -> Iterator[Item]:
+def read_transcript(path: Path, known: RootCatalog) -> Iterator[Item]:
     """A session as its transcript tells it."""
     tally = RecordCounts()
-    layout = layout_of(path) or Layout("", path.stem)
+    layout = parse_transcript_path(path) or TranscriptPath("", path.stem)
     rivals = known.rivals(path, layout)
-    if rivals[0] != path and _is_beginning_of(path, rivals[0]):
+    if rivals[0] != path and _is_prefix_of(path, rivals[0]):
         # A copy, or what was copied before the session went on.
         yield from _count_lines(path, tally)
     else:
-        yield from _tell(path, layout, known, rivals, tally)
+        yield from _read_session(path, layout, known, rivals, tally)
     yield tally
 
 
-def _tell(
-    path: Path, layout: Layout, known: Known, rivals: list[Path], tally: RecordCounts
+def _read_session(
+    path: Path, layout: TranscriptPath, known: RootCatalog, rivals: list[Path], tally: RecordCounts
 ) -> Iterator[Item]:
     agent_id = layout.id if layout.parent is not None else None
     yield Opening(source=SOURCE, id=layout.id, store="transcript", agent_id=agent_id, parent_id=layout.parent)
     # The same id in two projects can be two conversations. One is shown, and none is lost.
     counts = rivals[0] == path
     names = layout.id if counts else f"{layout.id}:{layout.project.replace('.', '_')}"
-    read = transcript_text.tell if path.suffix == ".txt" else transcript_jsonl.tell
+    read = transcript_text.read if path.suffix == ".txt" else transcript_jsonl.read
     first: datetime | None = None
     prompt: str | None = None
     mentioned: dict[str, None] = {}
@@ -100,7 +100,7 @@ def _tell(
                 first = first or item.timestamp
                 if prompt is None and item.role == "user" and item.kind is None:
                     prompt = item.content
-                if item.tool is not None and len(mentioned) < _MOST_PATHS:
+                if item.tool is not None and len(mentioned) < _MAX_MENTIONED_PATHS:
                     mentioned |= dict.fromkeys(_paths(item.tool.params))
                 yield replace(item, id=f"{names}:{item.id}", agent_id=agent_id, is_active=counts)
             else:
@@ -119,22 +119,22 @@ def _tell(
     if len(rivals) > 1:
         metadata["ambiguous_transcripts"] = [str(rival) for rival in rivals]
     yield Closing(
-        workspace=workspace.of_project(layout.project, known.folders(), mentioned),
+        workspace=workspace.project_workspace(layout.project, known.folders(), mentioned),
         created_at=first or written,
         created_at_source="stored" if first else "file" if written else None,
         updated_at=written if counts else None,
         completeness="lossy",
-        reasons=(_REASON,),
+        reasons=(_LOSSY_REASON,),
         visibility="listed" if is_begun else "draft",
         agents=(agent,) if agent_id is not None else (),
         metadata=metadata,
     )
 
 
-def _is_beginning_of(path: Path, other: Path) -> bool:
+def _is_prefix_of(path: Path, other: Path) -> bool:
     try:
         with path.open("rb") as one, other.open("rb") as two:
-            while chunk := one.read(_CHUNK):
+            while chunk := one.read(_CHUNK_BYTES):
                 if two.read(len(chunk)) != chunk:
                     return False
     except OSError:
@@ -154,7 +154,7 @@ def _count_lines(path: Path, tally: RecordCounts) -> Iterator[Problem]:
 
 
 def _project(path: Path) -> str:
-    layout = layout_of(path)
+    layout = parse_transcript_path(path)
     return layout.project if layout is not None else ""
 
 

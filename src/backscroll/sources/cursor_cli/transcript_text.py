@@ -9,13 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from backscroll.model import Item, Message, Origin, RecordCounts, ToolCall, ToolResult
-from backscroll.sources.cursor_graph.edits import edits_of
-from backscroll.sources.cursor_graph.message_parts import Place, message_at
-from backscroll.sources.cursor_graph.pending_calls import Calls
-from backscroll.sources.cursor_graph.prompt_text import is_injected, read_prompt
-from backscroll.sources.cursor_graph.tool_calls import unwrapped
+from backscroll.sources.cursor_graph.edits import parse_edits
+from backscroll.sources.cursor_graph.message_parts import RecordInfo, build_message
+from backscroll.sources.cursor_graph.pending_calls import CallTracker
+from backscroll.sources.cursor_graph.prompt_text import is_injected, parse_prompt
+from backscroll.sources.cursor_graph.tool_calls import decode_nested_json
 
-__all__ = ["tell"]
+__all__ = ["read"]
 
 _MARK = re.compile(r"\[(Thinking|Tool call|Tool result)\][ \t]*(.*)")
 _PARAM = re.compile(r"\s+([\w.\-]+):\s?(.*)")
@@ -36,12 +36,12 @@ class _Block(Struct):
         return "\n".join(self.lines).strip("\n")
 
 
-def tell(path: Path, *, tally: RecordCounts) -> Iterator[Item]:
+def read(path: Path, *, tally: RecordCounts) -> Iterator[Item]:
     """Every block of a transcript, each counted once."""
-    calls = Calls()  # by the names of their tools, since they have no ids
+    calls = CallTracker()  # by the names of their tools, since they have no ids
     ids: dict[str, str] = {}
     batch = ""  # the first of calls that were made together
-    prompted = Place("", Origin("", ""))
+    prompted = RecordInfo("", Origin("", ""))
     for block in _blocks(path):
         place = replace(prompted, id=f"line-{block.line}", origin=Origin(str(path), f"line {block.line}"))
         told: Message | ToolResult | None
@@ -113,39 +113,41 @@ def _is_worth_counting(block: _Block) -> bool:
     return bool(block.kind or block.text.strip())
 
 
-def _user(block: _Block, place: Place) -> Message | None:
-    prompt = read_prompt(block.text)
+def _user(block: _Block, place: RecordInfo) -> Message | None:
+    prompt = parse_prompt(block.text)
     if prompt.at is not None:
         place = replace(place, timestamp=prompt.at, timestamp_source="stored")
     if prompt.is_context:
-        return message_at(place, "system", block.text.strip(), kind="context") if block.text.strip() else None
+        return (
+            build_message(place, "system", block.text.strip(), kind="context") if block.text.strip() else None
+        )
     kind = "synthetic" if is_injected(prompt.text) else None
-    return message_at(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
+    return build_message(place, "user", prompt.text, kind=kind, attachments=prompt.attachments)
 
 
-def _message(block: _Block, place: Place) -> Message | None:
+def _message(block: _Block, place: RecordInfo) -> Message | None:
     text = _HIDDEN.sub("", block.text).strip()
     match block.kind:
         case "Thinking":
             thought = "\n".join(filter(None, (block.name, text)))
-            return message_at(place, "thinking", thought) if thought else None
+            return build_message(place, "thinking", thought) if thought else None
         case "Tool call":
             params = _params(block)
-            tool = ToolCall(place.id, block.name or "unknown", params, edits=edits_of(block.name, params))
-            return message_at(place, "tool", "", tool=tool)
+            tool = ToolCall(place.id, block.name or "unknown", params, edits=parse_edits(block.name, params))
+            return build_message(place, "tool", "", tool=tool)
         case "Tool result":
             tool = ToolCall(None, block.name or "unknown", result=block.text, status="completed")
-            return message_at(place, "tool", "", tool=tool)
+            return build_message(place, "tool", "", tool=tool)
         case "assistant" if text:
-            return message_at(place, "assistant", text)
+            return build_message(place, "assistant", text)
         case "" if text:
-            return message_at(place, "system", text, kind="context")
+            return build_message(place, "system", text, kind="context")
     return None
 
 
 def _params(block: _Block) -> dict[str, Any]:
     """Indented ``name: value`` lines, or JSON; a line that is neither goes on with the value before it."""
-    whole = unwrapped(block.text.strip())
+    whole = decode_nested_json(block.text.strip())
     if isinstance(whole, dict):
         return whole
     params: dict[str, Any] = {}

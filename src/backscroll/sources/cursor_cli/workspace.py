@@ -8,14 +8,14 @@ from pathlib import PurePosixPath, PureWindowsPath
 from backscroll.model import Workspace
 from backscroll.sources.cursor.uri import Address, parse_uri
 
-__all__ = ["of_project", "of_store", "slugs"]
+__all__ = ["project_slugs", "project_workspace", "store_workspace"]
 
 _RUNS = re.compile(r"-+")
 _SEPARATORS = re.compile(r"[/\\:]+")
 _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]")
 
 
-def of_store(
+def store_workspace(
     cwd: str | None, uris: Iterable[str], hints: Iterable[str], *, folder_hash: str
 ) -> Workspace | None:
     """The folder of a store: what its metadata, its root and its context name, best the one its hash is of.
@@ -43,7 +43,7 @@ def _hash(path: str) -> str:
     return md5(path.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def slugs(path: str) -> set[str]:
+def project_slugs(path: str) -> set[str]:
     """What a path may be called below ``projects/``: versions differ in which characters they replace."""
     bare = path.strip("/\\")
     if len(bare) > 1 and bare[1] == ":":
@@ -58,16 +58,16 @@ def slugs(path: str) -> set[str]:
     }
 
 
-def of_project(slug: str, known: Iterable[str], mentioned: Iterable[str]) -> Workspace | None:
+def project_workspace(slug: str, known: Iterable[str], mentioned: Iterable[str]) -> Workspace | None:
     """The folder of a transcript: a known path, or one above a path mentioned in it, of that name."""
     for path in known:
-        if slug in slugs(path):
+        if slug in project_slugs(path):
             return Workspace(path, evidence="project name, path known from another session")
     for path in mentioned:
         pure = PureWindowsPath(path) if re.match(r"[A-Za-z]:|\\\\", path) else PurePosixPath(path)
         if not pure.is_absolute():
             continue
         for folder in (pure, *pure.parents):
-            if slug in slugs(str(folder)):
+            if slug in project_slugs(str(folder)):
                 return Workspace(str(folder), evidence="project name, path used in the session")
     return None

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 
-__all__ = ["LARGEST_BLOB", "Blobs", "blob_id", "by_size"]
+__all__ = ["MAX_BLOB_BYTES", "BlobLoader", "batch_by_size", "blob_id"]
 
-LARGEST_BLOB = 64 * 1024 * 1024
-_BATCH = 200
-_BATCH_BYTES = 8 * 1024 * 1024
+MAX_BLOB_BYTES = 64 * 1024 * 1024
+_MAX_BATCH_BLOBS = 200
+_MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 Fetch = Callable[[Sequence[str]], Mapping[str, bytes]]
 
@@ -19,13 +19,13 @@ def blob_id(value: bytes) -> str | None:
     return value.hex() if len(value) == 32 else None
 
 
-def by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+def batch_by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """The ids, as many at a time as can be in memory together."""
     part: list[str] = []
     weight = 0
     for id in ids:
         size = sizes.get(id, 0)
-        if part and weight + size > _BATCH_BYTES:
+        if part and weight + size > _MAX_BATCH_BYTES:
             yield part
             part, weight = [], 0
         part.append(id)
@@ -34,7 +34,7 @@ def by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]
         yield part
 
 
-class Blobs:
+class BlobLoader:
     """A store's blobs, and the account of which were asked for.
 
     `fetch` gives those it has of the ids it is asked for. Where `sizes` are
@@ -68,11 +68,11 @@ class Blobs:
 
     def _batches(self, ids: Iterable[str]) -> Iterator[list[str]]:
         rest = iter(ids)
-        while batch := list(islice(rest, _BATCH)):
+        while batch := list(islice(rest, _MAX_BATCH_BLOBS)):
             if self._sizes is None:
                 yield batch
             else:
-                yield from by_size(batch, self._sizes)
+                yield from batch_by_size(batch, self._sizes)
 
     def _checked(self, id: str, data: bytes) -> bytes:
         if sha256(data).hexdigest() == id:

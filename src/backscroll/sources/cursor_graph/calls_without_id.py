@@ -6,17 +6,17 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from backscroll.model import Item, Message, ToolCall, ToolResult, record_id_of
-from backscroll.sources.cursor_graph.edits import edits_of, made_new
-from backscroll.sources.cursor_graph.tool_calls import UNNAMED, is_new_file
+from backscroll.sources.cursor_graph.edits import as_created, parse_edits
+from backscroll.sources.cursor_graph.tool_calls import UNKNOWN_TOOL, is_new_file
 
-__all__ = ["ANSWER", "joined"]
+__all__ = ["RESULT_WITHOUT_ID", "join_results"]
 
-ANSWER = "answer without an id"  # the kind of a message that may turn out to be a call's answer
+RESULT_WITHOUT_ID = "answer without an id"  # the kind of a message that may turn out to be a call's answer
 
 T = TypeVar("T", bound=Item)
 
 
-def joined(items: Iterable[T]) -> Iterator[T]:
+def join_results(items: Iterable[T]) -> Iterator[T]:
     """The same, with what came of calls without an id put into them.
 
     The calls of one record are answered by what follows it at once, tool by tool and in order, when there
@@ -41,7 +41,7 @@ def _waits(item: Item) -> bool:
 
 
 def _is_answer(item: Item) -> bool:
-    return isinstance(item, Message) and item.kind == ANSWER
+    return isinstance(item, Message) and item.kind == RESULT_WITHOUT_ID
 
 
 def _is_beside(item: Item, other: Item) -> bool:
@@ -70,8 +70,8 @@ def _pairs(held: list[T]) -> list[tuple[int, int]]:
     for place, item in enumerate(held):
         if isinstance(item, Message) and item.tool is not None and (_waits(item) or _is_answer(item)):
             (calls if _waits(item) else answers).setdefault(item.tool.name, []).append(place)
-    if answers.keys() == {UNNAMED}:  # then only their order tells which tool they are of
-        calls = {UNNAMED: sorted(place for places in calls.values() for place in places)}
+    if answers.keys() == {UNKNOWN_TOOL}:  # then only their order tells which tool they are of
+        calls = {UNKNOWN_TOOL: sorted(place for places in calls.values() for place in places)}
     pairs: list[tuple[int, int]] = []
     for name, places in calls.items():
         there = answers.get(name, [])
@@ -87,7 +87,7 @@ def _answered(item: T, answer: Item) -> T:
     call, told = item.tool, answer.tool
     if call is None or told is None:
         return item
-    edits = edits_of(call.name, call.params) if told.status == "completed" else ()
+    edits = parse_edits(call.name, call.params) if told.status == "completed" else ()
     tool = ToolCall(
         None,
         call.name,
@@ -95,13 +95,13 @@ def _answered(item: T, answer: Item) -> T:
         told.result,
         told.status,
         told.decision,
-        made_new(edits) if is_new_file(told.result or "") else edits,
+        as_created(edits) if is_new_file(told.result or "") else edits,
     )
     return replace(item, tool=tool, attachments=(*item.attachments, *answer.attachments))
 
 
 def _plain(item: T) -> T:
     """An answer that stays a message of its own is like any other."""
-    if isinstance(item, Message) and item.kind == ANSWER:
+    if isinstance(item, Message) and item.kind == RESULT_WITHOUT_ID:
         return replace(item, kind=None)
     return item

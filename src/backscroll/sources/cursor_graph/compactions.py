@@ -5,35 +5,37 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from backscroll.readers.protobuf import Record
-from backscroll.sources.cursor_graph.blobs import Blobs, blob_id
-from backscroll.sources.cursor_graph.state import Entry, entry_of
+from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
+from backscroll.sources.cursor_graph.state import MessageRef, message_ref
 
-__all__ = ["Archive", "read_archives", "whole_conversation"]
+__all__ = ["CompactionArchive", "read_compaction_archives", "restore_compacted"]
 
-_LONGEST_LEAD = 4  # system prompt, context, rules, summary
+_MAX_LEAD_MESSAGES = 4  # system prompt, context, rules, summary
 
 
-class Archive(Struct, frozen=True):
+class CompactionArchive(Struct, frozen=True):
     """What one compaction took out, and what it put in its place."""
 
     id: str
-    entries: tuple[Entry, ...]
+    entries: tuple[MessageRef, ...]
     summary: str
     summary_id: str | None
 
 
-def read_archives(ids: Iterable[str], blobs: Blobs) -> list[Archive]:
+def read_compaction_archives(ids: Iterable[str], blobs: BlobLoader) -> list[CompactionArchive]:
     """The archives, oldest first. One that is missing is left out; `blobs` remembers it."""
-    found: list[Archive] = []
+    found: list[CompactionArchive] = []
     for id, data in blobs.each(dict.fromkeys(ids)):
         if data is not None:
             record = Record(data)
-            entries = tuple(entry_of(value) for value in record.all(1))
-            found.append(Archive(id, entries, record.text(2) or "", blob_id(record.bytes(4) or b"")))
+            entries = tuple(message_ref(value) for value in record.all(1))
+            found.append(
+                CompactionArchive(id, entries, record.text(2) or "", blob_id(record.bytes(4) or b""))
+            )
     return found
 
 
-def whole_conversation(archives: Sequence[Archive], kept: list[Entry]) -> list[Entry]:
+def restore_compacted(archives: Sequence[CompactionArchive], kept: list[MessageRef]) -> list[MessageRef]:
     """Every message in order: what was archived, oldest first, then what is left.
 
     A compaction leaves the system prompt, the context and its summary, and may
@@ -41,14 +43,14 @@ def whole_conversation(archives: Sequence[Archive], kept: list[Entry]) -> list[E
     begin with an earlier one. What overlaps is told once.
     """
     summaries = {archive.summary_id for archive in archives if archive.summary_id}
-    whole: list[Entry] = []
+    whole: list[MessageRef] = []
     for part in (*(list(archive.entries) for archive in archives), kept):
         if not whole:
             whole += part
             continue
         same = _common(whole, part)  # every list begins with the same instructions
         summed = [place + 1 for place, entry in enumerate(part) if entry.id in summaries]
-        leads = dict.fromkeys([*range(_LONGEST_LEAD), same, same + 1, same + 2, *summed])
+        leads = dict.fromkeys([*range(_MAX_LEAD_MESSAGES), same, same + 1, same + 2, *summed])
         lead = max(leads, key=lambda lead: _overlap(whole, part[lead:]))
         overlap = _overlap(whole, part[lead:])
         if not overlap:
@@ -57,7 +59,7 @@ def whole_conversation(archives: Sequence[Archive], kept: list[Entry]) -> list[E
     return whole
 
 
-def _common(one: list[Entry], other: list[Entry]) -> int:
+def _common(one: list[MessageRef], other: list[MessageRef]) -> int:
     """How many messages two lists have in common at their beginnings."""
     return next(
         (place for place, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
@@ -65,7 +67,7 @@ def _common(one: list[Entry], other: list[Entry]) -> int:
     )
 
 
-def _overlap(before: list[Entry], after: list[Entry]) -> int:
+def _overlap(before: list[MessageRef], after: list[MessageRef]) -> int:
     """How many messages at the end of one list stand at the beginning of the other."""
     for size in range(min(len(before), len(after)), 0, -1):
         if before[-1] == after[size - 1] and before[-size:] == after[:size]:

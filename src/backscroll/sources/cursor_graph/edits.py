@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from backscroll.model import Edit, Hunk
 
-__all__ = ["edits_of", "made_new"]
+__all__ = ["as_created", "parse_edits"]
 
 _WRITES = {"write", "writefile", "createfile"}
 _REPLACES = {
@@ -43,7 +43,7 @@ _SECTIONS: dict[str, _Kind] = {
 }
 
 
-def edits_of(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
+def parse_edits(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     """The edits that a call asked for; nothing for a tool that edits nothing or is not known."""
     tool = "".join(letter for letter in name.lower() if letter.isalnum())
     path = _text(params, _PATHS)
@@ -64,7 +64,7 @@ def edits_of(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     return ()
 
 
-def made_new(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+def as_created(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """The same edits of a file that was not there before; one that took lines out was."""
     return tuple(
         replace(edit, kind="create") if edit.kind == "update" and not edit.removed else edit for edit in edits

@@ -10,41 +10,41 @@ from backscroll.model import Attachment, Message, Origin, RecordCounts, Role, Ti
 from backscroll.readers import lenient_json
 from backscroll.readers.json_outline import safe_name
 from backscroll.readers.text_values import text_in
-from backscroll.sources.cursor_graph.calls_without_id import ANSWER
-from backscroll.sources.cursor_graph.edits import edits_of, made_new
-from backscroll.sources.cursor_graph.pending_calls import Calls, call_id
-from backscroll.sources.cursor_graph.prompt_text import Prompt, read_prompt
+from backscroll.sources.cursor_graph.calls_without_id import RESULT_WITHOUT_ID
+from backscroll.sources.cursor_graph.edits import as_created, parse_edits
+from backscroll.sources.cursor_graph.pending_calls import CallTracker, call_id
+from backscroll.sources.cursor_graph.prompt_text import Prompt, parse_prompt
 from backscroll.sources.cursor_graph.tool_calls import (
-    UNNAMED,
-    attachment_of,
+    UNKNOWN_TOOL,
+    call_params,
     cursor_options,
-    params_of,
-    read_outcome,
+    parse_attachment,
+    parse_outcome,
 )
 
 __all__ = [
-    "Place",
-    "calls_in",
+    "RecordInfo",
+    "build_message",
+    "call_ids",
+    "decode_message",
     "is_summary",
-    "load_message",
-    "message_at",
-    "model_of",
-    "parts_of",
-    "prompt_of",
-    "said_by",
-    "text_of",
-    "texts_in",
-    "without_prompt",
+    "message_parts",
+    "message_text",
+    "model_name",
+    "parse_parts",
+    "part_texts",
+    "user_prompt",
+    "without_prompt_parts",
 ]
 
-_CALLS = ("tool-call", "tool_call", "tool_use")
-_RESULTS = ("tool-result", "tool_result")
-_THOUGHTS = ("reasoning", "thinking")
-_REDACTED = ("redacted-reasoning", "redacted_thinking")
-_TEXTS = ("text", "input_text", "output_text")
+_CALL_TYPES = ("tool-call", "tool_call", "tool_use")
+_RESULT_TYPES = ("tool-result", "tool_result")
+_THINKING_TYPES = ("reasoning", "thinking")
+_REDACTED_TYPES = ("redacted-reasoning", "redacted_thinking")
+_TEXT_TYPES = ("text", "input_text", "output_text")
 
 
-class Place(msgspec.Struct, frozen=True):
+class RecordInfo(msgspec.Struct, frozen=True):
     """What every message out of one record has in common."""
 
     id: str
@@ -54,7 +54,7 @@ class Place(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-def load_message(data: bytes) -> dict[str, Any] | None:
+def decode_message(data: bytes) -> dict[str, Any] | None:
     """A message's JSON, or None when it is none."""
     try:
         value = msgspec.json.decode(data)
@@ -66,7 +66,7 @@ def load_message(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+def message_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     """A message's parts, whichever of the shapes it has: text, list of parts, or calls beside the text."""
     content = message.get("content")
     parts: list[dict[str, Any]] = []
@@ -95,10 +95,12 @@ def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [part for part in parts if isinstance(part, dict)]
 
 
-def calls_in(message: dict[str, Any]) -> tuple[str, ...]:
+def call_ids(message: dict[str, Any]) -> tuple[str, ...]:
     """The ids of the calls in a message."""
     return tuple(
-        id for part in parts_of(message) if part.get("type") in _CALLS and (id := call_id(part)) is not None
+        id
+        for part in message_parts(message)
+        if part.get("type") in _CALL_TYPES and (id := call_id(part)) is not None
     )
 
 
@@ -107,10 +109,12 @@ def is_summary(message: dict[str, Any]) -> bool:
     return cursor_options(message).get("isSummary") is True
 
 
-def prompt_of(message: dict[str, Any]) -> Prompt:
+def user_prompt(message: dict[str, Any]) -> Prompt:
     """What a person typed in a user message."""
-    prompt = read_prompt(text_of(message))
-    attached = tuple(found for part in parts_of(message) if (found := attachment_of(part)) is not None)
+    prompt = parse_prompt(message_text(message))
+    attached = tuple(
+        found for part in message_parts(message) if (found := parse_attachment(part)) is not None
+    )
     if not attached:
         return prompt
     # The picture itself says more than the note that there is one.
@@ -118,71 +122,71 @@ def prompt_of(message: dict[str, Any]) -> Prompt:
     return msgspec.structs.replace(prompt, attachments=attached + noted[len(attached) :])
 
 
-def model_of(message: dict[str, Any]) -> str | None:
+def model_name(message: dict[str, Any]) -> str | None:
     """The model that a message names, on itself or on one of its parts."""
-    for holder in (*parts_of(message), message):
+    for holder in (*message_parts(message), message):
         name = cursor_options(holder).get("modelName")
         if isinstance(name, str) and name and name != "default":
             return name
     return None
 
 
-def said_by(
-    message: dict[str, Any], place: Place, *, calls: Calls, tally: RecordCounts, number: int = 0
+def parse_parts(
+    message: dict[str, Any], place: RecordInfo, *, calls: CallTracker, tally: RecordCounts, number: int = 0
 ) -> Iterator[Message | ToolResult]:
     """The messages and answers in an assistant's, tool's or unknown record, in the order written.
 
     ``number`` is how many messages the record has given already.
     """
     speaker: Role = "assistant" if message.get("role") in ("assistant", "tool") else "system"
-    parts = parts_of(message)
+    parts = message_parts(message)
     # The tool's own account of a call stands on the message and does not say of which.
-    is_single = sum(part.get("type") in _RESULTS for part in parts) == 1
+    is_single = sum(part.get("type") in _RESULT_TYPES for part in parts) == 1
     note = cursor_options(message).get("highLevelToolCallResult") if is_single else None
     for part in parts:
         kind = part.get("type")
         said: Message | ToolResult | None
         spot = place if not number else msgspec.structs.replace(place, id=f"{place.id}.{number}")
-        if kind in _CALLS:
+        if kind in _CALL_TYPES:
             said = _call(part, spot, calls, record=place.id)
-        elif kind in _RESULTS:
+        elif kind in _RESULT_TYPES:
             said = _answer(part, spot, calls, note)
-        elif kind in _THOUGHTS or kind in _REDACTED:
+        elif kind in _THINKING_TYPES or kind in _REDACTED_TYPES:
             thought = _text(part) or ""
-            said = message_at(spot, "thinking", thought, kind=None if thought.strip() else "redacted")
+            said = build_message(spot, "thinking", thought, kind=None if thought.strip() else "redacted")
         elif (text := _text(part)) is not None:
-            said = message_at(spot, speaker, text) if text.strip() else None
-            if kind not in _TEXTS:
+            said = build_message(spot, speaker, text) if text.strip() else None
+            if kind not in _TEXT_TYPES:
                 tally.add_unknown(f"part type {safe_name(kind)}")
-        elif (attached := attachment_of(part)) is not None:
-            said = message_at(spot, speaker, "", attachments=(attached,))
+        elif (attached := parse_attachment(part)) is not None:
+            said = build_message(spot, speaker, "", attachments=(attached,))
         else:
             tally.add_unknown(f"part type {safe_name(kind)}")
             words = text_in(part)
-            said = message_at(spot, speaker, words, kind="unknown block") if words else None
+            said = build_message(spot, speaker, words, kind="unknown block") if words else None
         if said is not None:
             number += isinstance(said, Message)
             yield said
 
 
-def without_prompt(message: dict[str, Any]) -> dict[str, Any]:
+def without_prompt_parts(message: dict[str, Any]) -> dict[str, Any]:
     """What stands in a user's message beside text and pictures: answers, in some versions."""
-    rest = [part for part in parts_of(message) if _text(part) is None and attachment_of(part) is None]
+    rest = [part for part in message_parts(message) if _text(part) is None and parse_attachment(part) is None]
     return {**message, "role": "tool", "content": rest, "tool_calls": None}
 
 
-def texts_in(message: dict[str, Any]) -> set[str]:
+def part_texts(message: dict[str, Any]) -> set[str]:
     """What was said and thought in a message, each part for itself."""
-    return {text.strip() for part in parts_of(message) if (text := _text(part)) and text.strip()}
+    return {text.strip() for part in message_parts(message) if (text := _text(part)) and text.strip()}
 
 
-def text_of(message: dict[str, Any]) -> str:
+def message_text(message: dict[str, Any]) -> str:
     """All the text of a message, whoever wrote it."""
-    return "\n".join(text for part in parts_of(message) if (text := _text(part)) is not None).strip()
+    return "\n".join(text for part in message_parts(message) if (text := _text(part)) is not None).strip()
 
 
-def message_at(
-    place: Place,
+def build_message(
+    place: RecordInfo,
     role: Role,
     content: str,
     *,
@@ -205,19 +209,21 @@ def message_at(
     )
 
 
-def _call(part: dict[str, Any], place: Place, calls: Calls, *, record: str) -> Message:
+def _call(part: dict[str, Any], place: RecordInfo, calls: CallTracker, *, record: str) -> Message:
     name = _name(part)
-    params = params_of(part)
-    edits = edits_of(name, params)
+    params = call_params(part)
+    edits = parse_edits(name, params)
     id = calls.make(call_id(part), record, edits)
     # What is answered has done nothing before its answer says so.
     tool = ToolCall(id, name, params, edits=() if calls.are_answered else edits)
-    return message_at(place, "tool", "", tool=tool)
+    return build_message(place, "tool", "", tool=tool)
 
 
-def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Message | ToolResult | None:
+def _answer(
+    part: dict[str, Any], place: RecordInfo, calls: CallTracker, note: Any
+) -> Message | ToolResult | None:
     """An answer to its call; where the call is gone, what came of it stands for both."""
-    outcome = read_outcome(part, note)
+    outcome = parse_outcome(part, note)
     id = call_id(part)
     call = calls.answer(id, outcome.text)
     if call is not None:
@@ -229,7 +235,7 @@ def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Mess
             status=outcome.status,
             decision=outcome.decision,
             timestamp=place.timestamp,
-            edits=made_new(edits) if outcome.is_new_file else edits,
+            edits=as_created(edits) if outcome.is_new_file else edits,
             attachments=outcome.attachments,
         )
     if calls.is_repeated(id, outcome.text):
@@ -237,13 +243,13 @@ def _answer(part: dict[str, Any], place: Place, calls: Calls, note: Any) -> Mess
     made = calls.make(id, place.id)
     calls.answer(id, outcome.text)
     tool = ToolCall(made, _name(part), result=outcome.text, status=outcome.status, decision=outcome.decision)
-    kind = ANSWER if id is None else None
-    return message_at(place, "tool", "", kind=kind, tool=tool, attachments=outcome.attachments)
+    kind = RESULT_WITHOUT_ID if id is None else None
+    return build_message(place, "tool", "", kind=kind, tool=tool, attachments=outcome.attachments)
 
 
 def _name(part: dict[str, Any]) -> str:
     name = part.get("toolName") or part.get("name")
-    return name if isinstance(name, str) and name else UNNAMED
+    return name if isinstance(name, str) and name else UNKNOWN_TOOL
 
 
 def _text(part: dict[str, Any]) -> str | None:

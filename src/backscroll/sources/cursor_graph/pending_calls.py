@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from backscroll.model import Edit
 
-__all__ = ["Call", "Calls", "call_id"]
+__all__ = ["CallTracker", "PendingCall", "call_id"]
 
 
-class Call(Struct, frozen=True):
+class PendingCall(Struct, frozen=True):
     """A call that waits for its answer."""
 
     id: str  # unlike any other call's of the session
@@ -17,7 +17,7 @@ class Call(Struct, frozen=True):
     edits: tuple[Edit, ...] = ()  # what it does to files if it succeeds
 
 
-class Calls:
+class CallTracker:
     """The calls of one session by the ids that its records use.
 
     Some models number their calls anew in every turn, others give one id to
@@ -30,7 +30,7 @@ class Calls:
     def __init__(self, *, are_answered: bool = True) -> None:
         self.are_answered = are_answered
         self._uses: dict[str, int] = {}
-        self._waiting: dict[str, list[Call]] = {}
+        self._waiting: dict[str, list[PendingCall]] = {}
         self._answers: dict[str, int] = {}
 
     def __contains__(self, id: object) -> bool:
@@ -43,10 +43,10 @@ class Calls:
         self._uses[id] = self._uses.get(id, 0) + 1
         name = id if self._uses[id] == 1 else f"{id}#{self._uses[id]}"
         waiting = [call for call in self._waiting.get(id, ()) if call.record == record]
-        self._waiting[id] = [*waiting, Call(name, record, edits)]
+        self._waiting[id] = [*waiting, PendingCall(name, record, edits)]
         return name
 
-    def answer(self, id: str | None, text: str) -> Call | None:
+    def answer(self, id: str | None, text: str) -> PendingCall | None:
         """The call that this is the answer to; it waits no longer. None when no call waits for it."""
         waiting = self._waiting.get(id or "")
         if not waiting:

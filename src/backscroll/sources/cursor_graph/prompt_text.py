@@ -8,7 +8,7 @@ from msgspec import Struct
 from backscroll.model import Attachment
 from backscroll.readers import timestamps
 
-__all__ = ["Prompt", "folders_in", "is_injected", "read_prompt"]
+__all__ = ["Prompt", "is_injected", "parse_prompt", "workspace_folders"]
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 _WHOLE_QUERY = re.compile(r"<user_query>(.*)</user_query>", re.DOTALL)
@@ -77,7 +77,7 @@ class Prompt(Struct, frozen=True):
         return not self.text and not self.attachments
 
 
-def read_prompt(raw: str) -> Prompt:
+def parse_prompt(raw: str) -> Prompt:
     """Take the typed part out of a user record; without a mark, whatever no known block encloses."""
     told = _TIMESTAMP.search(raw)
     at = timestamps.from_english(told[1]) if told else None
@@ -109,6 +109,6 @@ def is_injected(text: str) -> bool:
     return _INJECTED.match(text) is not None
 
 
-def folders_in(context: str) -> list[str]:
+def workspace_folders(context: str) -> list[str]:
     """The workspace paths that the context names."""
     return list(_FOLDER.findall(context))

@@ -13,27 +13,27 @@ from backscroll.model import TrackedFile
 from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor_graph.blobs import blob_id
 
-__all__ = ["NEWEST_FIELD", "Entry", "Nested", "State", "Timing"]
+__all__ = ["NEWEST_KNOWN_FIELD", "ConversationState", "MessageRef", "NestedSubagent", "TurnTiming"]
 
-NEWEST_FIELD = 39
+NEWEST_KNOWN_FIELD = 39
 _MODES = {1: "agent", 2: "ask", 3: "plan", 4: "debug", 5: "triage", 6: "project", 7: "multitask", 8: "custom"}
 
 
-class Entry(Struct, frozen=True):
+class MessageRef(Struct, frozen=True):
     """A message of the conversation: the blob that holds it, or its JSON itself."""
 
     id: str
     data: bytes | None = None
 
 
-class Timing(Struct, frozen=True):
+class TurnTiming(Struct, frozen=True):
     """When a turn was, and how long it took."""
 
     timestamp_ms: int | None
     duration_ms: int | None
 
 
-class Nested(Struct, frozen=True):
+class NestedSubagent(Struct, frozen=True):
     """A subagent's conversation kept within its parent's root, or in a blob of its own."""
 
     key: str
@@ -43,26 +43,26 @@ class Nested(Struct, frozen=True):
     kind: str | None = None
     used_ms: int | None = None  # for the last time
 
-    def resolved(self, data: bytes) -> "Nested":
+    def resolved(self, data: bytes) -> "NestedSubagent":
         """The same with what its blob holds: the subagent's root, or the record around it."""
         record = Record(data)
         inner = record.bytes(1)
         if inner is None or blob_id(inner) is not None:
-            return Nested(self.key, data, None)
-        return nested_of(self.key, record, inner)
+            return NestedSubagent(self.key, data, None)
+        return nested_subagent(self.key, record, inner)
 
 
-class State:
+class ConversationState:
     """What a root says, field by field. A damaged one says what comes before the damage."""
 
     def __init__(self, data: bytes, *, depth: int = 0) -> None:
         record = Record(data, depth=depth)
         self._record = record
         self.fault = record.fault
-        self.messages = [entry_of(value) for value in record.all(1)]
+        self.messages = [message_ref(value) for value in record.all(1)]
         self.old_turns = _ids(record, 2)
         self.todos = _ids(record, 3)
-        self.pending = [entry_of(value) for value in record.all(4)]
+        self.pending = [message_ref(value) for value in record.all(4)]
         self.summary = _id(record, 6)
         self.plan = _id(record, 7)
         self.turns = _ids(record, 8)
@@ -70,29 +70,29 @@ class State:
         newer = _ids(record, 13)
         # The one archive of older versions comes first, unless the list of newer ones has it.
         self.archives = [id for id in _ids(record, 11) if id not in newer] + newer
-        self.timings = [Timing(timing.number(2), timing.number(1)) for timing in record.records(14)]
+        self.timings = [TurnTiming(timing.number(2), timing.number(1)) for timing in record.records(14)]
         self.started_ms = record.number(26)
         self.branch = record.text(19) or None
 
     @property
     def unknown_fields(self) -> list[int]:
-        return sorted(number for number in self._record.numbers if number > NEWEST_FIELD)
+        return sorted(number for number in self._record.numbers if number > NEWEST_KNOWN_FIELD)
 
     @property
     def is_empty(self) -> bool:
         return not (self.messages or self.turns or self.old_turns or self.pending)
 
-    def nested(self) -> list[Nested]:
+    def nested(self) -> list[NestedSubagent]:
         """The subagents told of here."""
-        found: list[Nested] = []
+        found: list[NestedSubagent] = []
         for entry in self._record.records(16):
             value = entry.record(2)
             if value is not None:
-                found.append(nested_of(entry.text(1) or "", value, value.bytes(1)))
+                found.append(nested_subagent(entry.text(1) or "", value, value.bytes(1)))
         for entry in self._record.records(31):
             id = blob_id(entry.bytes(2) or b"")
             if id is not None:
-                found.append(Nested(entry.text(1) or "", None, id))
+                found.append(NestedSubagent(entry.text(1) or "", None, id))
         return found
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
@@ -130,14 +130,14 @@ class State:
         return {key: value for key, value in facts.items() if value}
 
 
-def nested_of(key: str, record: Record, root: bytes | None) -> Nested:
-    return Nested(key, root, None, record.number(2), record.text(4) or None, record.number(3))
+def nested_subagent(key: str, record: Record, root: bytes | None) -> NestedSubagent:
+    return NestedSubagent(key, root, None, record.number(2), record.text(4) or None, record.number(3))
 
 
-def entry_of(value: bytes) -> Entry:
+def message_ref(value: bytes) -> MessageRef:
     """A message's place: 32 bytes name a blob, unless they are a message themselves, as anything else is."""
     id = blob_id(value)
-    return Entry(sha256(value).hexdigest(), value) if id is None or _is_object(value) else Entry(id)
+    return MessageRef(sha256(value).hexdigest(), value) if id is None or _is_object(value) else MessageRef(id)
 
 
 def _is_object(value: bytes) -> bool:

@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from backscroll.model import TimeSource
 from backscroll.readers import timestamps
-from backscroll.sources.cursor_graph.state import Timing
+from backscroll.sources.cursor_graph.state import TurnTiming
 from backscroll.sources.cursor_graph.turns import Turn
 
-__all__ = ["Alignment", "Seen", "Spot", "align", "place_in_time"]
+__all__ = ["MessageOutline", "MessageTime", "TurnAlignment", "align_turns", "assign_times"]
 
 
-class Seen(Struct):
+class MessageOutline(Struct):
     """What is remembered of a message between looking through the conversation and telling it."""
 
     role: str
@@ -31,21 +31,21 @@ class Seen(Struct):
     texts: tuple[int, ...] = ()  # hashes of what the assistant said and thought
 
 
-class Spot(Struct, frozen=True):
+class MessageTime(Struct, frozen=True):
     """A time and where it was taken from."""
 
     at: datetime
     source: TimeSource
 
 
-class Alignment(Struct):
+class TurnAlignment(Struct):
     """Which turn each prompt opens, by its place in the conversation, and which turns it does not hold."""
 
     turns: dict[int, int]
     untold: list[int]
 
 
-def align(seen: Sequence[Seen], turns: Sequence[Turn]) -> Alignment:
+def align_turns(seen: Sequence[MessageOutline], turns: Sequence[Turn]) -> TurnAlignment:
     """Lay the turns beside the prompts: by what was typed, and by order where that leaves no doubt."""
     prompts = [(place, _squeezed(each.prompt)) for place, each in enumerate(seen) if each.prompt is not None]
     texts = [_squeezed(turn.text) for turn in turns]
@@ -74,34 +74,34 @@ def align(seen: Sequence[Seen], turns: Sequence[Turn]) -> Alignment:
             else:
                 found[place] = turn
                 del contexts[place]
-    return Alignment(found, untold)
+    return TurnAlignment(found, untold)
 
 
 def _squeezed(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def place_in_time(
-    seen: Sequence[Seen],
+def assign_times(
+    seen: Sequence[MessageOutline],
     turns: Sequence[Turn],
-    timings: Sequence[Timing],
+    timings: Sequence[TurnTiming],
     *,
-    alignment: Alignment,
+    alignment: TurnAlignment,
     call_times: dict[str, int],
     started_at: datetime | None,
     ended_at: datetime | None,
-) -> list[Spot | None]:
+) -> list[MessageTime | None]:
     """A time for every message, as far as anything is known."""
-    spots: list[Spot | None] = [None] * len(seen)
+    spots: list[MessageTime | None] = [None] * len(seen)
     openings = sorted(
         {place for place, each in enumerate(seen) if each.prompt is not None} | {*alignment.turns}
     )
     for place, each in enumerate(seen):
         if each.at is not None:
-            spots[place] = Spot(each.at, "stored")
+            spots[place] = MessageTime(each.at, "stored")
         started = [at for id in each.calls if (at := timestamps.from_value(call_times.get(id))) is not None]
         if started:
-            spots[place] = Spot(min(started), "stored")
+            spots[place] = MessageTime(min(started), "stored")
     for place, after in pairwise([*openings, len(seen)]):
         turn = alignment.turns.get(place)
         timing = timings[turn] if turn is not None and turn < len(timings) else None
@@ -112,15 +112,15 @@ def place_in_time(
 
 
 def _open_turn(
-    spots: list[Spot | None], place: int, turn: Turn | None, timing: Timing | None
+    spots: list[MessageTime | None], place: int, turn: Turn | None, timing: TurnTiming | None
 ) -> datetime | None:
     """Set the time of the prompt that opens a turn, and tell when the turn ended."""
     stored = timestamps.from_value(turn.timestamp_ms) if turn else None
     timed = timestamps.from_value(timing.timestamp_ms) if timing else None
     if stored is not None:
-        spots[place] = Spot(stored, "stored")
+        spots[place] = MessageTime(stored, "stored")
     elif timed is not None and spots[place] is None:
-        spots[place] = Spot(timed, "turn")
+        spots[place] = MessageTime(timed, "turn")
     if timing is None or not timing.duration_ms or timed is None:
         return None
     try:
@@ -129,37 +129,39 @@ def _open_turn(
         return None
 
 
-def _fill_turn(spots: list[Spot | None], first: int, after: int, ended: datetime | None) -> None:
+def _fill_turn(spots: list[MessageTime | None], first: int, after: int, ended: datetime | None) -> None:
     """Within a turn: between known times evenly, beyond the last one the turn's own."""
     if spots[first] is None:
         return
     last = after - 1
     if ended is not None and last > first and spots[last] is None:
         known = [spot.at for spot in spots[first:after] if spot is not None]
-        spots[last] = Spot(max(ended, *known), "turn")
+        spots[last] = MessageTime(max(ended, *known), "turn")
     known_places = [place for place in range(first, after) if spots[place] is not None]
     for left, right in pairwise(known_places):
         _spread(spots, left, right)
     anchor = spots[known_places[-1]]
     if anchor is not None:
-        spots[known_places[-1] + 1 : after] = [Spot(anchor.at, "turn")] * (last - known_places[-1])
+        spots[known_places[-1] + 1 : after] = [MessageTime(anchor.at, "turn")] * (last - known_places[-1])
 
 
-def _spread(spots: list[Spot | None], left: int, right: int) -> None:
+def _spread(spots: list[MessageTime | None], left: int, right: int) -> None:
     start, end = spots[left], spots[right]
     if start is None or end is None or right - left < 2:
         return
     gap = max(end.at - start.at, timedelta(0)) / (right - left)
     for place in range(left + 1, right):
-        spots[place] = Spot(start.at + gap * (place - left), "interpolated")
+        spots[place] = MessageTime(start.at + gap * (place - left), "interpolated")
 
 
-def _fill_rest(spots: list[Spot | None], started_at: datetime | None, ended_at: datetime | None) -> None:
+def _fill_rest(
+    spots: list[MessageTime | None], started_at: datetime | None, ended_at: datetime | None
+) -> None:
     """Where turns told nothing: between the nearest known times, the session's own ends among them."""
-    around: list[Spot | None] = [
-        Spot(started_at, "session") if started_at else None,
+    around: list[MessageTime | None] = [
+        MessageTime(started_at, "session") if started_at else None,
         *spots,
-        Spot(ended_at, "session") if ended_at else None,
+        MessageTime(ended_at, "session") if ended_at else None,
     ]
     known = [place for place, spot in enumerate(around) if spot is not None]
     for left, right in pairwise(known):
@@ -170,5 +172,5 @@ def _fill_rest(spots: list[Spot | None], started_at: datetime | None, ended_at: 
             if spot is None and first is not None and last is not None:
                 is_before = place < known[0]
                 near = first if is_before else last
-                around[place] = Spot(near.at, "session" if near.source == "session" else "neighbour")
+                around[place] = MessageTime(near.at, "session" if near.source == "session" else "neighbour")
     spots[:] = around[1:-1]

@@ -9,24 +9,24 @@ from backscroll.model import Attachment, Decision, Status
 from backscroll.readers import lenient_json
 
 __all__ = [
-    "UNNAMED",
-    "Outcome",
-    "attachment_of",
+    "UNKNOWN_TOOL",
+    "ToolOutcome",
+    "call_params",
     "cursor_options",
+    "decode_nested_json",
     "is_new_file",
-    "params_of",
-    "read_outcome",
-    "unwrapped",
+    "parse_attachment",
+    "parse_outcome",
 ]
 
-UNNAMED = "unknown"  # the tool of a call or an answer that does not say it
+UNKNOWN_TOOL = "unknown"  # the tool of a call or an answer that does not say it
 
 _ENVELOPES = ("value", "content", "text", "output")  # of {"type": …, "value": …} and its relatives
-_LEVELS = 4
+_MAX_DEPTH = 4
 _NEW_FILE = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ToolOutcome(msgspec.Struct, frozen=True):
     """What came of a call."""
 
     text: str
@@ -43,7 +43,7 @@ def cursor_options(holder: dict[str, Any]) -> dict[str, Any]:
     return cursor if isinstance(cursor, dict) else {}
 
 
-def unwrapped(value: Any) -> Any:
+def decode_nested_json(value: Any) -> Any:
     """JSON within a JSON string, up to twice; anything else as it is."""
     for _ in range(2):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
@@ -55,12 +55,12 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-def params_of(part: dict[str, Any]) -> dict[str, Any]:
+def call_params(part: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call, wherever this version keeps them; what is no object is kept under ``raw``."""
     raw = cursor_options(part).get("rawToolCallArgs")
     kept: Any = None
     for value in (part.get("args"), part.get("input"), part.get("arguments"), raw):
-        plain = unwrapped(value)
+        plain = decode_nested_json(value)
         if isinstance(plain, dict) and plain:
             return {str(key): item for key, item in plain.items()}
         if kept is None and plain not in (None, "", {}, []):
@@ -68,7 +68,7 @@ def params_of(part: dict[str, Any]) -> dict[str, Any]:
     return {} if kept is None else {"raw": kept}
 
 
-def read_outcome(part: dict[str, Any], note: Any = None) -> Outcome:
+def parse_outcome(part: dict[str, Any], note: Any = None) -> ToolOutcome:
     """The answer in a tool-result part: text, object, list of blocks, or an envelope around one of them.
 
     ``note`` is the tool's own account of the call, where the message carries one.
@@ -82,13 +82,13 @@ def read_outcome(part: dict[str, Any], note: Any = None) -> Outcome:
             continue
         if isinstance(value, dict) and str(value.get("type", "")).startswith("error"):
             failed = True
-        text = text or readable(value, attachments)
+        text = text or value_text(value, attachments)
     noted = note if isinstance(note, dict) else {}
     output = noted.get("output")
     told = output if isinstance(output, dict) else {}
     status: Status = "failed" if failed else _status(noted, told)
-    return Outcome(
-        text or (readable(output, attachments) if output else ""),
+    return ToolOutcome(
+        text or (value_text(output, attachments) if output else ""),
         status,
         tuple(dict.fromkeys(attachments)),
         "rejected" if status == "cancelled" else None,
@@ -113,31 +113,31 @@ def is_new_file(text: str, success: Any = None) -> bool:
     return _NEW_FILE.search(text[:500]) is not None
 
 
-def readable(value: Any, attachments: list[Attachment], *, depth: int = 0) -> str:
+def value_text(value: Any, attachments: list[Attachment], *, depth: int = 0) -> str:
     """A value as text. Pictures and files in it are added to ``attachments`` and named, not spelled out."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    if isinstance(value, list) and depth < _LEVELS and any(isinstance(block, dict) for block in value):
-        return "\n".join(filter(None, (readable(block, attachments, depth=depth + 1) for block in value)))
-    if isinstance(value, dict) and depth < _LEVELS:
-        if (attachment := attachment_of(value)) is not None:
+    if isinstance(value, list) and depth < _MAX_DEPTH and any(isinstance(block, dict) for block in value):
+        return "\n".join(filter(None, (value_text(block, attachments, depth=depth + 1) for block in value)))
+    if isinstance(value, dict) and depth < _MAX_DEPTH:
+        if (attachment := parse_attachment(value)) is not None:
             attachments.append(attachment)
             return ""
         if isinstance(value.get("type"), str):
             for key in _ENVELOPES:
                 if value.get(key) is not None:
-                    return readable(value[key], attachments, depth=depth + 1)
-    return dumped(value)
+                    return value_text(value[key], attachments, depth=depth + 1)
+    return format_json(value)
 
 
-def dumped(value: Any) -> str:
+def format_json(value: Any) -> str:
     """A value as JSON laid out for reading."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def attachment_of(part: dict[str, Any]) -> Attachment | None:
+def parse_attachment(part: dict[str, Any]) -> Attachment | None:
     """A picture or file as its name, type and size; None for any other part."""
     kind = part.get("type")
     if kind not in ("image", "image_url", "image-data", "file", "file-data", "media", "image-url"):
@@ -156,12 +156,12 @@ def attachment_of(part: dict[str, Any]) -> Attachment | None:
         "image" if is_image else "file",
         name=name if isinstance(name, str) else None,
         media_type=media if isinstance(media, str) and media else None,
-        size=None if is_link else _size(data),
+        size=None if is_link else _byte_count(data),
         path=data if is_link and isinstance(data, str) else None,
     )
 
 
-def _size(data: Any) -> int | None:
+def _byte_count(data: Any) -> int | None:
     """How many bytes were attached, without decoding them."""
     match data:
         case str() if data:

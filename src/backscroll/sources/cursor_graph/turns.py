@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import Struct
 
 from backscroll.readers.protobuf import Record
-from backscroll.sources.cursor_graph.blobs import Blobs, blob_id
+from backscroll.sources.cursor_graph.blobs import BlobLoader, blob_id
 
-__all__ = ["Call", "Step", "Turn", "read_call_times", "read_steps", "read_turns"]
+__all__ = ["Step", "StepCall", "Turn", "read_call_times", "read_steps", "read_turns"]
 
 _TOOLS = {
     1: "Shell",
@@ -33,11 +33,11 @@ _TOOLS = {
     42: "Await",
 }
 _CALL_ID, _STARTED, _COMPLETED = 57, 59, 60
-_LEVELS = 6
-_UNTIMED_CALLS = 50  # after as many without a time, the rest have none either
+_MAX_DEPTH = 6
+_MAX_UNTIMED_CALLS = 50  # after as many without a time, the rest have none either
 
 
-class Call(Struct, frozen=True):
+class StepCall(Struct, frozen=True):
     """A tool call as a step has it: typed records whose fields have numbers instead of names."""
 
     id: str | None
@@ -54,7 +54,7 @@ class Step(Struct, frozen=True):
     id: str
     text: str | None = None
     thinking: str | None = None
-    call: Call | None = None
+    call: StepCall | None = None
     timestamp_ms: int | None = None
     unknown: int | None = None  # the field that says what it is, when nobody here knows it
 
@@ -72,7 +72,7 @@ class Turn(Struct, frozen=True):
     has_context: bool = False  # something was attached
 
 
-def read_turns(ids: Iterable[str], blobs: Blobs) -> Iterator[Turn]:
+def read_turns(ids: Iterable[str], blobs: BlobLoader) -> Iterator[Turn]:
     """The turns in order. One whose blob is missing has nothing in it; `blobs` remembers it."""
     bare = [(id, Record(data or b"")) for id, data in blobs.each(ids)]
     users = [_user_value(turn) for _, turn in bare]
@@ -117,14 +117,14 @@ def _user_value(record: Record) -> bytes | None:
     return _agent_turn(record).bytes(1) if record.bytes(1) is not None else None
 
 
-def _user_text(user: Record, blobs: Blobs) -> str:
+def _user_text(user: Record, blobs: BlobLoader) -> str:
     moved = blob_id(user.bytes(18) or b"")
     if moved is not None and not user.text(1):
         return (blobs.get(moved) or b"").decode("utf-8", "replace")
     return user.text(1) or ""
 
 
-def _loose_text(value: bytes, blobs: Blobs) -> str:
+def _loose_text(value: bytes, blobs: BlobLoader) -> str:
     """Text, or a record whose first field is text, or the blob of either."""
     id = blob_id(value)
     if id is not None and id in blobs:
@@ -135,14 +135,14 @@ def _loose_text(value: bytes, blobs: Blobs) -> str:
     return value.decode("utf-8", "replace")
 
 
-def read_steps(turn: Turn, blobs: Blobs) -> Iterator[Step]:
+def read_steps(turn: Turn, blobs: BlobLoader) -> Iterator[Step]:
     """What followed in a turn, in order."""
     for id, data in blobs.each(turn.step_ids):
         if data is not None:
             yield _step(id, Record(data))
 
 
-def read_call_times(turns: Iterable[Turn], blobs: Blobs) -> dict[str, int]:
+def read_call_times(turns: Iterable[Turn], blobs: BlobLoader) -> dict[str, int]:
     """When calls were made, by their ids. Only newer versions say it, and those say it of every call."""
     found: dict[str, int] = {}
     untimed = 0
@@ -154,7 +154,7 @@ def read_call_times(turns: Iterable[Turn], blobs: Blobs) -> dict[str, int]:
         if id and started is not None:
             found[id] = started
         untimed += started is None
-        if untimed >= _UNTIMED_CALLS and not found:
+        if untimed >= _MAX_UNTIMED_CALLS and not found:
             break
     return found
 
@@ -169,11 +169,11 @@ def _step(id: str, record: Record) -> Step:
     return Step(id, unknown=next(iter(sorted(record.numbers)), None))
 
 
-def _call(record: Record) -> Call:
+def _call(record: Record) -> StepCall:
     number = next((field.number for field in record.fields if field.number < _CALL_ID), 0)
     body = record.record(number)
     args, result = (body.record(1), body.bytes(2)) if body else (None, None)
-    return Call(
+    return StepCall(
         record.text(_CALL_ID) or None,
         _TOOLS.get(number, f"tool {number}"),
         _spelled(args) if args is not None and args.fault is None else {},
@@ -206,6 +206,6 @@ def _plain(value: bytes, level: int) -> Any:
     if is_text and not value.startswith(b"\n"):
         return text
     record = Record(value, depth=level)
-    if record.fault is None and level < _LEVELS:
+    if record.fault is None and level < _MAX_DEPTH:
         return _spelled(record, level + 1)
     return text if is_text else f"({len(value)} bytes)"

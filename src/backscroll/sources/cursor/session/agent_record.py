@@ -12,7 +12,7 @@ from backscroll.readers.protobuf import Record
 from backscroll.sources.cursor.database.decode import as_text
 from backscroll.sources.cursor.database.session_rows import RowLoader
 from backscroll.sources.cursor.session.unit_report import UnitReport
-from backscroll.sources.cursor_graph import Blobs, Conversation, State
+from backscroll.sources.cursor_graph import BlobLoader, Conversation, ConversationState
 from backscroll.sources.cursor_graph.turns import read_turns
 
 __all__ = ["AgentRecord"]
@@ -39,10 +39,10 @@ class AgentRecord:
         self._report = report
 
     @cached_property
-    def state(self) -> State | None:
+    def state(self) -> ConversationState | None:
         """The root, kept in the session's own record or named by its last checkpoint; None without one."""
         root = self._root()
-        state = State(root) if root else None
+        state = ConversationState(root) if root else None
         if state is not None and state.fault:
             self._report.add_problem(
                 self._report.record, "damaged-record", f"conversationState: {state.fault}"
@@ -60,7 +60,7 @@ class AgentRecord:
                 )
         value = self._row_loader.value_by_key(f"{_CHECKPOINT}{self._session}")
         name = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
-        return (Blobs(self._fetch).get(name) or b"") if len(name) == 64 else b""
+        return (BlobLoader(self._fetch).get(name) or b"") if len(name) == 64 else b""
 
     @property
     def workspace_uris(self) -> list[str]:
@@ -75,7 +75,7 @@ class AgentRecord:
             return iter(())
         conversation = Conversation(
             self.state,
-            Blobs(self._fetch),
+            BlobLoader(self._fetch),
             path=self._report.path,
             tally=self._report.counts,
             model=self._model,
@@ -89,7 +89,7 @@ class AgentRecord:
         """What was typed, by the id of the bubble it was typed in."""
         if self.state is None:
             return {}
-        blobs = Blobs(self._fetch)
+        blobs = BlobLoader(self._fetch)
         turns = [turn for turn in read_turns(self.state.turns, blobs) if turn.user_id and turn.text.strip()]
         texts = {turn.user_id: turn.text for turn in turns}
         found: dict[str, str] = {}

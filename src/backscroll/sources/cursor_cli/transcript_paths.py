@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Layout", "layout_of", "rivals_of"]
+__all__ = ["TranscriptPath", "group_by_session", "parse_transcript_path"]
 
 _FOLDER = "agent-transcripts"
 _SUBAGENTS = "subagents"
 
 
-class Layout(NamedTuple):
+class TranscriptPath(NamedTuple):
     """What the path of a transcript says."""
 
     project: str  # made from the workspace's path, and not to be turned back
@@ -20,7 +20,7 @@ class Layout(NamedTuple):
     outer: str | None = None  # the subagent that started it, where that was not the session itself
 
 
-def layout_of(path: Path | str) -> Layout | None:
+def parse_transcript_path(path: Path | str) -> TranscriptPath | None:
     """Of ``<id>.txt``, ``<id>.jsonl``, ``<id>/<id>.jsonl``, ``<parent>/subagents/<child>.jsonl``, or None."""
     *parts, name = str(path).split(os.sep)  # noqa: PTH206 - a Path costs more than all the rest
     id_, _, suffix = name.rpartition(".")
@@ -32,18 +32,18 @@ def layout_of(path: Path | str) -> Layout | None:
     if _SUBAGENTS in folders[1:]:
         nearest = len(folders) - 1 - folders[::-1].index(_SUBAGENTS)
         outer = folders[nearest - 1]
-        return Layout(project, id_, folders[0], outer if outer != folders[0] else None)
+        return TranscriptPath(project, id_, folders[0], outer if outer != folders[0] else None)
     # Beside a session's own transcript its folder may hold text that is none.
     if suffix == "txt" and folders and folders[-1] != id_:
         return None
-    return Layout(project, id_)
+    return TranscriptPath(project, id_)
 
 
-def rivals_of(paths: Iterable[str]) -> dict[tuple[str | None, str], list[str]]:
+def group_by_session(paths: Iterable[str]) -> dict[tuple[str | None, str], list[str]]:
     """All transcripts by session, without the text of a session that also has lines."""
     found: dict[tuple[str | None, str], list[str]] = {}
     for path in paths:
-        layout = layout_of(path)
+        layout = parse_transcript_path(path)
         if layout is not None:
             found.setdefault((layout.parent, layout.id), []).append(path)
     for key, same in found.items():

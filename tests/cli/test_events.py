@@ -56,7 +56,7 @@ def shell(tmp_path: Path) -> EventShell:
 def test_without_events_none_are_reported(shell: EventShell) -> None:
     assert shell.counts() == (0, 0, 0)
     assert shell.run("sync").out == "Up to date.\n"
-    assert "deleted by the tool" not in shell.run("archive", "status").out
+    assert "kept in the archive" not in shell.run("archive", "status").out
 
 
 def test_a_deleted_session_is_reported_by_sync_doctor_and_status(shell: EventShell) -> None:

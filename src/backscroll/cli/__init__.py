@@ -7,13 +7,15 @@ options.py             options that several commands share
 completion_values.py   values that shell completion offers
 hints.py               commands named in messages
 error_output.py        errors as messages and exit codes
-progress.py  terminal.py  session_output.py  sync_output.py   output
+progress.py  terminal.py  session_output.py  sync_output.py  sync_report.py   output
 launch.py              start another program
 """
 
 import gc
 import os
 import sys
+
+from backscroll import __version__
 
 __all__ = ["main"]
 
@@ -24,12 +26,13 @@ def main() -> None:
     """Run the ``backscroll`` command."""
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
-        from backscroll import __version__  # start-up time: --version needs nothing else
-
         sys.stdout.write(f"backscroll {__version__}\n")
         return
     gc.set_threshold(GC_THRESHOLD, 20, 20)
-    from backscroll.cli.error_output import reopen_closed_streams, report_errors  # as above
+    from backscroll.cli.error_output import (
+        reopen_closed_streams,
+        report_errors,
+    )  # start-up: not for --version
 
     reopen_closed_streams()
     try:
@@ -40,12 +43,12 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    from backscroll.cli.setup import parse_sync_arguments  # start-up time
+    from backscroll.cli.setup import parse_sync_arguments  # start-up: not for --version
 
     # Importing click takes longer than a sync without changes.
     is_completion = "_BACKSCROLL_COMPLETE" in os.environ
     if not is_completion and (parsed := parse_sync_arguments(arguments)) is not None:
-        from backscroll.cli.sync_output import run_sync
+        from backscroll.cli.sync_output import run_sync  # start-up: other commands do not need it
 
         setup, as_json = parsed
         sys.exit(run_sync(setup, as_json=as_json))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,6 @@ from backscroll.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
     from backscroll.cli.setup import Setup
-    from backscroll.model import Retention
-    from backscroll.model.events import EventLog
-    from backscroll.model.sync_report import SyncReport
 
 __all__ = ["RECENT_EVENTS", "run_sync"]
 
@@ -26,61 +22,16 @@ def run_sync(setup: Setup, *, as_json: bool) -> int:
         report = history.sync(bar.step)
         assert report is not None
         now = datetime.now(UTC)
-        path = history.archive_path
         retentions = history.retentions(now)
         events = history.events(now - RECENT_EVENTS)
-        lines = list(_lines(report, retentions, events, now)) if report.roots else []
-        if not lines and not as_json:
-            from backscroll.cli.hints import welcome_lines  # start-up time, here and below
+        is_unchanged = report.roots and not (report.changed or report.vanished or report.problems)
+        if is_unchanged and not (events.events or retentions or as_json):
+            output = b"Up to date.\n"
+        else:
+            from backscroll.cli.sync_report import report_document, report_text  # start-up: not if up to date
 
-            lines += welcome_lines(history)
-    if as_json:
-        sys.stdout.buffer.write(_document(report, str(path), retentions, events))
-    else:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+            write = report_document if as_json else report_text
+            output = write(history, report, retentions, events, now)
+    sys.stdout.buffer.write(output)
     sys.stdout.flush()
     return 3 if report.problems else 0
-
-
-def _document(report: SyncReport, path: str, retentions: list[Retention], events: EventLog) -> bytes:
-    from backscroll.render.events import events_document
-    from backscroll.render.json import encode_json
-
-    return encode_json(
-        vars(report)
-        | {
-            "archive": path,
-            "retention": [retention._asdict() for retention in retentions],
-            "ledger": events_document(events),
-        }
-    )
-
-
-def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime) -> Iterator[str]:
-    changes = [
-        f"{count:,} {change}"
-        for count, change in (
-            (report.new, "new"),
-            (report.grew, "appended"),
-            (report.rewritten, "rewritten"),
-            (report.came_back, "restored"),
-            (report.vanished, "deleted by the tool"),
-        )
-        if count
-    ]
-    yield f"Synced: {', '.join(changes)}." if changes else "Up to date."
-    if events.events:
-        from backscroll.render.events import events_line
-
-        yield f"{events_line(events, now)}."
-    if report.problems:
-        from backscroll.cli.hints import command_hint
-        from backscroll.render.terminal.humanize import pluralize
-
-        problems = pluralize(report.problems, "problem")
-        yield f"{problems} while reading. Run '{command_hint('doctor')}' for details."
-    if retentions:
-        from backscroll.render.retention import retention_lines
-
-        for retention in retentions:
-            yield from retention_lines(retention)

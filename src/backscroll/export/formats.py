@@ -8,6 +8,9 @@ from backscroll.export.write_files import Exported, Progress, work_units, write_
 from backscroll.model import Message, SessionSummary
 from backscroll.model.export_format import Format
 from backscroll.redact.redactor import Redactor
+from backscroll.render.json import json_chunks, json_lines
+from backscroll.render.markdown import markdown
+from backscroll.render.plain_text import plain_text
 from backscroll.render.turns import Subagent, transcript_items
 
 if TYPE_CHECKING:
@@ -66,19 +69,15 @@ class Exporter:
         """Stream the text of a session."""
         match self._format:
             case "json":
-                from backscroll.render.json import json_chunks
-
                 return json_chunks(self._redacted(summary), self._read(summary))
             case "jsonl":
-                from backscroll.render.json import json_lines
-
                 return json_lines(self._redacted(summary), self._read(summary))
             case "html":
-                from backscroll.render.html import html as render
+                from backscroll.render.html import html as render  # loads Markdown and highlighting
             case "md":
-                from backscroll.render.markdown import markdown as render
+                render = markdown
             case "txt":
-                from backscroll.render.plain_text import plain_text as render
+                render = plain_text
         subagents = [Subagent(self._redacted(agent), call) for agent, call in self._agents(summary)]
         items = transcript_items(summary, subagents, self._read, everything=self._everything)
         return render(self._redacted(summary), items)

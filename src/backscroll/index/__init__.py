@@ -7,13 +7,17 @@
     results/  highlights and snippets in the text of a hit
 
 The index stores no message text and is derived from the archive: `Index.rebuild` discards it at any time.
-Importing this package does not load Tantivy; the first use of an `Index` does.
+Importing this package does not load Tantivy; importing `Index` does.
 """
 
+from typing import TYPE_CHECKING
+
 from backscroll.index.engine.documents import Document, IndexMessage, IndexSession
-from backscroll.index.engine.store import Index, IndexDamagedError
 from backscroll.index.pattern.pattern import Pattern, exact, regex
 from backscroll.index.query.parser import Filter, Query, parse
+
+if TYPE_CHECKING:
+    from backscroll.index.engine.store import Index, IndexDamagedError
 
 __all__ = [
     "Document",
@@ -28,3 +32,12 @@ __all__ = [
     "parse",
     "regex",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in ("Index", "IndexDamagedError"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from backscroll.index.engine import store  # start-up: loading Tantivy takes 20 ms
+
+    globals()[name] = getattr(store, name)
+    return globals()[name]

@@ -59,9 +59,7 @@ class Exclusions(NamedTuple):
 
 
 def _matches(patterns: tuple[str, ...], path: str) -> bool:
-    from backscroll.model import normalize_path  # start-up time: only needed with patterns
-
-    folder = normalize_path(path)
+    folder = _normalize(path)
     expressions = [_compile(pattern) for pattern in patterns]
     while folder:
         if any(expression.fullmatch(folder) for expression in expressions):
@@ -73,7 +71,11 @@ def _matches(patterns: tuple[str, ...], path: str) -> bool:
 @lru_cache(maxsize=256)
 def _compile(pattern: str) -> re.Pattern[str]:
     """Compile a folder pattern. Subfolders always match too, so a trailing ``/**`` is redundant."""
+    folder = _normalize(pattern.removesuffix("/**"))
+    return re.compile(translate(folder if "/" in folder else f"*/{folder}"))
+
+
+def _normalize(path: str) -> str:
     from backscroll.model import normalize_path  # start-up time: only needed with patterns
 
-    folder = normalize_path(pattern.removesuffix("/**"))
-    return re.compile(translate(folder if "/" in folder else f"*/{folder}"))
+    return normalize_path(path)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from backscroll.cli.hints import welcome_lines
 from backscroll.cli.options import (
     make_filter,
     page_options,
@@ -14,7 +15,9 @@ from backscroll.cli.options import (
 )
 from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
-from backscroll.history import History
+from backscroll.render.json import encode_json, page_document
+from backscroll.render.terminal.session_table import plain_lines, table_lines
+from backscroll.render.terminal.style import Style
 
 __all__ = ["command"]
 
@@ -44,16 +47,11 @@ def command(
             sync_before_reading(history)
         page = history.list_sessions(make_filter(options), limit=limit, offset=offset)
         is_empty = not page.data and not history.list_sessions(limit=1).data
-        welcome = _welcome(history, no_sync=no_sync) if is_empty else []
+        welcome = list(welcome_lines(history, no_sync=no_sync)) if is_empty else []
         live = history.live_sessions()
     if as_json:
-        from backscroll.render.json import encode_json, page_document  # start-up time, here and below
-
         sys.stdout.buffer.write(encode_json(page_document(page)))
         return
-    from backscroll.render.terminal.session_table import plain_lines, table_lines
-    from backscroll.render.terminal.style import Style
-
     screen = detect_screen(color)
     if is_empty:
         screen.write(welcome)
@@ -65,9 +63,3 @@ def command(
     else:
         style = Style(is_coloured=screen.is_coloured)
         screen.page(table_lines(page, width=screen.width, style=style, live=live))
-
-
-def _welcome(history: History, *, no_sync: bool) -> list[str]:
-    from backscroll.cli.hints import welcome_lines  # start-up time
-
-    return list(welcome_lines(history, no_sync=no_sync))

@@ -9,6 +9,7 @@ import click
 
 from backscroll.cli.setup import Setup
 from backscroll.config import archive_home, named_roots, this_machine
+from backscroll.http_guard import token_in
 from backscroll.mcp.install import CLIENTS, Change, entry_of, installation, removal
 
 __all__ = ["command"]
@@ -49,7 +50,7 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
         if over_http:
             _serve_http(setup, port or 0, is_redacted=not no_redact)
             return
-        from backscroll.mcp.stdio import serve
+        from backscroll.mcp.stdio import serve  # needs the MCP SDK, an optional dependency
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in _SDK_MODULES:
             raise
@@ -60,8 +61,7 @@ def command(ctx: click.Context, over_http: bool, port: int | None, no_redact: bo
 
 
 def _serve_http(setup: Setup, port: int, *, is_redacted: bool) -> None:
-    from backscroll.http_guard import token_in
-    from backscroll.mcp.http import serve
+    from backscroll.mcp.http import serve  # needs the MCP SDK, an optional dependency
 
     path = setup.history().archive_path.with_name("mcp-token")
 

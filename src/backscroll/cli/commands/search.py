@@ -16,6 +16,8 @@ from backscroll.cli.options import (
 from backscroll.cli.progress import ProgressBar
 from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
+from backscroll.render.json import encode_json, search_document
+from backscroll.render.search_results import match_lines
 
 __all__ = ["command"]
 
@@ -105,8 +107,6 @@ def command(
                 f"Some sessions are not indexed yet. Run '{command_hint('sync')}' to index them.", err=True
             )
     if as_json:
-        from backscroll.render.json import encode_json, search_document  # start-up time, here and below
-
         sys.stdout.buffer.write(encode_json(search_document(found)))
         return
     if is_empty:
@@ -119,8 +119,6 @@ def command(
         click.echo("No message contains all words. These messages contain the most of them.", err=True)
     if (found.is_relaxed or not found.data) and not (exact or regex):
         _warn_invalid_filters(query)
-    from backscroll.render.search_results import match_lines
-
     screen = detect_screen(color)
     screen.write(match_lines(found, is_coloured=screen.is_coloured, width=screen.width or DEFAULT_WIDTH))
     if found.is_cut_short:
@@ -128,7 +126,7 @@ def command(
 
 
 def _warn_invalid_filters(query: str) -> None:
-    from backscroll.history.search import invalid_filters  # start-up time
+    from backscroll.history.search import invalid_filters  # start-up: loads the index
 
     for item in invalid_filters(query):
         click.echo(f"{item!r} is not a valid filter; searched for it as text.", err=True)

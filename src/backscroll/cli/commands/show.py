@@ -8,8 +8,13 @@ import click
 
 from backscroll.cli.completion_values import complete_refs, complete_roles
 from backscroll.cli.options import make_filter, read_options, session_filters, sync_before_reading
+from backscroll.cli.session_output import show_messages, show_records
 from backscroll.cli.setup import Setup
 from backscroll.cli.terminal import color_option, detect_screen
+from backscroll.model import Role
+from backscroll.render.json import json_chunks
+from backscroll.render.terminal.options import TranscriptOptions
+from backscroll.render.turns import is_visible
 
 __all__ = ["command"]
 
@@ -42,8 +47,6 @@ class Roles(click.ParamType[frozenset[str]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
         if isinstance(value, frozenset):
             return value
-        from backscroll.model import Role  # start-up time
-
         names = frozenset(value.split(","))
         if unknown := sorted(names - set(get_args(Role))):
             self.fail(f"{unknown[0]!r} is not a role. Use {', '.join(get_args(Role))}.", param, ctx)
@@ -103,12 +106,6 @@ def command(
         raise click.UsageError("--json cannot be combined with --only, --turn, --message or --raw.")
     if turns and message is not None:
         raise click.UsageError("--turn and --message cannot be combined.")
-    # Start-up time: shell completion imports this module and needs none of these.
-    from backscroll.cli.session_output import show_messages, show_records
-    from backscroll.render.json import json_chunks
-    from backscroll.render.terminal.options import TranscriptOptions
-    from backscroll.render.turns import is_visible
-
     screen = detect_screen(color)
     with setup.history() as history:
         if not no_sync:

@@ -2,27 +2,28 @@
 
 The folder contains one generation of the index, in a numbered sub-folder, and the file
 ``current`` that names it. A new generation is built next to the old one and replaces it
-by one rename. Tantivy is loaded on first use, which keeps commands without a search fast.
+by one rename.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+import tantivy
 
 from backscroll.index.engine.documents import Document
+from backscroll.index.engine.purge import copy_without_deleted
+from backscroll.index.engine.schema import VERSION, open_index
+from backscroll.index.engine.writer import IndexMetadata, Writer, is_lock_error
+from backscroll.index.pattern.candidates import candidate_queries
+from backscroll.index.pattern.pattern import Pattern
+from backscroll.index.query.compile import CompiledQuery
+from backscroll.index.query.counts import count_by_session
 from backscroll.index.query.parser import Query
-
-if TYPE_CHECKING:
-    import tantivy
-
-    from backscroll.index.engine.writer import IndexMetadata, Writer
-    from backscroll.index.pattern.pattern import Pattern
-    from backscroll.index.query.ranking import Hit
-    from backscroll.index.query.searcher import By, HitPage, PendingSearch, Snapshot
+from backscroll.index.query.ranking import Hit
+from backscroll.index.query.searcher import By, HitPage, PendingSearch, Snapshot, TooManyTermsError
 
 __all__ = ["Index", "IndexDamagedError"]
 
@@ -54,8 +55,6 @@ class Index:
 
     def is_usable(self) -> bool:
         """Return whether the index exists, is undamaged and has the version of this program."""
-        from backscroll.index.engine.schema import VERSION  # loads Tantivy
-
         try:
             metadata = self._metadata()
         except IndexDamagedError:
@@ -65,9 +64,6 @@ class Index:
     def rebuild(self) -> None:
         """Replace the index by an empty one. Readers of the old one can continue."""
         import shutil  # only needed here: its own imports are slow
-
-        from backscroll.index.engine.schema import open_index  # loads Tantivy
-        from backscroll.index.engine.writer import Writer  # loads Tantivy
 
         self.close()
         old = self._current_generation()
@@ -96,8 +92,6 @@ class Index:
         Return False if another process is writing or the purge failed; then `rebuild` is the alternative.
         """
         import shutil  # only needed here: its own imports are slow
-
-        from backscroll.index.engine.purge import copy_without_deleted  # loads Tantivy
 
         copy = self.folder / _COPY
         shutil.rmtree(copy, ignore_errors=True)
@@ -153,13 +147,11 @@ class Index:
         return True
 
     @contextmanager
-    def writer(self, *, is_small: bool = False) -> "Iterator[Writer | None]":
+    def writer(self, *, is_small: bool = False) -> Iterator[Writer | None]:
         """Lock the index for several commits. Yields None if another process is writing.
 
         Uncommitted changes are dropped at the end and on an exception.
         """
-        from backscroll.index.engine.writer import Writer, is_lock_error  # loads Tantivy
-
         with self._damage_errors():
             engine = self._open()
             try:
@@ -179,7 +171,7 @@ class Index:
         finally:
             writer.close()
 
-    def search(self, query: Query, *, limit: int, offset: int = 0, by: "By" = "session") -> "HitPage":
+    def search(self, query: Query, *, limit: int, offset: int = 0, by: By = "session") -> HitPage:
         """Return one page: the best message of each session, or messages. Newest first without words."""
         return self.finish_search(self.start_search(query, limit=limit, offset=offset, by=by))
 
@@ -189,16 +181,14 @@ class Index:
         *,
         limit: int,
         offset: int = 0,
-        by: "By" = "session",
+        by: By = "session",
         match_any: bool = False,
         with_counts: bool = True,
-    ) -> "PendingSearch":
+    ) -> PendingSearch:
         """Return the same page as `search` while counting continues in the background.
 
         With ``match_any``, messages with some of the words match even if others have all of them.
         """
-        from backscroll.index.query.compile import CompiledQuery  # loads Tantivy
-
         compiled = CompiledQuery(query)
         with self._damage_errors():
             return self._latest_snapshot().search(
@@ -210,16 +200,13 @@ class Index:
                 with_counts=with_counts,
             )
 
-    def finish_search(self, search: "PendingSearch") -> "HitPage":
+    def finish_search(self, search: PendingSearch) -> HitPage:
         """Wait for the counts of a started search."""
         with self._damage_errors():
             return search.finish()
 
     def count_by_session(self, query: Query) -> dict[int, int]:
         """Return the number of messages with every word, by session id."""
-        from backscroll.index.query.compile import CompiledQuery  # loads Tantivy
-        from backscroll.index.query.counts import count_by_session  # loads Tantivy
-
         compiled = CompiledQuery(query)
         if compiled.is_empty:
             return {}
@@ -228,16 +215,13 @@ class Index:
         return {bucket["key"]: bucket["doc_count"] for bucket in buckets}
 
     def candidates(
-        self, pattern: "Pattern", query: Query | None = None, *, refine: bool = True
-    ) -> "Iterator[Hit]":
+        self, pattern: Pattern, query: Query | None = None, *, refine: bool = True
+    ) -> Iterator[Hit]:
         """Yield every message that may match the pattern, newest first. The caller verifies the text.
 
         A pattern that is not `is_narrow` yields every message that passes the filters of the query. Without
         ``refine`` only the fastest query runs, which is enough for a few sessions.
         """
-        from backscroll.index.pattern.candidates import candidate_queries  # loads Tantivy
-        from backscroll.index.query.searcher import TooManyTermsError  # loads Tantivy
-
         fast, *precise = candidate_queries(pattern.required, query or Query())
         with self._damage_errors():
             snapshot = self._latest_snapshot()
@@ -254,10 +238,8 @@ class Index:
                     hits = snapshot.newest(query_)
             yield from (hit for hit in hits if (hit.session, hit.position) not in seen)
 
-    def count_candidates(self, pattern: "Pattern", query: Query | None = None) -> int:
+    def count_candidates(self, pattern: Pattern, query: Query | None = None) -> int:
         """Return the maximum number of messages that `candidates` yields."""
-        from backscroll.index.pattern.candidates import candidate_queries  # loads Tantivy
-
         with self._damage_errors():
             fast, *_ = candidate_queries(pattern.required, query or Query())
             return self._latest_snapshot().count_messages(fast)
@@ -267,9 +249,7 @@ class Index:
         self._engine = self._snapshot = self._meta_stamp = None
         self._generation = ""
 
-    def _metadata(self) -> "IndexMetadata | None":
-        from backscroll.index.engine.writer import IndexMetadata  # loads Tantivy
-
+    def _metadata(self) -> IndexMetadata | None:
         with self._damage_errors():
             text = self._latest_snapshot().metadata
             return msgspec.json.decode(text, type=IndexMetadata) if text is not None else None
@@ -281,14 +261,12 @@ class Index:
             return name if name.isdecimal() else ""
         return ""
 
-    def _open(self) -> "tantivy.Index":
+    def _open(self) -> tantivy.Index:
         stamp = _file_stamp(self._current_file)
         if self._engine is not None and stamp is not None and stamp == self._current_stamp:
             return self._engine
         name = self._current_generation()
         if self._engine is None or name != self._generation:
-            from backscroll.index.engine.schema import open_index  # loads Tantivy
-
             if not name:
                 raise IndexDamagedError(f"there is no index in {self.folder}")
             self.close()
@@ -298,10 +276,8 @@ class Index:
         self._current_stamp = stamp
         return self._engine
 
-    def _latest_snapshot(self) -> "Snapshot":
+    def _latest_snapshot(self) -> Snapshot:
         """Return the newest commit of any process."""
-        from backscroll.index.query.searcher import Snapshot  # loads Tantivy
-
         engine = self._open()
         stamp = _file_stamp(self._meta_file)
         if self._snapshot is None or stamp != self._meta_stamp:

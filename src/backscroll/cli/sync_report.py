@@ -1,0 +1,60 @@
+"""The result of a sync as text or JSON."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from backscroll.cli.hints import command_hint, welcome_lines
+from backscroll.history import History
+from backscroll.model import Retention
+from backscroll.model.events import EventLog
+from backscroll.model.sync_report import SyncReport
+from backscroll.render.events import events_document, events_line
+from backscroll.render.json import encode_json
+from backscroll.render.retention import retention_lines
+from backscroll.render.terminal.humanize import pluralize
+
+__all__ = ["report_document", "report_text"]
+
+
+def report_document(
+    history: History, report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime
+) -> bytes:
+    """Return the result as a JSON document."""
+    return encode_json(
+        vars(report)
+        | {
+            "archive": str(history.archive_path),
+            "retention": [retention._asdict() for retention in retentions],
+            "ledger": events_document(events),
+        }
+    )
+
+
+def report_text(
+    history: History, report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime
+) -> bytes:
+    """Return the result as text for a user."""
+    lines = _lines(report, retentions, events, now) if report.roots else welcome_lines(history)
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+
+
+def _lines(report: SyncReport, retentions: list[Retention], events: EventLog, now: datetime) -> Iterator[str]:
+    changes = [
+        f"{count:,} {change}"
+        for count, change in (
+            (report.new, "new"),
+            (report.grew, "appended"),
+            (report.rewritten, "rewritten"),
+            (report.came_back, "restored"),
+            (report.vanished, "deleted by the tool"),
+        )
+        if count
+    ]
+    yield f"Synced: {', '.join(changes)}." if changes else "Up to date."
+    if events.events:
+        yield f"{events_line(events, now)}."
+    if report.problems:
+        problems = pluralize(report.problems, "problem")
+        yield f"{problems} while reading. Run '{command_hint('doctor')}' for details."
+    for retention in retentions:
+        yield from retention_lines(retention)

@@ -204,7 +204,7 @@ def test_a_locked_database_removes_nothing_and_is_read_later(tmp_path: Path) -> 
     synced.sync()
     home.composer([cursor.user("new"), cursor.assistant("too")], id="6d2f0a34-0000-4000-8000-0000000000bb")
     home.write()
-    with database.locked(home.database):
+    with database.exclusive_lock(home.database):
         synced.sync()
     messages = synced.messages("6d2f0a34-0000-4000-8000-0000000000aa")
     assert [(m.content, m.is_active) for m in messages] == [("precious", True), ("yes", True)]

@@ -209,7 +209,7 @@ def test_a_session_added_later_changes_no_other_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shm", [False, True])
 def test_everything_can_be_left_in_the_log(tmp_path: Path, shm: bool) -> None:
-    home = cursor.Home(tmp_path, leave="wal-only", shm=shm)
+    home = cursor.Home(tmp_path, rows_in="wal-only", shm=shm)
     made = home.composer(TALK)
     home.write()
     assert home.database.stat().st_size == 4096
@@ -220,7 +220,7 @@ def test_everything_can_be_left_in_the_log(tmp_path: Path, shm: bool) -> None:
 
 
 def test_the_newest_rows_can_be_left_in_the_log(tmp_path: Path) -> None:
-    home = cursor.Home(tmp_path, leave="wal")
+    home = cursor.Home(tmp_path, rows_in="wal")
     home.composer(TALK)
     home.write()
     with closing(sqlite3.connect(f"file:{home.database}?immutable=1", uri=True)) as db:
@@ -240,8 +240,8 @@ def test_a_living_writer_keeps_its_log_open(tmp_path: Path) -> None:
     home = cursor.Home(tmp_path)
     home.composer(TALK)
     home.write()
-    rows = database.statements("cursorDiskKV", ("key", "value"), [("bubbleId:new:1", "{}")])
-    with database.living(home.database, [rows]):
+    rows = database.insert_statement("cursorDiskKV", ("key", "value"), [("bubbleId:new:1", "{}")])
+    with database.open_writer(home.database, [rows]):
         assert Path(f"{home.database}-wal").stat().st_size > 0
         assert Path(f"{home.database}-shm").exists()
         assert keys(home.database, "bubbleId:new:*") == ["bubbleId:new:1"]
@@ -359,7 +359,7 @@ def test_a_locked_database_lets_nobody_in(tmp_path: Path) -> None:
     home.composer(TALK)
     home.write()
     with (
-        database.locked(home.database),
+        database.exclusive_lock(home.database),
         closing(sqlite3.connect(home.database, timeout=0)) as db,
         pytest.raises(sqlite3.OperationalError, match="locked"),
     ):

@@ -84,8 +84,14 @@ def test_varints_are_encoded_as_everybody_encodes_them(number: int, encoded: str
 
 
 def test_a_message_is_encoded_as_everybody_encodes_it() -> None:
-    assert protobuf.message((3, protobuf.message((1, "think"), (2, 850)))).hex() == "1a0a0a057468696e6b10d206"
-    assert protobuf.message((26, 1), (27, "Europe/Paris")) == bytes.fromhex("d00101da010c") + b"Europe/Paris"
+    assert (
+        protobuf.encode_message((3, protobuf.encode_message((1, "think"), (2, 850)))).hex()
+        == "1a0a0a057468696e6b10d206"
+    )
+    assert (
+        protobuf.encode_message((26, 1), (27, "Europe/Paris"))
+        == bytes.fromhex("d00101da010c") + b"Europe/Paris"
+    )
 
 
 def test_the_folder_of_a_working_directory_is_its_md5() -> None:

@@ -19,7 +19,7 @@ from backscroll.model import Message, SessionSummary
 from backscroll.model.live import FollowedMessage, SessionChange
 from backscroll.testing import cursor
 from backscroll.testing.claude_code import Transcript, tool_calls
-from backscroll.testing.database import living
+from backscroll.testing.database import open_writer
 
 _LONG = 20.0  # seconds; nothing here should take so long
 ONE = "10000000-0000-4000-8000-000000000000"
@@ -148,7 +148,7 @@ def test_a_session_of_a_running_editor_is_told_from_its_log(place: Place) -> Non
     later = cursor.Home(place.folder / "later", seed=9)
     new = later.composer([cursor.user("Count the gulls"), cursor.assistant("Seven.")], name="Gulls")
     later.write()
-    with place.watch() as watching, living(home.database) as database:
+    with place.watch() as watching, open_writer(home.database) as database:
         before = home.database.read_bytes()
         database.execute("attach ? as later", [str(later.database)])
         database.execute("begin")

@@ -1,7 +1,7 @@
-"""SQLite files in the states that another program leaves them in.
+"""SQLite files as another program leaves them.
 
-A tool that is closed leaves one file. A tool that was killed, or that is still
-running, leaves part of its rows, or all of them, in the write-ahead log beside it.
+A program that exits normally leaves one file. A program that was killed or is still
+running leaves some or all rows in the write-ahead log.
 """
 
 import os
@@ -13,11 +13,20 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Cell", "Journal", "Leave", "living", "locked", "stamp", "statements", "write"]
+__all__ = [
+    "Cell",
+    "Journal",
+    "RowLocation",
+    "exclusive_lock",
+    "insert_statement",
+    "open_writer",
+    "set_mtime",
+    "write",
+]
 
 Cell: TypeAlias = str | bytes | int | float | None
 Journal: TypeAlias = Literal["wal", "delete"]
-Leave: TypeAlias = Literal["main", "wal", "wal-only"]
+RowLocation: TypeAlias = Literal["main", "wal", "wal-only"]
 Statement: TypeAlias = tuple[str, Sequence[Sequence[Any]]]
 
 
@@ -27,29 +36,29 @@ def write(
     rows: Iterable[Statement] = (),
     *,
     journal: Journal = "wal",
-    leave: Leave = "main",
+    rows_in: RowLocation = "main",
     shm: bool = False,
     mtime: int | None = None,
 ) -> None:
-    """Create a database, or write into the one that is there.
+    """Create a database or add rows to an existing one.
 
-    ``leave`` says where the rows are afterwards: all in the main file; in the
-    ``-wal``, the schema in the main file; or everything in the ``-wal``, beside
-    a main file of one empty page. ``shm`` leaves the ``-shm`` there too.
-    ``mtime`` is in milliseconds.
+    ``rows_in`` selects the file that contains the rows: ``main`` is the main file and
+    ``wal`` is the ``-wal`` file, with the schema in the main file. With ``wal-only``
+    the ``-wal`` file contains everything and the main file is one empty page.
+    ``shm`` keeps the ``-shm`` file. ``mtime`` is in milliseconds.
     """
-    if leave != "main" and journal != "wal":
-        raise ValueError("only a database in WAL mode can leave rows in its log")
+    if rows_in != "main" and journal != "wal":
+        raise ValueError("Only a database in WAL mode can have rows in its log.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if leave == "main":
+    if rows_in == "main":
         with closing(_connect(path)) as db:
             db.execute(f"pragma journal_mode = {journal}")
             db.executescript(schema)
             _insert(db, rows)
     else:
-        _leave_log(path, schema, rows, leave=leave, shm=shm)
+        _write_to_log(path, schema, rows, rows_in=rows_in, shm=shm)
     if mtime is not None:
-        stamp(path, mtime)
+        set_mtime(path, mtime)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -65,8 +74,10 @@ def _insert(db: sqlite3.Connection, rows: Iterable[Statement]) -> None:
     db.execute("commit")
 
 
-def _leave_log(path: Path, schema: str, rows: Iterable[Statement], *, leave: Leave, shm: bool) -> None:
-    """Copy the files away while they are open: closing the last connection would empty the log."""
+def _write_to_log(
+    path: Path, schema: str, rows: Iterable[Statement], *, rows_in: RowLocation, shm: bool
+) -> None:
+    """Copy the files while the database is open: closing the last connection would empty the log."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".building-") as folder:
         work = Path(folder) / "db"
         for suffix in ("", "-wal"):
@@ -76,7 +87,7 @@ def _leave_log(path: Path, schema: str, rows: Iterable[Statement], *, leave: Lea
             db.execute("pragma journal_mode = wal")
             db.execute("pragma wal_autocheckpoint = 0")
             db.executescript(schema)
-            if leave == "wal":
+            if rows_in == "wal":
                 db.execute("pragma wal_checkpoint(truncate)").fetchall()
             _insert(db, rows)
             for suffix in ("", "-wal", "-shm"):
@@ -86,38 +97,39 @@ def _leave_log(path: Path, schema: str, rows: Iterable[Statement], *, leave: Lea
 
 
 @contextmanager
-def living(path: Path, rows: Iterable[Statement] = ()) -> Iterator[sqlite3.Connection]:
-    """The tool is running: its connection is open, its last rows are in the log, its ``-shm`` is there."""
+def open_writer(path: Path, rows: Iterable[Statement] = ()) -> Iterator[sqlite3.Connection]:
+    """Simulate a running program: an open connection, new rows in the log and a ``-shm`` file."""
     with closing(_connect(path)) as db:
         db.execute("pragma journal_mode = wal")
         db.execute("pragma wal_autocheckpoint = 0")
-        # A WAL database gets its log and its index with the first write, not when it is opened.
+        # SQLite creates the -wal and -shm files at the first write, not when the database is opened.
         db.execute("pragma user_version = 1")
         _insert(db, rows)
         yield db
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Another process holds the database for itself, and does not let go."""
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a database, as another process would."""
     with closing(_connect(path)) as db:
-        # In WAL mode only this keeps readers out; elsewhere the transaction does.
+        # In WAL mode an exclusive transaction alone does not block readers.
         db.execute("pragma locking_mode = exclusive")
         db.execute("begin exclusive")
         yield
         db.execute("rollback")
 
 
-def stamp(path: Path, mtime: int) -> None:
-    """Give a file, and the log beside it, a modification time in milliseconds."""
+def set_mtime(path: Path, mtime: int) -> None:
+    """Set the modification time of a file and its ``-wal`` and ``-shm`` files, in milliseconds."""
     for suffix in ("", "-wal", "-shm"):
-        beside = Path(f"{path}{suffix}")
-        if beside.exists():
-            os.utime(beside, ns=(mtime * 1_000_000, mtime * 1_000_000))
+        file = Path(f"{path}{suffix}")
+        if file.exists():
+            os.utime(file, ns=(mtime * 1_000_000, mtime * 1_000_000))
 
 
-def statements(table: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Statement:
-    """Rows for the named columns of a table, for `write`. Names come from this package, values are bound."""
+def insert_statement(table: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Statement:
+    """Return an insert statement and its rows, for `write`."""
     names = ", ".join(columns)
-    marks = ", ".join("?" * len(columns))
-    return f"insert or replace into {table} ({names}) values ({marks})", rows  # noqa: S608
+    placeholders = ", ".join("?" * len(columns))
+    # The names come from this package; the values are bound.
+    return f"insert or replace into {table} ({names}) values ({placeholders})", rows  # noqa: S608

@@ -1,4 +1,4 @@
-"""Whole tool folders from readable descriptions, so that an example can be looked at in a diff.
+"""Tool folders built from JSON descriptions, so that a diff shows the content of an example.
 
 A description is a JSON object::
 
@@ -11,20 +11,20 @@ A description is a JSON object::
        "User/workspaceStorage/1/workspace.json": {"json": {…}},
        "projects/p/agent-transcripts/1.jsonl": {"lines": [{…}, "a line as it is"]}}}
 
-A file is ``tables``, ``json``, ``lines`` or ``text``; a table whose columns never
-changed is just its rows. In place of any value may stand:
+A file has ``tables``, ``json``, ``lines`` or ``text``. A table with the default columns
+is a list of rows. These objects can replace any value:
 
 - ``{"$json": value}``: the value as JSON text
-- ``{"$bytes": value}``: its text as bytes, where a cell is to be a BLOB
-- ``{"$hex": value}``: its text as hexadecimal digits
+- ``{"$bytes": value}``: the value's text as a BLOB
+- ``{"$hex": value}``: the value's text as hexadecimal digits
 - ``{"$blob": name}``: the bytes of a blob described under ``blobs``
-- ``{"$id": name}``: its SHA-256, as hex digits
-- ``{"$join": [value, …]}``: texts put together, as in a key that holds an id
-- ``{"$state": name}``: its bytes as the editor keeps a root: ``~`` and base64
+- ``{"$id": name}``: the SHA-256 of a blob, as hex digits
+- ``{"$join": [value, …]}``: concatenated texts, for example a key that contains an id
+- ``{"$state": name}``: a blob as the editor stores a root: ``~`` and base64
 
-A blob is ``{"json": value}`` or ``{"fields": [[number, value], …]}``, a protobuf
-message; there a nested ``{"fields": …}`` is a message, and ``{"$id": name}`` is
-the 32 bytes themselves.
+A blob is ``{"json": value}`` or a protobuf message, ``{"fields": [[number, value], …]}``.
+In a message, a nested ``{"fields": …}`` is a message and ``{"$id": name}`` is the
+32 bytes of the hash.
 """
 
 import json
@@ -38,22 +38,22 @@ from backscroll.testing import database, protobuf
 
 __all__ = ["build", "build_file"]
 
-_KEY_VALUE = ("key TEXT UNIQUE ON CONFLICT REPLACE", "value BLOB")
-_COLUMNS = {
-    "ItemTable": _KEY_VALUE,
-    "cursorDiskKV": _KEY_VALUE,
+_KEY_VALUE_COLUMNS = ("key TEXT UNIQUE ON CONFLICT REPLACE", "value BLOB")
+_DEFAULT_COLUMNS = {
+    "ItemTable": _KEY_VALUE_COLUMNS,
+    "cursorDiskKV": _KEY_VALUE_COLUMNS,
     "blobs": ("id TEXT PRIMARY KEY", "data BLOB"),
     "meta": ("key TEXT PRIMARY KEY", "value TEXT"),
 }
 
 
 def build_file(description: Path, root: Path) -> Path:
-    """Build what a description file describes. Returns the root."""
+    """Write the files of a description file below the root. Return the root."""
     return build(json.loads(description.read_text(encoding="utf-8")), root)
 
 
 def build(description: Mapping[str, Any], root: Path) -> Path:
-    """Write every file of a description below the root, with one modification time. Returns the root."""
+    """Write the files of a description below the root, all with one modification time. Return the root."""
     blobs = _Blobs(description.get("blobs", {}))
     mtime = description.get("mtime", 1790000000000)
     for name, content in description["files"].items():
@@ -63,15 +63,15 @@ def build(description: Mapping[str, Any], root: Path) -> Path:
             case {"tables": tables}:
                 _write_database(path, tables, content, blobs)
             case {"json": value}:
-                path.write_text(_dumps(blobs.filled(value)), encoding="utf-8")
+                path.write_text(_dumps(blobs.resolve(value)), encoding="utf-8")
             case {"lines": lines}:
                 text = "".join(f"{line if isinstance(line, str) else _dumps(line)}\n" for line in lines)
                 path.write_text(text, encoding="utf-8")
             case {"text": str(text)}:
                 path.write_text(text, encoding="utf-8")
             case _:
-                raise ValueError(f"{name} is neither tables, json, lines nor text")
-        database.stamp(path, mtime)
+                raise ValueError(f"{name} has none of tables, json, lines and text.")
+        database.set_mtime(path, mtime)
     return root
 
 
@@ -81,71 +81,71 @@ def _write_database(
     schema = f"pragma user_version = {int(options.get('user_version', 0))};\n"
     rows = []
     for name, table in tables.items():
-        declared = table["columns"] if isinstance(table, dict) else _COLUMNS[name]
-        listed = table["rows"] if isinstance(table, dict) else table
-        schema += f"create table {name} ({', '.join(declared)});\n"
-        values = [[blobs.filled(cell) for cell in row] for row in listed]
-        rows.append(database.statements(name, [column.split()[0] for column in declared], values))
+        columns = table["columns"] if isinstance(table, dict) else _DEFAULT_COLUMNS[name]
+        described_rows = table["rows"] if isinstance(table, dict) else table
+        schema += f"create table {name} ({', '.join(columns)});\n"
+        values = [[blobs.resolve(cell) for cell in row] for row in described_rows]
+        rows.append(database.insert_statement(name, [column.split()[0] for column in columns], values))
     database.write(
-        path, schema, rows, journal=options.get("journal", "delete"), leave=options.get("leave", "main")
+        path, schema, rows, journal=options.get("journal", "delete"), rows_in=options.get("leave", "main")
     )
 
 
 class _Blobs:
-    """Blobs by name; a blob may name others, never itself."""
+    """Blobs by name. A blob can refer to other blobs, but not to itself."""
 
-    def __init__(self, described: Mapping[str, Any]) -> None:
-        self._described = described
-        self._made: dict[str, bytes] = {}
+    def __init__(self, descriptions: Mapping[str, Any]) -> None:
+        self._descriptions = descriptions
+        self._encoded: dict[str, bytes] = {}
 
     def data(self, name: str) -> bytes:
-        if name not in self._made:
-            match self._described[name]:
+        if name not in self._encoded:
+            match self._descriptions[name]:
                 case {"json": value}:
-                    self._made[name] = _dumps(self.filled(value)).encode()
+                    self._encoded[name] = _dumps(self.resolve(value)).encode()
                 case {"fields": fields}:
-                    self._made[name] = self._encoded(fields)
+                    self._encoded[name] = self._encode_message(fields)
                 case other:
-                    raise ValueError(f"blob {name} is neither json nor fields: {other}")
-        return self._made[name]
+                    raise ValueError(f"Blob {name} has neither json nor fields: {other}")
+        return self._encoded[name]
 
-    def filled(self, value: Any) -> Any:
-        """A value with everything in it replaced that stands for something else."""
+    def resolve(self, value: Any) -> Any:
+        """Return a value with every ``$`` object replaced."""
         match value:
             case {"$json": inner}:
-                return _dumps(self.filled(inner))
+                return _dumps(self.resolve(inner))
             case {"$bytes": inner}:
-                return _text(self.filled(inner)).encode()
+                return _text(self.resolve(inner)).encode()
             case {"$hex": inner}:
-                return _text(self.filled(inner)).encode().hex()
+                return _text(self.resolve(inner)).encode().hex()
             case {"$blob": str(name)}:
                 return self.data(name)
             case {"$id": str(name)}:
                 return sha256(self.data(name)).hexdigest()
             case {"$join": list(parts)}:
-                return "".join(_text(self.filled(part)) for part in parts)
+                return "".join(_text(self.resolve(part)) for part in parts)
             case {"$state": str(name)}:
                 return f"~{b64encode(self.data(name)).decode()}"
             case dict():
-                return {key: self.filled(inner) for key, inner in value.items()}
+                return {key: self.resolve(inner) for key, inner in value.items()}
             case list():
-                return [self.filled(inner) for inner in value]
+                return [self.resolve(inner) for inner in value]
         return value
 
-    def _encoded(self, fields: list[Any]) -> bytes:
-        return protobuf.message(*((number, self._field(value)) for number, value in fields))
+    def _encode_message(self, fields: list[Any]) -> bytes:
+        return protobuf.encode_message(*((number, self._field_value(value)) for number, value in fields))
 
-    def _field(self, value: Any) -> int | str | bytes:
+    def _field_value(self, value: Any) -> int | str | bytes:
         match value:
             case {"fields": fields}:
-                return self._encoded(fields)
+                return self._encode_message(fields)
             case {"$id": str(name)}:
                 return sha256(self.data(name)).digest()
             case int() | str():
                 return value
             case {"$json": _}:
-                return _text(self.filled(value))
-        raise ValueError(f"no field of a message: {value}")
+                return _text(self.resolve(value))
+        raise ValueError(f"Not a field of a message: {value}")
 
 
 def _dumps(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Words without meaning, in any amount, the same for the same seed."""
+"""Random text. The same seed gives the same text."""
 
 from random import Random
 
-__all__ = ["Prose"]
+__all__ = ["LoremText"]
 
 _WORDS = tuple(
     word
@@ -14,17 +14,17 @@ _WORDS = tuple(
     )
     for word in line.split()
 )
-_POOL = 1_000_000
+_POOL_CHARS = 1_000_000
 
 
-class Prose:
-    """A pool of text to cut from: making words one by one would take most of the time of a large history."""
+class LoremText:
+    """Random text, cut from a pool because choosing each word would dominate the time of a large history."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         words: list[str] = []
         length = 0
-        while length < _POOL:
+        while length < _POOL_CHARS:
             word = rng.choice(_WORDS) + (".\n" if rng.random() < 0.08 else " ")
             words.append(word)
             length += len(word)
@@ -37,9 +37,9 @@ class Prose:
         return " ".join(self._rng.choice(_WORDS) for _ in range(4)).capitalize()
 
     def text(self, length: int) -> str:
-        """A text of this many characters."""
-        start = self._rng.randrange(_POOL)
-        piece = self._pool[start : start + length]
-        while len(piece) < length:
-            piece += self._pool[: length - len(piece)]
-        return piece
+        """Return a text of ``length`` characters."""
+        start = self._rng.randrange(_POOL_CHARS)
+        text = self._pool[start : start + length]
+        while len(text) < length:
+            text += self._pool[: length - len(text)]
+        return text

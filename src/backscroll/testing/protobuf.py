@@ -1,51 +1,51 @@
-"""A tiny protobuf encoder: enough to write the message graphs that Cursor keeps.
+"""Minimal protobuf encoder for the message graphs of Cursor.
 
-A field is a number and a value. Whole numbers become varints, text and bytes
-become length-delimited fields, and a nested message is the bytes of `message`.
+A field is a number and a value. Integers become varints; text and bytes become
+length-delimited fields. A nested message is the result of another `encode_message` call.
 """
 
-__all__ = ["Field", "entry", "fixed32", "fixed64", "group", "message", "varint"]
+__all__ = ["Field", "encode_group", "encode_map_entry", "encode_message", "fixed32", "fixed64", "varint"]
 
 Field = tuple[int, int | str | bytes]
 
 
-def varint(number: int) -> bytes:
-    """Seven bits a byte, lowest first; negative numbers in two's complement, as ten bytes."""
-    rest = number & 0xFFFF_FFFF_FFFF_FFFF
+def varint(value: int) -> bytes:
+    """Encode an integer with seven bits per byte, lowest bits first. A negative value takes ten bytes."""
+    remaining = value & 0xFFFF_FFFF_FFFF_FFFF
     out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
+    while remaining > 0x7F:
+        out.append(remaining & 0x7F | 0x80)
+        remaining >>= 7
+    out.append(remaining)
     return bytes(out)
 
 
-def message(*fields: Field) -> bytes:
-    """Encode the fields in the order given, so that grouped and interleaved writers can both be imitated."""
-    return b"".join(_field(number, value) for number, value in fields)
+def encode_message(*fields: Field) -> bytes:
+    """Encode the fields in the given order. Some writers group repeated fields, others interleave them."""
+    return b"".join(_encode_field(number, value) for number, value in fields)
 
 
-def entry(key: str, value: str | bytes) -> bytes:
-    """One entry of a map field."""
-    return message((1, key), (2, value))
+def encode_map_entry(key: str, value: str | bytes) -> bytes:
+    """Encode one entry of a map field."""
+    return encode_message((1, key), (2, value))
 
 
-def fixed32(field: int, number: int) -> bytes:
-    """A four-byte field, which no known message has: readers must step over it."""
-    return varint(field << 3 | 5) + number.to_bytes(4, "little")
+def fixed32(field: int, value: int) -> bytes:
+    """Encode a four-byte field. No known message has one, so readers must skip it."""
+    return varint(field << 3 | 5) + value.to_bytes(4, "little")
 
 
-def fixed64(field: int, number: int) -> bytes:
-    """An eight-byte field, to be stepped over like the four-byte one."""
-    return varint(field << 3 | 1) + number.to_bytes(8, "little")
+def fixed64(field: int, value: int) -> bytes:
+    """Encode an eight-byte field. No known message has one, so readers must skip it."""
+    return varint(field << 3 | 1) + value.to_bytes(8, "little")
 
 
-def group(field: int, content: bytes = b"") -> bytes:
-    """A field of the abandoned group type, behind which nothing can be trusted."""
+def encode_group(field: int, content: bytes = b"") -> bytes:
+    """Encode a field of the deprecated group type. Readers cannot parse the fields after it."""
     return varint(field << 3 | 3) + content + varint(field << 3 | 4)
 
 
-def _field(number: int, value: int | str | bytes) -> bytes:
+def _encode_field(number: int, value: int | str | bytes) -> bytes:
     match value:
         case int():
             return varint(number << 3) + varint(value)

@@ -50,9 +50,11 @@ def open_history(tmp_path: Path, root: Path) -> History:
 
 
 @pytest.mark.parametrize("leave", ["main", "wal", "wal-only"])
-def test_a_session_in_the_database_is_told_like_its_transcript(tmp_path: Path, leave: database.Leave) -> None:
+def test_a_session_in_the_database_is_told_like_its_transcript(
+    tmp_path: Path, leave: database.RowLocation
+) -> None:
     session = talk()
-    write_store(tmp_path / "store", session, leave=leave)
+    write_store(tmp_path / "store", session, rows_in=leave)
     there, here = session_in(tmp_path / "store", session), only(session, tmp_path / "lines")
     assert [(m.id, m.role, m.content, m.parent_id) for m in there.messages] == [
         (m.id, m.role, m.content, m.parent_id) for m in here.messages

@@ -10,7 +10,7 @@ from typing import Any
 
 from backscroll.model import Message
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.testing.protobuf import message as record
+from backscroll.testing.protobuf import encode_message as record
 from tests.oracle.fold import ParsedSession, UnitContent, fold
 
 START = 1_790_000_000_000

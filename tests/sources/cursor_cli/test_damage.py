@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.sources.cursor_cli import CursorCli
-from backscroll.testing.protobuf import group
-from backscroll.testing.protobuf import message as record
+from backscroll.testing.protobuf import encode_group
+from backscroll.testing.protobuf import encode_message as record
 from tests.oracle.fold import UnitContent, fold
 
 from .reading import START, Store, assistant, call, only, read_one, result, said, user
@@ -117,7 +117,7 @@ def test_a_blob_kept_as_hex_text_is_read(store: Store) -> None:
 def test_a_group_ends_the_root_and_makes_the_session_partial(store: Store) -> None:
     ids = [store.put(message) for message in TALK]
     store.meta["latestRootBlobId"] = store.put(
-        record(*((1, id) for id in ids[:3])) + group(40) + record(*((1, id) for id in ids[3:]))
+        record(*((1, id) for id in ids[:3])) + encode_group(40) + record(*((1, id) for id in ids[3:]))
     ).hex()
     told = store.read()
     assert all(word in everything(told) for word in WORDS)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.protobuf import entry
-from backscroll.testing.protobuf import message as record
+from backscroll.testing.protobuf import encode_map_entry
+from backscroll.testing.protobuf import encode_message as record
 
 from .reading import START, Store, UnitContent, assistant, call, only, read_one, result, said, user
 
@@ -156,7 +156,8 @@ def test_a_subagent_kept_in_two_ways_is_told_once(store: Store) -> None:
     root = record((1, store.put(user("look"))), (1, store.put(assistant("Nothing."))))
     state = record((1, root), (2, START), (3, START + 5000), (4, "explore"))
     key = "5ec0ffee-0000-4000-8000-0000000000cc"
-    store.root((1, store.put(user("go"))), (16, entry(key, state)), (31, entry(key, store.put(state))))
+    by_state, by_id = encode_map_entry(key, state), encode_map_entry(key, store.put(state))
+    store.root((1, store.put(user("go"))), (16, by_state), (31, by_id))
     told = store.read()
     (child,) = [reading for reading in told.sessions if reading.opening.agent_id is not None]
     assert [message.content for message in child.messages] == ["look", "Nothing."]
@@ -166,7 +167,7 @@ def test_a_subagent_kept_in_two_ways_is_told_once(store: Store) -> None:
 
 def test_subagents_within_themselves_end(store: Store) -> None:
     id = bytes(32)
-    many = [entry(f"a-subagent-of-its-own-{n}", id) for n in range(10)]
+    many = [encode_map_entry(f"a-subagent-of-its-own-{n}", id) for n in range(10)]
     store.blobs[id.hex()] = record((1, store.put(user("deeper"))), *((31, one) for one in many))
     store.root((1, store.put(user("go"))), *((31, one) for one in many))
     assert len(store.read().sessions) == 11

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from backscroll.model import Attachment
-from backscroll.testing.protobuf import entry
-from backscroll.testing.protobuf import message as record
+from backscroll.testing.protobuf import encode_map_entry
+from backscroll.testing.protobuf import encode_message as record
 
 from .reading import CWD, START, Store, assistant, call, only, read_one, result, said, user
 
@@ -417,7 +417,7 @@ def test_what_the_root_says_besides_is_kept_without_the_content_of_files(store: 
         (3, todo),
         (7, store.put(record((1, "The plan.")))),
         (10, 3),
-        (12, entry("/home/dev/shop/a.py", secret)),
+        (12, encode_map_entry("/home/dev/shop/a.py", secret)),
         (18, "/home/dev/shop/a.py"),
         (19, "main"),
         (21, record((1, CWD), (2, "main"))),

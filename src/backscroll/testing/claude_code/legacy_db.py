@@ -7,7 +7,7 @@ from typing import Any
 from backscroll.testing import database
 from backscroll.testing.claude_code.blocks import encode
 from backscroll.testing.claude_code.transcript import Transcript
-from backscroll.testing.database import Cell, Leave
+from backscroll.testing.database import Cell, RowLocation
 
 __all__ = ["write_store"]
 
@@ -32,7 +32,7 @@ _TABLES = {
 }
 
 
-def write_store(root: Path, *sessions: Transcript, leave: Leave = "main") -> Path:
+def write_store(root: Path, *sessions: Transcript, rows_in: RowLocation = "main") -> Path:
     """Write the messages and summaries of sessions; into the database that is there, if one is."""
     path = root / "__store.db"
     rows: dict[str, list[tuple[Cell, ...]]] = {table: [] for table in _TABLES}
@@ -42,11 +42,11 @@ def write_store(root: Path, *sessions: Transcript, leave: Leave = "main") -> Pat
                 _add(record, rows, int(session.now.timestamp()))
     schema = "".join(f"create table if not exists {table} ({how});" for table, how in _TABLES.items())
     statements = [
-        database.statements(table, [one.split()[0] for one in how.split(", ")], rows[table])
+        database.insert_statement(table, [one.split()[0] for one in how.split(", ")], rows[table])
         for table, how in _TABLES.items()
     ]
     at = max((int(session.now.timestamp() * 1000) for session in sessions), default=None)
-    database.write(path, schema, statements, leave=leave, mtime=at)
+    database.write(path, schema, statements, rows_in=rows_in, mtime=at)
     return path
 
 

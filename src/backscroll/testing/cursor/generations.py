@@ -27,7 +27,7 @@ from backscroll.testing.cursor.rows import COMPOSER_VERSIONS
 from backscroll.testing.cursor.tool_calls import NAMES, example
 from backscroll.testing.cursor.user_data import CHAT_DATA, Home
 from backscroll.testing.cursor.workspaces import container, empty_window, local, multi_root, ssh, windows, wsl
-from backscroll.testing.database import Journal, Leave
+from backscroll.testing.database import Journal, RowLocation
 
 __all__ = ["DOCS", "GENERATIONS", "SHOP", "Example", "every_kind", "every_tool"]
 
@@ -209,7 +209,7 @@ class Example:
         *,
         seed: int = 0,
         journal: Journal = "wal",
-        leave: Leave = "main",
+        rows_in: RowLocation = "main",
         shm: bool = False,
         is_upgraded: bool = False,
     ) -> Home:
@@ -219,7 +219,7 @@ class Example:
             generation=self.generation,
             seed=seed,
             journal=journal,
-            leave=leave,
+            rows_in=rows_in,
             shm=shm,
             is_upgraded=is_upgraded,
         )

@@ -20,7 +20,7 @@ from backscroll.testing.cursor.prompt_messages import (
     thought,
     turns,
 )
-from backscroll.testing.protobuf import Field, entry, fixed32, fixed64, message
+from backscroll.testing.protobuf import Field, encode_map_entry, encode_message, fixed32, fixed64
 
 __all__ = ["Graph", "Turns", "build_graph"]
 
@@ -120,8 +120,8 @@ def build_graph(
         if has_prompts:
             seen += [graph.put(dumps(prompt).encode()) for prompt in prompts(turn, style=style)]
         node = _turn(graph, turn, clock, before=before, is_timed=is_timed, keeps_text_apart=keeps_text_apart)
-        nodes.append(graph.put(node if turn_shape == "old" else message((1, node))))
-        timings.append(message((1, clock[-1] - clock[0]), (2, clock[0])))
+        nodes.append(graph.put(node if turn_shape == "old" else encode_message((1, node))))
+        timings.append(encode_message((1, clock[-1] - clock[0]), (2, clock[0])))
     extra: list[Field] = []
     if compacted:
         seen, archive = _compact(graph, seen, compacted, summary)
@@ -131,7 +131,7 @@ def build_graph(
         extra.append((4, dumps(assistant_prompt([pending]))))
     for name, child in (subagents or {}).items():
         graph.blobs |= child.blobs
-        extra.append((subagent_field, entry(name, _subagent(graph, child, subagent_field, times))))
+        extra.append((subagent_field, encode_map_entry(name, _subagent(graph, child, subagent_field, times))))
     shown: list[Any] = [graph.blobs[id.hex()] for id in seen] if is_inline else seen
     graph.root = _root(
         shown,
@@ -145,7 +145,7 @@ def build_graph(
         start=times[:1],
     )
     if has_unknown_fields:
-        graph.root += fixed32(60, 7) + fixed64(61, 7) + message((62, "later"), (63, 1))
+        graph.root += fixed32(60, 7) + fixed64(61, 7) + encode_message((62, "later"), (63, 1))
     graph.put(graph.root)
     return graph
 
@@ -163,23 +163,23 @@ def _root(
     start: Sequence[int] = (),
 ) -> bytes:
     """Fields in the order of their numbers, repeated ones together, as Cursor itself writes them."""
-    parts = (message((1, "conversation"), (2, "Conversation"), (3, 300)),)
-    breakdown = message((1, 300), (2, 200000), *((3, part) for part in parts))
+    parts = (encode_message((1, "conversation"), (2, "Conversation"), (3, 300)),)
+    breakdown = encode_message((1, 300), (2, 200000), *((3, part) for part in parts))
     fields: list[Field] = [(1, id) for id in seen]
     if turn_shape == "old":
         fields += [(2, id) for id in nodes]
-    fields.append((5, message((1, 300), (2, 200000), (3, breakdown))))
+    fields.append((5, encode_message((1, 300), (2, 200000), (3, breakdown))))
     if turn_shape == "new":
         fields += [(8, id) for id in nodes]
     fields += [(9, f"file://{folder}"), (10, 1)]
-    fields += [(12, entry(path, "unchanged")) for path in paths]
+    fields += [(12, encode_map_entry(path, "unchanged")) for path in paths]
     if is_timed and turn_shape == "new":
         fields += [(14, timing) for timing in timings]
     fields += [(18, path) for path in paths]
     if is_timed and start:
         fields += [(26, start[0]), (27, "Europe/Paris")]
     fields += extra
-    return message(*sorted(fields, key=lambda pair: pair[0]))
+    return encode_message(*sorted(fields, key=lambda pair: pair[0]))
 
 
 def _turn(
@@ -200,35 +200,35 @@ def _turn(
             parts: list[Field] = [text, (2, said.id or ""), (4, 1), (5, int(said.is_simulated)), (10, before)]
             if is_timed:
                 parts.append((25, at))
-            fields.append((1, graph.put(message(*sorted(parts, key=lambda pair: pair[0])))))
+            fields.append((1, graph.put(encode_message(*sorted(parts, key=lambda pair: pair[0])))))
         else:
             fields += [(2, graph.put(step)) for step in _steps(said, at, is_timed)]
     fields.append((3, f"req-{turn[0].id}"))
-    return message(*fields)
+    return encode_message(*fields)
 
 
 def _steps(said: Message, at: int, is_timed: bool) -> list[bytes]:
     steps = []
     if said.thinking is not None:
-        steps.append(message((3, message((1, thought(said.thinking)), (2, 850)))))
+        steps.append(encode_message((3, encode_message((1, thought(said.thinking)), (2, 850)))))
     if said.text:
         stamp: list[Field] = [(2, at)] if is_timed else []
-        steps.append(message((1, message((1, said.text), *stamp))))
+        steps.append(encode_message((1, encode_message((1, said.text), *stamp))))
     if said.tool is not None:
-        steps.append(message((2, _call(said.tool, at, is_timed))))
+        steps.append(encode_message((2, _call(said.tool, at, is_timed))))
     return steps
 
 
 def _call(tool: Tool, at: int, is_timed: bool) -> bytes:
-    args = message(*((place, str(value)) for place, value in enumerate(tool.params.values(), start=1)))
+    args = encode_message(*((place, str(value)) for place, value in enumerate(tool.params.values(), start=1)))
     payload: list[Field] = [(1, args)]
     if tool.result is not None:
         text = tool.result if isinstance(tool.result, str) else dumps(tool.result)
-        payload.append((2, message((1, message((1, text))))))
-    fields: list[Field] = [(_STEPS.get(tool.name, 15), message(*payload)), (57, tool.call_id or "")]
+        payload.append((2, encode_message((1, encode_message((1, text))))))
+    fields: list[Field] = [(_STEPS.get(tool.name, 15), encode_message(*payload)), (57, tool.call_id or "")]
     if is_timed:
         fields += [(59, at), (60, at + 800)]
-    return message(*fields)
+    return encode_message(*fields)
 
 
 def _compact(graph: Graph, seen: Sequence[bytes], count: int, told: str) -> tuple[list[bytes], bytes]:
@@ -239,10 +239,10 @@ def _compact(graph: Graph, seen: Sequence[bytes], count: int, told: str) -> tupl
         "content": [{"type": "text", "text": f"<conversation_summary>\n{told}\n</conversation_summary>"}],
     }
     summary_id = graph.put(dumps(summary).encode())
-    archive = graph.put(message(*((1, id) for id in moved), (2, told), (3, 0), (4, summary_id)))
+    archive = graph.put(encode_message(*((1, id) for id in moved), (2, told), (3, 0), (4, summary_id)))
     return [*opening, summary_id, *kept], archive
 
 
 def _subagent(graph: Graph, child: Graph, number: int, times: Sequence[int]) -> bytes:
-    state = message((1, child.root), (2, times[0]), (3, times[-1]), (4, "explore"))
+    state = encode_message((1, child.root), (2, times[0]), (3, times[-1]), (4, "explore"))
     return state if number == 16 else graph.put(state)

@@ -121,7 +121,7 @@ def write_search(root: Path, sessions: Sequence[tuple[str, str, str]], *, at: in
     texts = [(place, title, body, "main") for place, (_, title, body) in enumerate(sessions, 1)]
     schema = _schema(_SEARCH)
     schema += "create virtual table if not exists conversation_fts using fts5(title, body, branches);"
-    bodies = database.statements("conversation_fts", ("rowid", "title", "body", "branches"), texts)
+    bodies = database.insert_statement("conversation_fts", ("rowid", "title", "body", "branches"), texts)
     database.write(path, schema, [_rows("conversations", known), bodies], mtime=at)
     return path
 

@@ -22,7 +22,7 @@ from backscroll.testing.cursor.graph import Graph, build_graph
 from backscroll.testing.cursor.messages import Message
 from backscroll.testing.cursor.rows import COMPOSER_VERSIONS, composer_data, secrets, sidecars
 from backscroll.testing.cursor.workspaces import Place, local
-from backscroll.testing.database import Cell, Journal, Leave
+from backscroll.testing.database import Cell, Journal, RowLocation
 
 __all__ = ["STARTS", "Composer", "Home", "new_id", "settle"]
 
@@ -82,7 +82,7 @@ class Home:
         generation: int = 5,
         seed: int = 0,
         journal: Journal = "wal",
-        leave: Leave = "main",
+        rows_in: RowLocation = "main",
         shm: bool = False,
         storage: Literal["text", "blob"] = "text",
         is_upgraded: bool = False,
@@ -91,7 +91,7 @@ class Home:
         self.generation = generation
         self.seed = seed
         self._journal = journal
-        self._leave = leave
+        self._rows_in = rows_in
         self._shm = shm
         self._storage = storage
         self._columns = session_lists.header_columns(generation, is_upgraded=is_upgraded)
@@ -259,13 +259,19 @@ class Home:
             disk.append(("composer.composerHeaders.migratedToTable", "true"))
             items += session_lists.gates(mtime)
         rows = [
-            database.statements("cursorDiskKV", ("key", "value"), disk),
-            database.statements("ItemTable", ("key", "value"), items),
+            database.insert_statement("cursorDiskKV", ("key", "value"), disk),
+            database.insert_statement("ItemTable", ("key", "value"), items),
         ]
         if headers:
-            rows.append(database.statements("composerHeaders", self._columns, headers))
+            rows.append(database.insert_statement("composerHeaders", self._columns, headers))
         database.write(
-            self.database, schema, rows, journal=self._journal, leave=self._leave, shm=self._shm, mtime=mtime
+            self.database,
+            schema,
+            rows,
+            journal=self._journal,
+            rows_in=self._rows_in,
+            shm=self._shm,
+            mtime=mtime,
         )
         self._disk.clear()
         self._items.clear()
@@ -301,7 +307,7 @@ class Home:
         if rows == desk.written:
             return
         desk.written = [row for row in rows if row not in desk.rows]
-        statement = database.statements("ItemTable", ("key", "value"), rows)
+        statement = database.insert_statement("ItemTable", ("key", "value"), rows)
         # The workspaces' own databases are in rollback mode.
         database.write(
             path, session_lists.KEY_VALUE_SCHEMA, [statement], journal="delete", mtime=self._mtime()

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from backscroll.testing.cursor.bubbles import dumps
-from backscroll.testing.protobuf import group, message
+from backscroll.testing.protobuf import encode_group, encode_message
 
 __all__ = [
     "DAMAGES",
@@ -77,7 +77,7 @@ def cut_root(store: Path, at: int | None = None) -> None:
 
 def add_group(store: Path) -> None:
     """A root with a field of the abandoned group type behind its messages."""
-    set_root(store, root_of(store) + group(50) + message((1, b"\0" * 32)))
+    set_root(store, root_of(store) + encode_group(50) + encode_message((1, b"\0" * 32)))
 
 
 def add_circle(store: Path) -> None:
@@ -85,9 +85,10 @@ def add_circle(store: Path) -> None:
     id = sha256(b"circle").digest()
     with closing(sqlite3.connect(store)) as db, db:
         db.execute(
-            "insert or replace into blobs values (?, ?)", [id.hex(), message((1, id), (2, "again"), (4, id))]
+            "insert or replace into blobs values (?, ?)",
+            [id.hex(), encode_message((1, id), (2, "again"), (4, id))],
         )
-    set_root(store, root_of(store) + message((13, id)))
+    set_root(store, root_of(store) + encode_message((13, id)))
 
 
 def _first_message(store: Path) -> str:

@@ -8,7 +8,7 @@ from backscroll.testing.cursor.messages import Message, assistant, thinking, too
 from backscroll.testing.cursor.tool_calls import CLI_NAMES
 from backscroll.testing.cursor_cli.home import START, Home
 from backscroll.testing.cursor_cli.transcripts import write_transcript
-from backscroll.testing.lorem import Prose
+from backscroll.testing.lorem import LoremText
 
 __all__ = ["history"]
 
@@ -18,28 +18,28 @@ _FOLDERS = ("/home/dev/shop", "/home/dev/docs site", "/home/dev/billing", "/srv/
 def history(root: Path, *, sessions: int = 49, messages: int = 65, seed: int = 0) -> Path:
     """Write chats of about so many messages each; every third has a transcript too. Returns the root."""
     rng = Random(f"cli history/{seed}")
-    prose = Prose(rng)
+    lorem = LoremText(rng)
     home = Home(root, seed=seed)
     for place in range(sessions):
-        said = list(_talk(rng, prose, max(2, round(messages * rng.uniform(0.1, 1.9)))))
+        said = list(_talk(rng, lorem, max(2, round(messages * rng.uniform(0.1, 1.9)))))
         cwd = rng.choice(_FOLDERS)
         start = START - (sessions - place) * 86_400_000
-        chat = home.chat(said, cwd=cwd, name=prose.title(), at=start)
+        chat = home.chat(said, cwd=cwd, name=lorem.title(), at=start)
         if place % 3 == 0:
             write_transcript(root, said, id=chat.id, cwd=cwd, at=start, mtime=start + len(said) * 10_000)
-    home.write_prompts([prose.title() for _ in range(20)])
+    home.write_prompts([lorem.title() for _ in range(20)])
     return root
 
 
-def _talk(rng: Random, prose: Prose, count: int) -> Iterator[Message]:
+def _talk(rng: Random, lorem: LoremText, count: int) -> Iterator[Message]:
     for place in range(count):
         kind = rng.random()
         if place == 0 or kind < 0.08:
-            yield user(prose.text(rng.randrange(20, 400)))
+            yield user(lorem.text(rng.randrange(20, 400)))
         elif kind < 0.6:
-            params = {"path": f"/home/dev/{prose.word()}.py", "explanation": prose.title()}
-            yield tool(rng.choice(CLI_NAMES), params, prose.text(rng.randrange(20, 4000)))
+            params = {"path": f"/home/dev/{lorem.word()}.py", "explanation": lorem.title()}
+            yield tool(rng.choice(CLI_NAMES), params, lorem.text(rng.randrange(20, 4000)))
         elif kind < 0.75:
-            yield thinking(prose.text(rng.randrange(60, 800)))
+            yield thinking(lorem.text(rng.randrange(60, 800)))
         else:
-            yield assistant(prose.text(rng.randrange(40, 1500)))
+            yield assistant(lorem.text(rng.randrange(40, 1500)))

@@ -13,7 +13,7 @@ from backscroll.testing.cursor.graph import Graph, build_graph
 from backscroll.testing.cursor.messages import Message
 from backscroll.testing.cursor.rows import SECRET
 from backscroll.testing.cursor.user_data import new_id, settle
-from backscroll.testing.database import Cell, Journal, Leave
+from backscroll.testing.database import Cell, Journal, RowLocation
 
 __all__ = ["SCHEMA", "START", "Chat", "Home", "folder_hash", "write_store"]
 
@@ -47,12 +47,18 @@ class Home:
     """A folder that holds ``chats``, ``acp-sessions`` and ``projects``. Every chat is on disk at once."""
 
     def __init__(
-        self, root: Path, *, seed: int = 0, journal: Journal = "wal", leave: Leave = "main", shm: bool = False
+        self,
+        root: Path,
+        *,
+        seed: int = 0,
+        journal: Journal = "wal",
+        rows_in: RowLocation = "main",
+        shm: bool = False,
     ) -> None:
         self.root = root
         self.seed = seed
         self._journal = journal
-        self._leave = leave
+        self._rows_in = rows_in
         self._shm = shm
         self._drawn = 0
 
@@ -69,7 +75,7 @@ class Home:
         has_store: bool = True,
         has_meta_json: bool = True,
         is_acp: bool = False,
-        leave: Leave | None = None,
+        rows_in: RowLocation | None = None,
         fields: Mapping[str, Any] | None = None,
         **graph: Any,
     ) -> Chat:
@@ -97,7 +103,7 @@ class Home:
                 known,
                 meta=meta,
                 journal=self._journal,
-                leave=leave or self._leave,
+                rows_in=rows_in or self._rows_in,
                 shm=self._shm,
                 mtime=until,
             )
@@ -106,7 +112,7 @@ class Home:
             if not is_acp:
                 record |= {"createdAtMs": start, "updatedAtMs": until, "hasConversation": has_store}
             (folder / "meta.json").write_text(dumps(record | {"title": name, "cwd": cwd}))
-            database.stamp(folder / "meta.json", until)
+            database.set_mtime(folder / "meta.json", until)
         return Chat(id, folder, said, made)
 
     def write_prompts(self, prompts: Sequence[str], *, chat: Chat | None = None) -> Path:
@@ -114,7 +120,7 @@ class Home:
         path = (self.root if chat is None else chat.folder) / "prompt_history.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dumps(list(prompts)))
-        database.stamp(path, START)
+        database.set_mtime(path, START)
         return path
 
 
@@ -130,16 +136,16 @@ def write_store(
     *,
     meta: Meta = "hex",
     journal: Journal = "wal",
-    leave: Leave = "main",
+    rows_in: RowLocation = "main",
     shm: bool = False,
     mtime: int | None = None,
 ) -> None:
     """A ``store.db`` with these blobs and this metadata; blobs already there stay."""
     rows = [
-        database.statements("blobs", ("id", "data"), list(blobs.items())),
-        database.statements("meta", ("key", "value"), _meta_rows(known, meta)),
+        database.insert_statement("blobs", ("id", "data"), list(blobs.items())),
+        database.insert_statement("meta", ("key", "value"), _meta_rows(known, meta)),
     ]
-    database.write(path, SCHEMA, rows, journal=journal, leave=leave, shm=shm, mtime=mtime)
+    database.write(path, SCHEMA, rows, journal=journal, rows_in=rows_in, shm=shm, mtime=mtime)
 
 
 def _meta_rows(known: Mapping[str, Any], meta: Meta) -> list[tuple[Cell, Cell]]:

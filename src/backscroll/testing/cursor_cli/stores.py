@@ -100,8 +100,8 @@ STORES: Mapping[str, Callable[[Home], Chat]] = MappingProxyType(
         "empty root": lambda home: home.chat(talk(), pointer="empty"),
         "dangling root": lambda home: home.chat(talk(), pointer="dangling"),
         "no root named": lambda home: home.chat(talk(), pointer="missing"),
-        "everything in the log": lambda home: home.chat(talk(), leave="wal-only"),
-        "newest in the log": lambda home: home.chat(talk(), leave="wal"),
+        "everything in the log": lambda home: home.chat(talk(), rows_in="wal-only"),
+        "newest in the log": lambda home: home.chat(talk(), rows_in="wal"),
     }
 )
 

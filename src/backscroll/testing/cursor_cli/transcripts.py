@@ -110,7 +110,7 @@ def write_transcript(
         path.write_text(text(messages))
     else:
         path.write_text("".join(f"{dumps(line)}\n" for line in lines(messages, **options)))
-    database.stamp(path, mtime)
+    database.set_mtime(path, mtime)
     return path
 
 

@@ -1,4 +1,4 @@
-"""What everything costs: ``python -m benchmarks [NAMES]``, and ``make bench`` for all of it."""
+"""Benchmark runner: ``python -m benchmarks [NAMES]``, or ``make bench`` for all benchmarks."""
 
 import argparse
 import importlib
@@ -7,102 +7,105 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from benchmarks import check, page, peers
-from benchmarks.figures import Beside, Figure, markdown, table
-from benchmarks.machine import machine
-from benchmarks.offline import is_offline, run_offline
-from benchmarks.stage import Stage
+from benchmarks import archive_check, peers
+from benchmarks.benchmark_context import BenchmarkContext
+from benchmarks.network_namespace import is_offline, run_offline
+from benchmarks.result_table import PeerResult, Result, markdown, table, write_results
+from benchmarks.system_info import describe_system
 
-# A question is a module with `figures(stage)`; in this order, since the last of them add to the archive.
-QUESTIONS = (
-    "cold",
-    "refresh",
-    "commands",
-    "reading",
-    "screen",
-    "words",
-    "exact",
-    "questions",
-    "recall",
-    "economy",
-    "assistant",
+# A benchmark is a module with `measure(context)`. The last ones change the archive, so the order matters.
+BENCHMARKS = (
+    "first_sync",
+    "unchanged_sync",
+    "command_latency",
+    "long_session",
+    "tui_latency",
+    "word_search",
+    "pattern_search",
+    "search_quality",
+    "recall_quality",
+    "token_cost",
+    "mcp_latency",
     "export",
-    "append",
-    "editor",
-    "watch",
-    "sources",
+    "append_latency",
+    "cursor_sync",
+    "watch_latency",
+    "source_parsing",
 )
 
 
 def main(arguments: list[str]) -> int:
-    options = _options(arguments)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # programs are compiled once, and not with every start
+    options = _parse_options(arguments)
+    # Let child processes cache bytecode. Otherwise each start would include compilation.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with_peers = options.peers and not options.names
     problems = peers.prepare() if with_peers and not is_offline() else []
     if with_peers and not is_offline():
-        code = run_offline(arguments)
-        if code is not None:
-            return code
-        problems.append("the network could not be switched off here")
-    stage = Stage(options.scale, keep=options.keep)
-    print(about := machine(), "\n", sep="", flush=True)
-    # Before any question adds to the archive.
-    wrong = check.disagreements(stage) if options.check else []
-    figures = _measured(stage, options.names or QUESTIONS)
-    beside = list(_peers(stage, problems)) if with_peers else []
-    conditions = _conditions(stage, with_peers=with_peers)
+        exit_code = run_offline(arguments)
+        if exit_code is not None:
+            return exit_code
+        problems.append("The network could not be disabled.")
+    context = BenchmarkContext(options.scale, keep=options.keep)
+    print(system := describe_system(), "\n", sep="", flush=True)
+    # Some benchmarks add sessions to the archive, so check it first.
+    differences = archive_check.find_differences(context) if options.check else []
+    results = _run_benchmarks(context, options.names or BENCHMARKS)
+    peer_results = _run_peers(context, problems) if with_peers else []
+    conditions = _describe_conditions(context, with_peers=with_peers)
     if options.check:
-        conditions += f" {_verdict(wrong)}"
-    print("\n", table(figures, beside), "\n\n", conditions, sep="")
+        conditions += f" {_describe_check(differences)}"
+    print("\n", table(results, peer_results), "\n\n", conditions, sep="")
     if options.write:
-        page.write(stage.scale, "\n\n".join([f"{about}.", conditions, markdown(figures, beside)]))
-    for problem in problems + wrong:
+        write_results(context.scale, "\n\n".join([f"{system}.", conditions, markdown(results, peer_results)]))
+    for problem in problems + differences:
         print(problem)
-    return bool(problems or wrong)
+    return bool(problems or differences)
 
 
-def _verdict(wrong: list[str]) -> str:
-    if wrong:
-        return "An independent count of the files does not agree with the archive."
-    return "An independent count of the files agrees with the archive, which verifies."
-
-
-def _measured(stage: Stage, names: Sequence[str]) -> list[Figure]:
-    figures = []
+def _run_benchmarks(context: BenchmarkContext, names: Sequence[str]) -> list[Result]:
+    results = []
     for name in names:
-        for figure in importlib.import_module(f"benchmarks.{name}").figures(stage):
-            figures.append(figure)
-            print(f"{figure.what}: {figure.value:,.2f} {figure.unit}", file=sys.stderr, flush=True)
-    return figures
+        for result in importlib.import_module(f"benchmarks.{name}").measure(context):
+            results.append(result)
+            print(f"{result.label}: {result.value:,.2f} {result.unit}", file=sys.stderr, flush=True)
+    return results
 
 
-def _peers(stage: Stage, problems: list[str]) -> list[Beside]:
-    found: list[Beside] = []
+def _run_peers(context: BenchmarkContext, problems: list[str]) -> list[PeerResult]:
+    results: list[PeerResult] = []
     for name, measure in (("agentsview", peers.agentsview), ("fast-resume", peers.fast_resume)):
-        if not peers.version_of(name):
-            problems.append(f"{name} is not installed, so nothing stands beside it")
+        if not peers.installed_version(name):
+            problems.append(f"{name} is not installed and was not measured.")
             continue
         try:
-            found += measure(stage)
+            results += measure(context)
         except (RuntimeError, OSError) as error:
             problems.append(f"{name} could not be measured: {error}")
-    return found
+    return results
 
 
-def _conditions(stage: Stage, *, with_peers: bool) -> str:
-    versions = ", ".join(f"{name} {peers.version_of(name)}" for name in ("agentsview", "fast-resume"))
-    beside = f" Beside {versions}, network {'off' if is_offline() else 'on'}." if with_peers else ""
-    return f"{datetime.now(UTC):%Y-%m-%d}, history {stage.scale}; the source lies in the page cache.{beside}"
+def _describe_conditions(context: BenchmarkContext, *, with_peers: bool) -> str:
+    text = f"{datetime.now(UTC):%Y-%m-%d}, history {context.scale}; the source is in the page cache."
+    if not with_peers:
+        return text
+    versions = ", ".join(f"{name} {peers.installed_version(name)}" for name in ("agentsview", "fast-resume"))
+    return f"{text} Compared with {versions}; network {'off' if is_offline() else 'on'}."
 
 
-def _options(arguments: list[str]) -> argparse.Namespace:
+def _describe_check(differences: list[str]) -> str:
+    if differences:
+        return "An independent count of the source files differs from the archive."
+    return "An independent count of the source files matches the archive, and the archive verifies."
+
+
+def _parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(QUESTIONS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"run only these: {', '.join(BENCHMARKS)}")
     parser.add_argument("--scale", choices=("S", "L"), default="S", help="1,000 or 10,000 sessions")
-    parser.add_argument("--keep", action="store_true", help="use the archive of the last run")
-    parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave the other programs out")
-    parser.add_argument("--check", action="store_true", help="count the files independently, and compare")
-    parser.add_argument("--write", action="store_true", help=f"put the figures into {page.PAGE.name}")
+    parser.add_argument("--keep", action="store_true", help="reuse the archive of the last run")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="skip the other programs")
+    parser.add_argument("--check", action="store_true", help="compare the archive with the source files")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/results")
     return parser.parse_args(arguments)
 
 

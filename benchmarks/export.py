@@ -1,4 +1,4 @@
-"""What it takes to write a whole history as pages, and to look for secrets in it."""
+"""HTML export of a whole history, and the secret scan that runs before a redacted export."""
 
 import time
 from collections.abc import Iterator
@@ -6,45 +6,55 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from backscroll.redact.redactor import Redactor, message_strings
-from benchmarks.figures import Figure
-from benchmarks.stage import Stage
+from benchmarks.benchmark_context import BenchmarkContext
+from benchmarks.generated_histories import MB
+from benchmarks.result_table import Result
 
-__all__ = ["figures"]
+__all__ = ["measure"]
 
-_SAMPLE = 200  # sessions that are looked through for secrets
+_SCANNED_SESSIONS = 200
 
 
-def figures(stage: Stage) -> Iterator[Figure]:
-    """Pages per thousand sessions, the memory it takes, and the speed of looking for secrets."""
-    with stage.history() as history:
+def measure(context: BenchmarkContext) -> Iterator[Result]:
+    """Measure the export per 1,000 sessions, its peak memory, and the throughput of the secret scan."""
+    with context.open_history() as history:
         sessions = history.all_sessions()
         messages = [
-            m for summary in sessions[:_SAMPLE] for m in history._stores.archive.messages.of_session(summary)
+            message
+            for summary in sessions[:_SCANNED_SESSIONS]
+            for message in history._stores.archive.messages.of_session(summary)
         ]
     with TemporaryDirectory() as folder:
-        ran = stage.command(
-            "export", "--all", "--no-sync", "--format", "html", "-o", str(Path(folder, "pages")), memory=True
+        output = str(Path(folder, "pages"))
+        run = context.run_command(
+            "export", "--all", "--no-sync", "--format", "html", "-o", output, sample_memory=True
         )
-    thousand = 1000 / len(sessions)
-    yield Figure(
+    per_thousand = 1000 / len(sessions)
+    yield Result(
         key="export-html",
-        what="1,000 sessions as pages",
-        value=ran.wall * thousand,
+        label="HTML export of 1,000 sessions",
+        value=run.wall_seconds * per_thousand,
         unit="s",
-        wanted=60,
-        processor=ran.processor * thousand,
+        target=60,
+        cpu_seconds=run.cpu_seconds * per_thousand,
     )
-    yield Figure(key="export-memory", what="memory for it", value=ran.memory / 1e6, unit="MB", wanted=300)
+    yield Result(
+        key="export-memory",
+        label="HTML export, peak memory",
+        value=run.peak_bytes / MB,
+        unit="MB",
+        target=300,
+    )
     size = sum(len(text) for message in messages for _, text in message_strings(message))
-    began = time.process_time()
-    Redactor().learn(messages)
-    took = time.process_time() - began
-    yield Figure(
+    start = time.process_time()
+    Redactor().scan(messages)
+    cpu_seconds = time.process_time() - start
+    yield Result(
         key="secrets",
-        what="looking for secrets",
-        value=size / 1e6 / took,
+        label="Secret scan",
+        value=size / MB / cpu_seconds,
         unit="MB/s",
-        wanted=20,
-        more_is_better=True,
-        processor=took,
+        target=20,
+        higher_is_better=True,
+        cpu_seconds=cpu_seconds,
     )

@@ -1,7 +1,6 @@
-"""Other programs for the same, each in an environment of its own, on the same history.
+"""Other programs for the same purpose, measured on the same history.
 
-`prepare` installs them from the package index that pip is set up with, which needs the network once;
-measuring does not. What they keep differs, and docs/explain/performance.md says how.
+`prepare` installs each one in a separate virtual environment and needs a network once. Measuring needs none.
 """
 
 import os
@@ -14,133 +13,129 @@ from contextlib import contextmanager
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from benchmarks.figures import Beside
-from benchmarks.histories import FOLDER, MB, size_of
-from benchmarks.measure import fastest, run
-from benchmarks.stage import Stage
-from benchmarks.words import COMMON
+from benchmarks.benchmark_context import BenchmarkContext
+from benchmarks.generated_histories import CACHE_FOLDER, MB, folder_size
+from benchmarks.measurement import fastest, run_process
+from benchmarks.result_table import PeerResult
+from benchmarks.word_search import COMMON_WORD
 
-__all__ = ["agentsview", "fast_resume", "prepare", "version_of"]
+__all__ = ["agentsview", "fast_resume", "installed_version", "prepare"]
 
-_FOLDER = FOLDER / "peers"
+_PEERS_FOLDER = CACHE_FOLDER / "peers"
 _PORT = 8765
 _RUNS = 5
-_START = 30.0  # seconds that a server may take to answer
+_START_TIMEOUT_SECONDS = 30.0
 
 
 def prepare() -> list[str]:
-    """Install what is not there yet. Returns what could not be, a sentence each."""
-    missing = []
+    """Install the programs that are missing. Return one sentence for each that could not be installed."""
+    problems = []
     for name in ("agentsview", "fast-resume"):
-        place = _FOLDER / name
-        if (place / "installed").exists():
+        folder = _PEERS_FOLDER / name
+        if (folder / "installed").exists():
             continue
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        pip = [
-            str(place / "bin/python"),
-            "-m",
-            "pip",
-            "--quiet",
-            "--disable-pip-version-check",
-            "install",
-            name,
-        ]
-        done = subprocess.run(pip, capture_output=True, text=True)
-        if done.returncode:
-            missing.append(f"{name} could not be installed: {done.stderr.strip().splitlines()[-1]}")
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        pip = [str(folder / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        installation = subprocess.run([*pip, "install", name], capture_output=True, text=True)
+        if installation.returncode:
+            problems.append(f"{name} could not be installed: {installation.stderr.strip().splitlines()[-1]}")
             continue
-        (place / "installed").touch()
-    return missing
+        (folder / "installed").touch()
+    return problems
 
 
-def version_of(name: str) -> str:
-    """The installed version, empty when it is not installed."""
-    found = list((_FOLDER / name).glob(f"lib/*/site-packages/{name.replace('-', '_')}-*.dist-info"))
+def installed_version(name: str) -> str:
+    """Return the installed version, empty when the program is not installed."""
+    distribution = name.replace("-", "_")
+    found = list((_PEERS_FOLDER / name).glob(f"lib/*/site-packages/{distribution}-*.dist-info"))
     return found[0].name.removesuffix(".dist-info").rpartition("-")[2] if found else ""
 
 
-def agentsview(stage: Stage) -> Iterator[Beside]:
-    """The program itself and not the script that starts it, which would add Python's start."""
-    program = str(next((_FOLDER / "agentsview").glob("lib/*/site-packages/agentsview/**/agentsview")))
-    env, home = _home("agentsview", stage), _FOLDER / f"home-agentsview-{stage.scale}"
-    alone = {**env, "AGENTSVIEW_NO_DAEMON": "1"}
-    size = size_of(stage.root)
-    ran = run([program, "sync", "--full"], env=alone, memory=True)
-    yield Beside(peer="agentsview", key="sync", value=size / MB / ran.wall, processor=ran.processor)
-    yield Beside(peer="agentsview", key="memory", value=ran.memory / MB)
-    yield Beside(peer="agentsview", key="room", value=size_of(home / ".agentsview") / size)
-    yield _fastest("agentsview", "refresh", [program, "sync"], alone)
-    with _serving(program, env) as url:
-        yield Beside(
-            peer="agentsview", key="common", value=_asked(f"{url}/api/v1/search?q={COMMON}&limit=20")
-        )
-        listing = [program, "session", "list", "--json", "--limit", "20"]
-        yield _fastest("agentsview", "list-only", listing, env)
-        finding = [program, "session", "search", "--json", "--limit", "20", COMMON]
-        yield _fastest("agentsview", "search-only", finding, env)
+def agentsview(context: BenchmarkContext) -> Iterator[PeerResult]:
+    """Measure the agentsview binary. Its launcher script would add the start of Python."""
+    program = str(next((_PEERS_FOLDER / "agentsview").glob("lib/*/site-packages/agentsview/**/agentsview")))
+    env, home = _create_home("agentsview", context), _PEERS_FOLDER / f"home-agentsview-{context.scale}"
+    without_daemon = {**env, "AGENTSVIEW_NO_DAEMON": "1"}
+    size = folder_size(context.root)
+    run = run_process([program, "sync", "--full"], env=without_daemon, sample_memory=True)
+    yield PeerResult(
+        peer="agentsview", key="sync", value=size / MB / run.wall_seconds, cpu_seconds=run.cpu_seconds
+    )
+    yield PeerResult(peer="agentsview", key="memory", value=run.peak_bytes / MB)
+    yield PeerResult(peer="agentsview", key="archive size", value=folder_size(home / ".agentsview") / size)
+    yield _time_command("agentsview", "sync command", [program, "sync"], without_daemon)
+    with _running_server(program, env) as url:
+        search_url = f"{url}/api/v1/search?q={COMMON_WORD}&limit=20"
+        yield PeerResult(peer="agentsview", key="common word", value=_time_request(search_url))
+        list_command = [program, "session", "list", "--json", "--limit", "20"]
+        yield _time_command("agentsview", "list-only", list_command, env)
+        search_command = [program, "session", "search", "--json", "--limit", "20", COMMON_WORD]
+        yield _time_command("agentsview", "search-only", search_command, env)
 
 
-def fast_resume(stage: Stage) -> Iterator[Beside]:
-    program = str(_FOLDER / "fast-resume/bin/fr")
-    env, home = _home("fast-resume", stage), _FOLDER / f"home-fast-resume-{stage.scale}"
-    size = size_of(stage.root)
-    page = [program, "--json", "--limit", "20"]
-    ran = run([*page, "--rebuild"], env=env, memory=True)
-    yield Beside(peer="fast-resume", key="sync", value=size / MB / ran.wall, processor=ran.processor)
-    yield Beside(peer="fast-resume", key="memory", value=ran.memory / MB)
-    yield Beside(peer="fast-resume", key="room", value=size_of(home / ".cache") / size)
-    yield _fastest("fast-resume", "list-command", page, env)
-    yield _fastest("fast-resume", "list-only", [*page, "--no-refresh"], env)
-    yield _fastest("fast-resume", "search-command", [*page, COMMON], env)
-    yield _fastest("fast-resume", "search-only", [*page, "--no-refresh", COMMON], env)
+def fast_resume(context: BenchmarkContext) -> Iterator[PeerResult]:
+    program = str(_PEERS_FOLDER / "fast-resume/bin/fr")
+    env, home = _create_home("fast-resume", context), _PEERS_FOLDER / f"home-fast-resume-{context.scale}"
+    size = folder_size(context.root)
+    list_command = [program, "--json", "--limit", "20"]
+    run = run_process([*list_command, "--rebuild"], env=env, sample_memory=True)
+    yield PeerResult(
+        peer="fast-resume", key="sync", value=size / MB / run.wall_seconds, cpu_seconds=run.cpu_seconds
+    )
+    yield PeerResult(peer="fast-resume", key="memory", value=run.peak_bytes / MB)
+    yield PeerResult(peer="fast-resume", key="archive size", value=folder_size(home / ".cache") / size)
+    yield _time_command("fast-resume", "list-command", list_command, env)
+    yield _time_command("fast-resume", "list-only", [*list_command, "--no-refresh"], env)
+    yield _time_command("fast-resume", "search-command", [*list_command, COMMON_WORD], env)
+    yield _time_command("fast-resume", "search-only", [*list_command, "--no-refresh", COMMON_WORD], env)
 
 
-def _home(name: str, stage: Stage) -> dict[str, str]:
-    """An empty home folder with nothing in it but the history."""
-    home = _FOLDER / f"home-{name}-{stage.scale}"
+def _create_home(name: str, context: BenchmarkContext) -> dict[str, str]:
+    """Create a home folder that contains only the history. Return the environment that selects it."""
+    home = _PEERS_FOLDER / f"home-{name}-{context.scale}"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    (home / ".claude").symlink_to(stage.root)
+    (home / ".claude").symlink_to(context.root)
     return {"HOME": str(home), "PATH": os.environ["PATH"]}
 
 
-def _fastest(peer: str, key: str, command: list[str], env: dict[str, str]) -> Beside:
-    ran = fastest(run(command, env=env) for _ in range(_RUNS))
-    return Beside(peer=peer, key=key, value=ran.wall * 1000, processor=ran.processor)
+def _time_command(peer: str, key: str, command: list[str], env: dict[str, str]) -> PeerResult:
+    run = fastest(run_process(command, env=env) for _ in range(_RUNS))
+    return PeerResult(peer=peer, key=key, value=run.wall_seconds * 1000, cpu_seconds=run.cpu_seconds)
 
 
-def _asked(url: str) -> float:
+def _time_request(url: str) -> float:
     times = []
     for _ in range(_RUNS):
         start = time.perf_counter()
-        with urlopen(url) as answer:
-            answer.read()
+        with urlopen(url) as response:
+            response.read()
         times.append((time.perf_counter() - start) * 1000)
     return min(times)
 
 
 @contextmanager
-def _serving(program: str, env: dict[str, str]) -> Iterator[str]:
+def _running_server(program: str, env: dict[str, str]) -> Iterator[str]:
     options = ["--no-browser", "--no-update-check", "--no-sync", "--port", str(_PORT)]
     server = subprocess.Popen(
         [program, "serve", *options], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     url = f"http://127.0.0.1:{_PORT}"
     try:
-        _wait(f"{url}/api/v1/sessions?limit=1")
+        _wait_for_response(f"{url}/api/v1/sessions?limit=1")
         yield url
     finally:
         server.terminate()
         server.wait()
 
 
-def _wait(url: str) -> None:
-    until = time.monotonic() + _START
+def _wait_for_response(url: str) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT_SECONDS
     while True:
         try:
             with urlopen(url):
                 return
         except URLError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)

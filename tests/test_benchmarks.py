@@ -1,24 +1,26 @@
-"""What is measured is measured, said and compared as the page about it promises."""
+"""Benchmark runner: result tables, stored results, the archive check and process measurements."""
 
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from benchmarks import page
-from benchmarks.__main__ import QUESTIONS
-from benchmarks.check import disagreements
-from benchmarks.figures import Beside, Figure, markdown, table
-from benchmarks.measure import run
-from benchmarks.stage import Stage
+from benchmarks import result_table
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks.archive_check import find_differences
+from benchmarks.benchmark_context import BenchmarkContext
+from benchmarks.measurement import run_process
+from benchmarks.result_table import PeerResult, Result, markdown, table, write_results
 
 from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import claude_code
 
+PERFORMANCE_PAGE = Path(__file__).parent.parent / "docs/explain/performance.md"
 
-class Small(Stage):
-    """A history of a few sessions in place of a thousand."""
+
+class SmallContext(BenchmarkContext):
+    """Benchmark context with 12 sessions instead of 1,000."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__("S", keep=True)
@@ -28,69 +30,74 @@ class Small(Stage):
             history.sync()
 
 
-def figure(value: float, *, times: float | None = None) -> Figure:
-    return Figure(
-        key="sync", what="a sync", value=value, unit="MB/s", wanted=100, times=times, more_is_better=True
+def sync_result(value: float, *, target_ratio: float | None = None) -> Result:
+    return Result(
+        key="sync",
+        label="First sync",
+        value=value,
+        unit="MB/s",
+        target=100,
+        target_ratio=target_ratio,
+        higher_is_better=True,
     )
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_every_question_is_a_module_and_stands_on_the_page(name: str) -> None:
-    assert callable(import_module(f"benchmarks.{name}").figures)
-    assert f"| {name} |" in page.PAGE.read_text()
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_is_a_module_and_is_documented(name: str) -> None:
+    assert callable(import_module(f"benchmarks.{name}").measure)
+    assert f"| {name} |" in PERFORMANCE_PAGE.read_text()
 
 
-def test_a_target_is_met_only_when_the_other_program_is_as_far_behind_as_wanted() -> None:
-    beside = [Beside(peer="agentsview", key="sync", value=40, processor=3.5)]
-    assert "| yes |" in markdown([figure(120)], [])
-    assert "| no |" in markdown([figure(80)], [])
-    assert "| yes |" in markdown([figure(120, times=2.5)], beside)
-    assert "| no |" in markdown([figure(120, times=3.5)], beside)
+def test_a_target_is_met_only_when_the_ratio_to_the_other_program_is_reached() -> None:
+    peer_results = [PeerResult(peer="agentsview", key="sync", value=40, cpu_seconds=3.5)]
+    assert "| yes |" in markdown([sync_result(120)], [])
+    assert "| no |" in markdown([sync_result(80)], [])
+    assert "| yes |" in markdown([sync_result(120, target_ratio=2.5)], peer_results)
+    assert "| no |" in markdown([sync_result(120, target_ratio=3.5)], peer_results)
 
 
-def test_the_table_says_what_others_needed() -> None:
-    beside = [
-        Beside(peer="agentsview", key="sync", value=40, processor=3.5),
-        Beside(peer="fast-resume", key="sync", value=240),
+def test_the_table_contains_the_results_of_other_programs() -> None:
+    peer_results = [
+        PeerResult(peer="agentsview", key="sync", value=40, cpu_seconds=3.5),
+        PeerResult(peer="fast-resume", key="sync", value=240),
     ]
-    assert "3.0× (wanted 3×)" in table([figure(120, times=3)], beside)
-    row = markdown([figure(120, times=3)], beside).splitlines()[-1]
-    assert row == "| a sync | 120 MB/s |  | 100 MB/s | yes | 40 MB/s | 3.5 s | 3.0× (wanted 3×) | 240 MB/s |"
+    assert "3.0× (target 3×)" in table([sync_result(120, target_ratio=3)], peer_results)
+    row = markdown([sync_result(120, target_ratio=3)], peer_results).splitlines()[-1]
+    assert row == (
+        "| First sync | 120 MB/s |  | 100 MB/s | yes | 40 MB/s | 3.5 s | 3.0× (target 3×) | 240 MB/s |"
+    )
 
 
-def test_figures_take_the_place_of_the_last_ones_of_their_scale(
+def test_results_replace_the_previous_results_of_the_same_scale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = tmp_path / "performance.md"
-    copy.write_text(page.PAGE.read_text())
-    monkeypatch.setattr(page, "PAGE", copy)
-    for told in ("seven apples", "eight apples"):
-        page.write("S", told)
-    page.write("L", "nine apples")
-    text = copy.read_text()
-    assert "seven apples" not in text
-    assert text.index("eight apples") < text.index("nine apples") < text.index("## The others")
+    monkeypatch.setattr(result_table, "RESULTS_FOLDER", tmp_path)
+    for text in ("seven apples", "eight apples"):
+        write_results("S", text)
+    write_results("L", "nine apples")
+    assert (tmp_path / "S.md").read_text() == "# Benchmark results: history S\n\neight apples\n"
+    assert (tmp_path / "L.md").read_text() == "# Benchmark results: history L\n\nnine apples\n"
 
 
-def test_an_independent_count_agrees_with_the_archive(tmp_path: Path) -> None:
-    assert disagreements(Small(tmp_path)) == []
+def test_an_independent_count_matches_the_archive(tmp_path: Path) -> None:
+    assert find_differences(SmallContext(tmp_path)) == []
 
 
-def test_an_independent_count_notices_what_the_archive_lacks(tmp_path: Path) -> None:
-    stage = Small(tmp_path)
-    claude_code.Transcript("10000000-0000-4000-8000-000000000000", seed=1).user("More").write(stage.root)
-    told = "\n".join(disagreements(stage))
-    assert "sessions: " in told
-    assert "user messages: " in told
+def test_an_independent_count_reports_messages_missing_from_the_archive(tmp_path: Path) -> None:
+    context = SmallContext(tmp_path)
+    claude_code.Transcript("10000000-0000-4000-8000-000000000000", seed=1).user("More").write(context.root)
+    differences = "\n".join(find_differences(context))
+    assert "sessions: " in differences
+    assert "user messages: " in differences
 
 
-def test_memory_is_summed_over_a_program_and_its_children() -> None:
-    kept = "kept = b'x' * 60_000_000"
-    child = f"import time; {kept}; time.sleep(1)"
-    parent = f"import subprocess, sys; {kept}; subprocess.run([sys.executable, '-c', {child!r}])"
-    assert run([sys.executable, "-c", parent], memory=True).memory > 120_000_000
+def test_memory_is_summed_over_a_process_and_its_children() -> None:
+    allocate = "data = b'x' * 60_000_000"
+    child = f"import time; {allocate}; time.sleep(1)"
+    parent = f"import subprocess, sys; {allocate}; subprocess.run([sys.executable, '-c', {child!r}])"
+    assert run_process([sys.executable, "-c", parent], sample_memory=True).peak_bytes > 120_000_000
 
 
-def test_a_program_that_fails_is_not_a_measurement() -> None:
-    with pytest.raises(RuntimeError, match="ended with 3: too bad"):
-        run([sys.executable, "-c", "import sys; sys.stderr.write('too bad'); sys.exit(3)"])
+def test_a_failed_process_is_not_a_measurement() -> None:
+    with pytest.raises(RuntimeError, match="exited with 3: too bad"):
+        run_process([sys.executable, "-c", "import sys; sys.stderr.write('too bad'); sys.exit(3)"])

@@ -1,4 +1,4 @@
-"""The machine that figures were taken on, in one paragraph."""
+"""Description of the machine that a benchmark ran on."""
 
 import os
 import platform
@@ -7,28 +7,28 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["machine"]
+__all__ = ["describe_system"]
 
 
-def machine() -> str:
-    """Processor, memory, and the versions of what does the work."""
+def describe_system() -> str:
+    """Return the CPU, the memory, the library versions and the load as one sentence."""
     load = os.getloadavg()[0]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
-        f"{_field('/proc/cpuinfo', 'model name') or platform.machine()}, {cores} cores,"
+        f"{_proc_field('/proc/cpuinfo', 'model name') or platform.machine()}, {cores} cores,"
         f" {_memory()}, {platform.system()} {platform.release().partition('-')[0]};"
         f" Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}, tantivy {version('tantivy')},"
-        f" msgspec {version('msgspec')}; load {load:.1f} when it began"
+        f" msgspec {version('msgspec')}; load {load:.1f} at the start"
     )
 
 
 def _memory() -> str:
-    kilobytes = _field("/proc/meminfo", "MemTotal").split()
+    kilobytes = _proc_field("/proc/meminfo", "MemTotal").split()
     return f"{int(kilobytes[0]) / 1e6:.0f} GB of memory" if kilobytes else "memory unknown"
 
 
-def _field(path: str, name: str) -> str:
-    """What a file of the system says of something, empty where there is no such file."""
+def _proc_field(path: str, name: str) -> str:
+    """Return a field of a file in /proc, empty on systems without the file."""
     try:
         lines = Path(path).read_text().splitlines()
     except OSError:

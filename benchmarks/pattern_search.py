@@ -1,15 +1,15 @@
-"""Searching for exact text and for patterns, verified on what was said."""
+"""In-process search with ``--exact`` and ``--regex``."""
 
 import time
 from collections.abc import Iterator
 from typing import Literal
 
-from benchmarks.figures import Figure
-from benchmarks.stage import Stage
+from benchmarks.benchmark_context import BenchmarkContext
+from benchmarks.result_table import Result
 
-__all__ = ["figures"]
+__all__ = ["measure"]
 
-_ASKED: tuple[tuple[str, Literal["exact", "regex"]], ...] = (
+_PATTERNS: tuple[tuple[str, Literal["exact", "regex"]], ...] = (
     ("return self._", "exact"),
     ("src/part3", "exact"),
     ("ticket-000123", "exact"),
@@ -22,18 +22,16 @@ _ASKED: tuple[tuple[str, Literal["exact", "regex"]], ...] = (
 _RUNS = 3
 
 
-def figures(stage: Stage) -> Iterator[Figure]:
+def measure(context: BenchmarkContext) -> Iterator[Result]:
     slowest: dict[str, float] = {}
-    with stage.history() as history:
-        for text, kind in _ASKED:
+    with context.open_history() as history:
+        for text, kind in _PATTERNS:
             fastest = float("inf")
             for _ in range(_RUNS):
                 start = time.perf_counter()
                 history.search_sessions(text, pattern=kind, limit=20)
                 fastest = min(fastest, (time.perf_counter() - start) * 1000)
             slowest[kind] = max(slowest.get(kind, 0.0), fastest)
-            yield Figure(key=f"{kind} {text}", what=f"--{kind} `{text}`", value=fastest, unit="ms")
-    for name, value in slowest.items():
-        yield Figure(
-            key=name, what=f"--{name}, first page, the slowest of these", value=value, unit="ms", wanted=500
-        )
+            yield Result(key=f"{kind} {text}", label=f"--{kind} `{text}`", value=fastest, unit="ms")
+    for name, milliseconds in slowest.items():
+        yield Result(key=name, label=f"--{name}, slowest pattern", value=milliseconds, unit="ms", target=500)

@@ -1,0 +1,95 @@
+"""Generated histories, written on first use and reused by later runs.
+
+They are stored in the temporary folder of the system, or in ``BACKSCROLL_BENCH`` if that is set.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from backscroll.testing import claude_code, cursor, cursor_cli
+
+__all__ = [
+    "CACHE_FOLDER",
+    "MB",
+    "cached_history",
+    "claude_code_history",
+    "cursor_cli_history",
+    "cursor_history",
+    "fill_page_cache",
+    "folder_size",
+    "large_session_history",
+]
+
+MB = 1_000_000
+CACHE_FOLDER = Path(os.environ.get("BACKSCROLL_BENCH") or Path(tempfile.gettempdir()) / "backscroll-bench")
+
+_SESSION_COUNT_AND_SEED = {"S": (1000, 1), "L": (10_000, 2)}
+_LARGE_SESSION_BYTES = 450 * MB
+_LONG_LINE_BYTES = 50 * MB
+
+
+def cached_history(name: str, write: Callable[[Path], object]) -> Path:
+    """Return the folder of a history; write it on first use."""
+    root = CACHE_FOLDER / name
+    if not root.exists():
+        unfinished = root.with_name(f"{name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        write(unfinished)
+        unfinished.rename(root)
+    return root
+
+
+def claude_code_history(scale: str) -> Path:
+    """Return a Claude Code folder with 1,000 sessions (``S``) or 10,000 (``L``)."""
+    sessions, seed = _SESSION_COUNT_AND_SEED[scale]
+    return cached_history(scale, lambda folder: claude_code.history(folder, sessions=sessions, seed=seed))
+
+
+def large_session_history() -> Path:
+    """Return a Claude Code folder with one session of 500 MB that has a line of 50 MB."""
+
+    def write(folder: Path) -> None:
+        path = folder / "projects" / "-large" / "00000000-0000-4000-8000-000000000001.jsonl"
+        parts = folder / "parts"
+        claude_code.history(parts, sessions=1, seed=2, bytes_target=_LARGE_SESSION_BYTES)
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            for part in sorted(parts.rglob("*.jsonl")):
+                file.write(part.read_bytes())
+        shutil.rmtree(parts)
+        claude_code.damage.giant_line(path, _LONG_LINE_BYTES)
+
+    return cached_history("one-session", write)
+
+
+def cursor_history() -> Path:
+    """Return a Cursor user-data folder with a database of 500 MB and 37,000 bubbles."""
+    return cached_history("cursor", cursor.history)
+
+
+def cursor_cli_history() -> Path:
+    """Return a Cursor CLI folder with 49 stores."""
+    return cached_history(
+        "cursor-cli", lambda folder: cursor_cli.history(folder, sessions=49, messages=65, seed=0)
+    )
+
+
+def folder_size(folder: Path) -> int:
+    """Return the total bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in _list_files(folder))
+
+
+def fill_page_cache(folder: Path) -> None:
+    """Read every file once, so that all measured programs read from the page cache."""
+    for path in _list_files(folder):
+        with path.open("rb", buffering=0) as file:
+            while file.read(1 << 20):
+                pass
+
+
+def _list_files(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())

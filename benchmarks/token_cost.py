@@ -1,0 +1,105 @@
+"""Tokens of tool results that a model reads to answer a question from the history.
+
+The simulated model follows the tool descriptions. It calls `recall` first. If the result has no answer, the
+model reads the prompts and replies of the sessions that `recall` returned, best first. A result counts as
+text or as structured content, whichever is longer, because clients pass on one of them. The token count is
+an estimate: four ASCII characters per token, one token for each other character.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import msgspec
+from mcp import Client
+from msgspec import Struct
+
+from backscroll.mcp.server import McpServer
+from backscroll.render.token_estimate import estimate_tokens
+from benchmarks.benchmark_context import BenchmarkContext
+from benchmarks.demo_history import load_questions, synced_demo
+from benchmarks.result_table import Result
+
+__all__ = ["Answer", "answer_all", "measure"]
+
+_TARGET_TOKENS = 1500
+_MAX_SESSIONS_READ = 3
+
+
+class Answer(Struct, frozen=True):
+    """Cost of one question, and whether the tool results contained the answer."""
+
+    question: str
+    calls: int
+    tokens: int
+    is_answered: bool
+
+
+def measure(context: BenchmarkContext) -> Iterator[Result]:
+    answers = answer_all()
+    total = len(answers)
+    costs = sorted(answer.tokens for answer in answers)
+    yield Result(
+        key="token cost maximum",
+        label=f"Tool-result tokens per question, maximum of {total}",
+        value=costs[-1],
+        unit="tokens",
+        target=_TARGET_TOKENS,
+    )
+    yield Result(
+        key="token cost median",
+        label="Tool-result tokens per question, median",
+        value=costs[len(costs) // 2],
+        unit="tokens",
+    )
+    yield Result(
+        key="questions answered",
+        label=f"Questions answered by tool results, of {total}",
+        value=sum(answer.is_answered for answer in answers),
+        unit="",
+        target=total,
+        higher_is_better=True,
+    )
+
+
+def answer_all() -> list[Answer]:
+    """Ask every question of the demo through the MCP tools."""
+    with synced_demo() as open_demo:
+        server = McpServer(open_demo)
+        try:
+            return anyio.run(_answer_questions, server, load_questions())
+        finally:
+            server.workers.close()
+
+
+async def _answer_questions(server: McpServer, questions: list[dict[str, Any]]) -> list[Answer]:
+    async with Client(server.server) as client:
+        return [
+            await _answer_question(client, question["question"], question["evidence"])
+            for question in questions
+        ]
+
+
+async def _answer_question(client: Client, question: str, evidence: str) -> Answer:
+    tokens, call_count = 0, 0
+    calls: list[tuple[str, dict[str, Any]]] = [("recall", {"task": question})]
+    for tool, arguments in calls:
+        result = await client.call_tool(tool, arguments)
+        text = "".join(getattr(part, "text", "") for part in result.content)
+        document = msgspec.json.encode(result.structured_content).decode()
+        tokens += max(estimate_tokens(text), estimate_tokens(document))
+        call_count += 1
+        if evidence in text:
+            return Answer(question, call_count, tokens, True)
+        if tool == "recall":
+            recalled = result.structured_content["data"][:_MAX_SESSIONS_READ]
+            refs = [session["session_ref"] for session in recalled]
+            calls += [("get_session", {"ref": ref, "roles": ["user", "assistant"]}) for ref in refs]
+    return Answer(question, call_count, tokens, False)
+
+
+if __name__ == "__main__":
+    for answer in answer_all():
+        print(
+            f"{answer.tokens:>6} {answer.calls} {'yes' if answer.is_answered else 'no ':<4} {answer.question}"
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backscroll.sources.claude_code import locations
-from backscroll.sources.claude_code.folders import Folder, every_folder
+from backscroll.sources.claude_code.folders import Folder, list_all_folders
 from backscroll.sources.protocols import (
     FolderListing,
     PathLookup,
@@ -45,7 +45,7 @@ class ClaudeCode(
     RetentionPolicy,
     Watchable,
 ):
-    """Transcripts of sessions and subagents, and the prompt log."""
+    """History of Claude Code: transcripts of sessions and subagents, and the prompt log."""
 
     name = locations.NAME
     platform = "claude_code"
@@ -57,7 +57,7 @@ class ClaudeCode(
         return locations.units(root)
 
     def folders(self, root: Path) -> Iterator[Folder]:
-        return every_folder(str(root))
+        return list_all_folders(str(root))
 
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit]:
         return locations.units_at(root, paths)
@@ -77,7 +77,7 @@ class ClaudeCode(
             return iter(())
         from backscroll.sources.claude_code import legacy_db  # start-up time: loads sqlite3
 
-        return legacy_db.rows(Path(unit.path), unit.key)
+        return legacy_db.read_rows(Path(unit.path), unit.key)
 
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
         """Return every line with its type and, if there is one, its subtype."""
@@ -86,7 +86,7 @@ class ClaudeCode(
         return raw_records(unit)
 
     def row_keys(self, place: str) -> tuple[str, ...]:
-        """Return the key of a row in the database of version 0.2."""
+        """Return the possible keys of a row in the database of version 0.2."""
         return (place, place.partition(" ")[0])
 
     def result_call_ids(self, record: bytes) -> list[str]:

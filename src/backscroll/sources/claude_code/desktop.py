@@ -1,7 +1,7 @@
-"""Metadata files of Claude Desktop, one per session that it runs with Claude Code.
+"""Read the metadata files of Claude Desktop, one per session that it runs with Claude Code.
 
-The conversation itself is in Claude Code's folder. Only the fields listed here are read: others can contain
-names, addresses and settings.
+The conversation itself is in Claude Code's folder. Only the fields listed here are read, because other fields
+can contain names, addresses and settings.
 """
 
 from collections.abc import Iterator
@@ -13,24 +13,30 @@ from msgspec.json import Decoder
 
 from backscroll.model import Closing, Item, Opening, Origin, Problem, RecordCounts, Unit, Workspace
 from backscroll.readers import lenient_json, timestamps
-from backscroll.sources.claude_code.transcript.line_types import text
+from backscroll.sources.claude_code.transcript.line_types import as_text
 
 __all__ = ["DESKTOP_TITLE", "read"]
 
-DESKTOP_TITLE = "desktop-title"  # title source of titles from these files
+DESKTOP_TITLE = "desktop-title"  # a title source
 MAX_FILE_BYTES = 16 * 1024 * 1024
-_KIND = "session note"
-_WORKTREE = {"origin_cwd": "originalCwd", "worktree_path": "worktreePath", "worktree_name": "worktreeName"}
+_RECORD_KIND = "session note"
+_WORKTREE_FIELDS = {
+    "origin_cwd": "originalCwd",
+    "worktree_path": "worktreePath",
+    "worktree_name": "worktreeName",
+}
 
 
-class _Note(Struct, rename="camel"):
+class _Metadata(Struct, rename="camel"):
+    """Content of a metadata file. Every field accepts any JSON value."""
+
     session_id: Any = None
     cli_session_id: Any = None
     cwd: Any = None
     origin_cwd: Any = None
     worktree_path: Any = None
     worktree_name: Any = None
-    user_selected_folders: Any = None  # of the agent mode, which runs in another folder
+    user_selected_folders: Any = None  # only in agent mode, which runs in another folder
     created_at: Any = None
     last_activity_at: Any = None
     model: Any = None
@@ -39,26 +45,26 @@ class _Note(Struct, rename="camel"):
     transcript_unavailable: Any = None
 
 
-_decoder = Decoder(_Note)
+_decoder = Decoder(_Metadata)
 
 
 def read(unit: Unit) -> Iterator[Item]:
-    """Yield the session of a file; none if it never started."""
-    tally = RecordCounts()
-    note = _load(Path(unit.path))
-    if note is None:
-        yield Problem(Origin(unit.path, "file"), "not-json", "is not a note of a session: no JSON object")
-        tally.count(_KIND, "problems")
+    """Yield the session of a metadata file; nothing if it was never started."""
+    counts = RecordCounts()
+    metadata = _load(Path(unit.path))
+    if metadata is None:
+        yield Problem(Origin(unit.path, "file"), "not-json", "is not session metadata: no JSON object")
+        counts.count(_RECORD_KIND, "problems")
     else:
-        id_ = text(note.cli_session_id)
+        id_ = as_text(metadata.cli_session_id)
         if id_ is not None:
             yield Opening(source=unit.source, id=id_, store="notes")
-            yield _closing(note)
-        tally.count(_KIND, "ignored")
-    yield tally
+            yield _build_closing(metadata)
+        counts.count(_RECORD_KIND, "ignored")
+    yield counts
 
 
-def _load(path: Path) -> _Note | None:
+def _load(path: Path) -> _Metadata | None:
     with path.open("rb") as file:
         data = file.read(MAX_FILE_BYTES)
     try:
@@ -66,44 +72,46 @@ def _load(path: Path) -> _Note | None:
     except lenient_json.FAILURES:
         pass
     try:
-        found = lenient_json.load(data)
+        document = lenient_json.load(data)
     except lenient_json.FAILURES:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return None
-    names = zip(_Note.__struct_fields__, _Note.__struct_encode_fields__, strict=True)
-    return _Note(**{field: found.get(name) for field, name in names})
+    names = zip(_Metadata.__struct_fields__, _Metadata.__struct_encode_fields__, strict=True)
+    return _Metadata(**{field: document.get(name) for field, name in names})
 
 
-def _closing(note: _Note) -> Closing:
-    begun, ended = timestamps.from_value(note.created_at), timestamps.from_value(note.last_activity_at)
-    chosen = note.user_selected_folders if isinstance(note.user_selected_folders, list) else []
-    named = map(text, (*chosen, note.cwd, note.worktree_path, note.origin_cwd))
-    folder = next(filter(None, named), None)
-    title = (text(note.title) or "").strip() or None
-    reason = (
-        "Claude Desktop says that its transcript is gone" if note.transcript_unavailable is True else None
-    )
+def _build_closing(metadata: _Metadata) -> Closing:
+    created_at = timestamps.from_value(metadata.created_at)
+    last_activity_at = timestamps.from_value(metadata.last_activity_at)
+    selected = metadata.user_selected_folders if isinstance(metadata.user_selected_folders, list) else []
+    folders = map(as_text, (*selected, metadata.cwd, metadata.worktree_path, metadata.origin_cwd))
+    folder = next(filter(None, folders), None)
+    title = (as_text(metadata.title) or "").strip() or None
+    if metadata.transcript_unavailable is True:
+        reason = "Claude Desktop reports that the transcript is unavailable"
+    else:
+        reason = "only what Claude Desktop notes of it is here"
     return Closing(
         title=title,
         title_source=DESKTOP_TITLE if title else None,
         workspace=Workspace(folder, evidence="Claude Desktop's notes") if folder else None,
-        created_at=begun,
-        created_at_source="stored" if begun else None,
-        updated_at=ended or begun,
+        created_at=created_at,
+        created_at_source="stored" if created_at else None,
+        updated_at=last_activity_at or created_at,
         completeness="lossy",
-        reasons=(reason or "only what Claude Desktop notes of it is here",),
-        visibility="archived" if note.is_archived is True else "listed",
-        metadata=_metadata(note),
+        reasons=(reason,),
+        visibility="archived" if metadata.is_archived is True else "listed",
+        metadata=_session_metadata(metadata),
     )
 
 
-def _metadata(note: _Note) -> dict[str, Any]:
-    named = {name: text(getattr(note, field)) for field, name in _WORKTREE.items()}
-    worktree = {name: value for name, value in named.items() if value}
+def _session_metadata(metadata: _Metadata) -> dict[str, Any]:
+    names = {name: as_text(getattr(metadata, field)) for field, name in _WORKTREE_FIELDS.items()}
+    worktree = {name: value for name, value in names.items() if value}
     found: dict[str, Any] = {
-        "desktop_session_id": text(note.session_id),
-        "desktop_model": text(note.model),
+        "desktop_session_id": as_text(metadata.session_id),
+        "desktop_model": as_text(metadata.model),
         "worktree": worktree if "worktreePath" in worktree else None,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Folders with Claude Code's files. Listing costs one stat per file."""
+"""List the folders with Claude Code's files. Listing costs one stat per file."""
 
 from __future__ import annotations
 
@@ -14,75 +14,84 @@ if TYPE_CHECKING:
     from backscroll.model import Unit
 
 __all__ = [
-    "DATABASE",
+    "DESKTOP_FOLDERS",
+    "LEGACY_DATABASE",
+    "LEGACY_STORE",
     "NAME",
-    "NOTES",
-    "STORE",
     "SUBAGENTS",
     "Folder",
-    "below_project",
-    "below_session",
-    "desktop_notes",
-    "every_folder",
-    "in_root",
+    "find_old_sessions",
     "is_id",
-    "noted_in",
-    "remembered_sessions",
-    "single_file",
+    "list_all_folders",
+    "list_desktop_folder",
+    "list_desktop_folders",
+    "list_project_folders",
+    "list_root",
+    "list_single_file",
+    "list_subagent_folders",
 ]
 
 NAME = "claude-code"
 
 SUBAGENTS = "subagents"
-STORE = "store"  # unit kind of the database of version 0.2
-DATABASE = "__store.db"
-_LOG = f"{DATABASE}-wal"
-# Folders in which Claude Desktop stores session metadata: of normal sessions and of its agent mode.
-NOTES = ("claude-code-sessions", "local-agent-mode-sessions")
-_NOTE = "local_"
+LEGACY_STORE = "store"  # unit kind of the database of version 0.2
+LEGACY_DATABASE = "__store.db"
+_LEGACY_WAL = f"{LEGACY_DATABASE}-wal"
+# Folders in which Claude Desktop stores metadata of normal sessions and of agent mode sessions.
+DESKTOP_FOLDERS = ("claude-code-sessions", "local-agent-mode-sessions")
+_DESKTOP_PREFIX = "local_"
 _SIDECAR = ".meta.json"
-_PROMPTS = "history.jsonl"
+_PROMPT_LOG = "history.jsonl"
 _HEX = "[0-9a-fA-F]"  # twice as fast as re.IGNORECASE
 _ID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 is_id = re.compile(_ID).fullmatch
 _SEP = os.sep
 _VERSION = f"{__version__}\n".encode()
-_KIND, _REGULAR = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
-_GONE = (FileNotFoundError, NotADirectoryError)
-_OPENS_FOLDERS = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
+_TYPE_MASK, _REGULAR_FILE = 0o170000, 0o100000  # as in stat.S_IFMT and stat.S_IFREG
+_NOT_FOUND = (FileNotFoundError, NotADirectoryError)
+_SUPPORTS_DIR_FD = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
 _is_folder, _is_link = os.path.isdir, os.path.islink
 _stat, _open, _close, _scandir = os.stat, os.open, os.close, os.scandir  # faster than Path methods
 
 
 class Folder:
-    """A listed folder. Each file is a row: its name, a slash, and its fingerprint.
+    """Listed folder. Each file is a row: its name, a slash, and its fingerprint.
 
-    Rows are strings because most folders are unchanged; then nothing is parsed.
+    Rows are strings because most folders are unchanged, and then no row is parsed.
     """
 
-    __slots__ = ("_beside", "_is_text", "_outermost", "_root", "_rows", "_session", "is_unreadable", "path")
+    __slots__ = (
+        "_is_text",
+        "_root",
+        "_rows",
+        "_session",
+        "_sidecars",
+        "_subagents_folder",
+        "is_unreadable",
+        "path",
+    )
 
     def __init__(
         self,
         root: str,
         path: str,
         rows: list[str],
-        beside: list[str],
+        sidecars: list[str],
         *,
         session: str | None = None,
-        outermost: str | None = None,
+        subagents_folder: str | None = None,
         is_unreadable: bool = False,
     ) -> None:
-        self.is_unreadable = is_unreadable  # it exists and could not be listed
+        self.is_unreadable = is_unreadable  # it exists, but could not be listed
         self.path = f"{escape_name(path)}{_SEP}"
         self._is_text = is_utf8(path)
         self._root = root
         rows.sort()
-        beside.sort()
+        sidecars.sort()
         self._rows = rows
-        self._beside = beside  # rows of sidecar files
+        self._sidecars = sidecars  # rows of sidecar files
         self._session = session  # parent session of the subagents in this folder
-        self._outermost = outermost  # the folder above that must not be a link
+        self._subagents_folder = subagents_folder  # this folder or one above; not followed if it is a link
 
     @property
     def unit_count(self) -> int:
@@ -91,44 +100,49 @@ class Folder:
 
     @property
     def fingerprint(self) -> bytes:
-        """Return a value that changes with any file, and with the version of the code that selects files."""
-        rows = [*self._rows, *self._beside] if self._beside else self._rows
+        """Return a value that changes with any file, and with the version of this program."""
+        rows = [*self._rows, *self._sidecars] if self._sidecars else self._rows
         return _VERSION + "\n".join(rows).encode("utf-8", "surrogatepass")
 
     def units(self) -> Iterator[Unit]:
         """Return a unit per file, sorted by name."""
         from backscroll.model import Unit
 
-        if self._outermost is not None and os.path.islink(self._outermost):  # noqa: PTH114 - as above
+        if self._subagents_folder is not None and os.path.islink(self._subagents_folder):  # noqa: PTH114 - faster than Path
             return
         if self.is_unreadable:
             yield Unit(NAME, self._root, self.path[:-1], kind="closed")
-        times = {name: _time(token) for name, _, token in (row.partition("/") for row in self._beside)}
+        times = {
+            name: _modification_time(fingerprint)
+            for name, _, fingerprint in (row.partition("/") for row in self._sidecars)
+        }
         for row in self._rows:
-            name, _, token = row.partition("/")
-            kind, session = self._told_by(name)
+            name, _, fingerprint = row.partition("/")
+            kind, session = self._classify(name)
             if not self._is_text or not is_utf8(name):
                 name, kind, session = escape_name(name), "unnamed", None
             if kind == "agent" and (time := times.get(f"{name[:-6]}{_SIDECAR}")) is not None:
-                token = f"{token}-{time}"
-            if kind == STORE:
-                from backscroll.sources.claude_code.legacy_db import units
+                fingerprint = f"{fingerprint}-{time}"
+            if kind == LEGACY_STORE:
+                from backscroll.sources.claude_code.legacy_db import list_units
 
-                yield from units(self._root, f"{self.path}{name}", f"{token}-{times.get(_LOG, '')}")
+                yield from list_units(
+                    self._root, f"{self.path}{name}", f"{fingerprint}-{times.get(_LEGACY_WAL, '')}"
+                )
                 continue
-            size = int(token.partition("-")[0])
-            yield Unit(NAME, self._root, f"{self.path}{name}", "", token, size, kind, session)
+            size = int(fingerprint.partition("-")[0])
+            yield Unit(NAME, self._root, f"{self.path}{name}", "", fingerprint, size, kind, session)
 
-    def sessions(self, before: int) -> list[str]:
-        """Return the sessions last written before a time, in nanoseconds since 1970."""
-        return _written_before(before, "\n".join(self._rows)) if self._session is None else []
+    def sessions_before(self, time_ns: int) -> list[str]:
+        """Return the ids of the sessions last written before a time, in nanoseconds since 1970."""
+        return _sessions_before(time_ns, "\n".join(self._rows)) if self._session is None else []
 
-    def _told_by(self, name: str) -> tuple[str, str | None]:
-        """Return the unit kind and the session of a file name."""
+    def _classify(self, name: str) -> tuple[str, str | None]:
+        """Return the unit kind and the session id of a file, by its name."""
         if self._session is not None:
             return ("agent" if name.startswith("agent-") else "journal"), self._session
         if self.path == f"{self._root}{_SEP}":
-            return ("prompts" if name == _PROMPTS else STORE), None
+            return ("prompts" if name == _PROMPT_LOG else LEGACY_STORE), None
         if not name.endswith(".jsonl"):
             return "notes", None
         stem = name[:-6]
@@ -137,179 +151,186 @@ class Folder:
         return ("agent" if name.startswith("agent-") else "other"), None
 
 
-def every_folder(root: str) -> Iterator[Folder]:
-    """Return every folder with transcripts, and the root with the prompt log. Links are not followed."""
+def list_all_folders(root: str) -> Iterator[Folder]:
+    """Yield all folders with transcripts or metadata, and the root. Links are not followed."""
     base = f"{root}{_SEP}projects"
-    projects = _folders_in(base)
+    projects = _list_subfolders(base)
     if projects is None:
         yield Folder(root, base, [], [], is_unreadable=True)
     for project in projects or ():
-        yield from below_project(root, f"{base}{_SEP}{project}")
-    yield from desktop_notes(root)
-    yield from in_root(root, _PROMPTS, DATABASE)
+        yield from list_project_folders(root, f"{base}{_SEP}{project}")
+    yield from list_desktop_folders(root)
+    yield from list_root(root, _PROMPT_LOG, LEGACY_DATABASE)
 
 
-def below_project(root: str, folder: str) -> Iterator[Folder]:
-    """Return a project's folder and those of its subagents."""
-    listed = _listed(folder)
+def list_project_folders(root: str, folder: str) -> Iterator[Folder]:
+    """Yield the folder of a project and those of its subagents."""
+    listed = _list_folder(folder)
     if listed is None:
         yield Folder(root, folder, [], [], is_unreadable=True)
         return
-    rows, beside, inner = listed
+    rows, sidecars, subfolders = listed
     if rows:
-        yield Folder(root, folder, rows, beside)
-    for name in sorted(filter(is_id, inner)):
-        yield from below_session(root, f"{folder}{_SEP}{name}{_SEP}{SUBAGENTS}", name)
+        yield Folder(root, folder, rows, sidecars)
+    for name in sorted(filter(is_id, subfolders)):
+        yield from list_subagent_folders(root, f"{folder}{_SEP}{name}{_SEP}{SUBAGENTS}", name)
 
 
-def below_session(root: str, folder: str, session_id: str) -> Iterator[Folder]:
-    """Return folders of subagents at any depth.
+def list_subagent_folders(root: str, folder: str, session_id: str) -> Iterator[Folder]:
+    """Yield the ``subagents`` folder of a session and its subfolders at any depth.
 
-    Each belongs to the session before the last ``subagents``.
+    A folder belongs to the session whose id precedes the last ``subagents`` in its path.
     """
-    waiting = [(folder, session_id)]
-    while waiting:
-        path, session = waiting.pop()
-        listed = _listed(path)
+    stack = [(folder, session_id)]
+    while stack:
+        path, session = stack.pop()
+        listed = _list_folder(path)
         if listed is None:
             yield Folder(root, path, [], [], is_unreadable=True)
             continue
-        rows, beside, inner = listed
+        rows, sidecars, subfolders = listed
         if rows:
-            yield Folder(root, path, rows, beside, session=session, outermost=folder)
-        for name in inner:
-            below = f"{path}{_SEP}{name}"
-            waiting.append((below, _parent(below) or session_id))
+            yield Folder(root, path, rows, sidecars, session=session, subagents_folder=folder)
+        for name in subfolders:
+            subfolder = f"{path}{_SEP}{name}"
+            stack.append((subfolder, _parent_session(subfolder) or session_id))
 
 
-def remembered_sessions(root: str, fingerprints: Mapping[str, bytes | None], before: int) -> Iterator[str]:
-    """Return `Folder.sessions` of every project from stored fingerprints. Folders without one are listed."""
+def find_old_sessions(root: str, fingerprints: Mapping[str, bytes | None], time_ns: int) -> Iterator[str]:
+    """Yield `Folder.sessions_before` of all projects. Only folders without a fingerprint are listed."""
     depth = root.count(_SEP) + 3  # root, "projects", project and the trailing separator
     for path, fingerprint in fingerprints.items():
         if path.count(_SEP) == depth:
             if fingerprint is not None:
-                yield from _written_before(before, fingerprint.decode("utf-8", "surrogatepass"))
-            elif (listed := _listed(path)) is not None:
-                yield from _written_before(before, "\n".join(listed[0]))
+                yield from _sessions_before(time_ns, fingerprint.decode("utf-8", "surrogatepass"))
+            elif (listed := _list_folder(path)) is not None:
+                yield from _sessions_before(time_ns, "\n".join(listed[0]))
 
 
-def _written_before(time: int, rows: str) -> list[str]:
-    """Return the sessions of rows with a modification time before a time."""
+def _sessions_before(time_ns: int, rows: str) -> list[str]:
+    """Return the ids of the sessions that were last written before a time, from the rows of a folder."""
     found = re.findall(rf"^({_ID})\.jsonl/[0-9]+-(-?[0-9]+)-", rows, re.MULTILINE)
-    return [name for name, written in found if int(written) < time]
+    return [session_id for session_id, modified_ns in found if int(modified_ns) < time_ns]
 
 
-def single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
-    """Return a project's folder with only one file in it."""
-    if (row := _row(folder, name)) is not None:
-        beside = _row(folder, f"{name[:-6]}{_SIDECAR}")
-        yield Folder(root, folder, [row], [beside] if beside is not None else [])
+def list_single_file(root: str, folder: str, name: str) -> Iterator[Folder]:
+    """Yield the folder of a project, with only one of its files; nothing if it does not exist."""
+    if (row := _stat_row(folder, name)) is not None:
+        sidecar = _stat_row(folder, f"{name[:-6]}{_SIDECAR}")
+        yield Folder(root, folder, [row], [sidecar] if sidecar is not None else [])
 
 
-def in_root(root: str, *names: str) -> Iterator[Folder]:
-    """Return the root with those of the given files that exist: the prompt log, the database of 0.2."""
-    rows = [row for name in names if (row := _row(root, name)) is not None]
+def list_root(root: str, *names: str) -> Iterator[Folder]:
+    """Yield the root with those of the given files that exist: prompt log, database of version 0.2."""
+    rows = [row for name in names if (row := _stat_row(root, name)) is not None]
     if rows:
-        log = _row(root, _LOG) if rows[-1].startswith(f"{DATABASE}/") else None
-        yield Folder(root, root, rows, [log] if log is not None else [])
+        wal = _stat_row(root, _LEGACY_WAL) if rows[-1].startswith(f"{LEGACY_DATABASE}/") else None
+        yield Folder(root, root, rows, [wal] if wal is not None else [])
 
 
-def desktop_notes(root: str) -> Iterator[Folder]:
-    """Return the folders with Claude Desktop's metadata files, at any depth."""
-    waiting = [path for name in NOTES if _is_folder(path := f"{root}{_SEP}{name}") and not _is_link(path)]
-    while waiting:
-        path = waiting.pop()
-        yield from noted_in(root, path)
-        waiting += [f"{path}{_SEP}{name}" for name in _folders_in(path) or () if not name.startswith(_NOTE)]
+def list_desktop_folders(root: str) -> Iterator[Folder]:
+    """Yield the folders with Claude Desktop's metadata files, at any depth."""
+    stack = [
+        path for name in DESKTOP_FOLDERS if _is_folder(path := f"{root}{_SEP}{name}") and not _is_link(path)
+    ]
+    while stack:
+        path = stack.pop()
+        yield from list_desktop_folder(root, path)
+        stack += [
+            f"{path}{_SEP}{name}"
+            for name in _list_subfolders(path) or ()
+            if not name.startswith(_DESKTOP_PREFIX)
+        ]
 
 
-def noted_in(root: str, folder: str) -> Iterator[Folder]:
-    """Return one of these folders without subfolders."""
+def list_desktop_folder(root: str, folder: str) -> Iterator[Folder]:
+    """Yield one folder with metadata files, without its subfolders; nothing if it has none."""
     try:
         with _scandir(folder) as found:
-            names = [one.name for one in found if one.name.startswith(_NOTE)]
+            names = [entry.name for entry in found if entry.name.startswith(_DESKTOP_PREFIX)]
     except OSError:
         return
-    rows = [row for name in sorted(names) if name.endswith(".json") and (row := _row(folder, name))]
+    rows = [row for name in sorted(names) if name.endswith(".json") and (row := _stat_row(folder, name))]
     if rows:
         yield Folder(root, folder, rows, [])
 
 
-def _listed(folder: str) -> tuple[list[str], list[str], list[str]] | None:
+def _list_folder(folder: str) -> tuple[list[str], list[str], list[str]] | None:
     """Return rows of transcripts, rows of sidecars, and names of subfolders that are not links.
 
-    Only regular files and links to them count. A file or folder that disappeared is ignored. None if the
-    folder exists and cannot be listed.
+    Rows include only regular files and links to them. Files and folders that do not exist are ignored. Return
+    None if the folder exists but cannot be listed.
     """
     rows: list[str] = []
-    beside: list[str] = []
-    inner: list[str] = []
+    sidecars: list[str] = []
+    subfolders: list[str] = []
     try:
-        # Names relative to an open folder are resolved faster than paths. Not all systems support that.
-        opened = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _OPENS_FOLDERS else None
-        start = "" if opened is not None else f"{folder}{_SEP}"
-    except _GONE:
-        return rows, beside, inner
+        # Names relative to an open folder are resolved faster than paths. Windows does not support it.
+        folder_fd = _open(folder, os.O_RDONLY | os.O_DIRECTORY) if _SUPPORTS_DIR_FD else None
+        prefix = "" if folder_fd is not None else f"{folder}{_SEP}"
+    except _NOT_FOUND:
+        return rows, sidecars, subfolders
     except OSError:
         return None
     try:
-        with _scandir(folder if opened is None else opened) as found:
+        with _scandir(folder if folder_fd is None else folder_fd) as found:
             for entry in found:
                 name = entry.name
                 if name.endswith(".jsonl"):
-                    kept = rows
+                    target = rows
                 elif name.endswith(_SIDECAR):
-                    kept = beside
+                    target = sidecars
                 else:
                     if entry.is_dir(follow_symlinks=False):
-                        inner.append(name)
+                        subfolders.append(name)
                     continue
                 # Not DirEntry.stat: on Windows it lacks the inode and may be out of date.
                 try:
-                    status = _stat(start + name, dir_fd=opened)
+                    status = _stat(prefix + name, dir_fd=folder_fd)
                 except OSError:
                     continue
-                if status.st_mode & _KIND == _REGULAR:
-                    kept.append(f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
-    except _GONE:
+                if status.st_mode & _TYPE_MASK == _REGULAR_FILE:
+                    target.append(f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
+    except _NOT_FOUND:
         return [], [], []
     except OSError:
         return None
     finally:
-        if opened is not None:
-            _close(opened)
-    return rows, beside, inner
+        if folder_fd is not None:
+            _close(folder_fd)
+    return rows, sidecars, subfolders
 
 
-def _row(folder: str, name: str) -> str | None:
+def _stat_row(folder: str, name: str) -> str | None:
     try:
         status = _stat(f"{folder}{_SEP}{name}")
     except OSError:
         return None
-    if status.st_mode & _KIND != _REGULAR:
+    if status.st_mode & _TYPE_MASK != _REGULAR_FILE:
         return None
     return f"{name}/{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
-def _folders_in(folder: str) -> list[str] | None:
+def _list_subfolders(folder: str) -> list[str] | None:
     """Return the names of subfolders that are not links; None if the folder cannot be listed."""
     try:
         with _scandir(folder) as found:
             return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
-    except _GONE:
+    except _NOT_FOUND:
         return []
     except OSError:
         return None
 
 
-def _parent(folder: str) -> str | None:
+def _parent_session(folder: str) -> str | None:
+    """Return the session id before the last ``subagents`` in a path."""
     parts = folder.split(_SEP)
-    for at in range(len(parts) - 1, 0, -1):
-        if parts[at] == SUBAGENTS:
-            return parts[at - 1] if is_id(parts[at - 1]) else None
+    for index in range(len(parts) - 1, 0, -1):
+        if parts[index] == SUBAGENTS:
+            return parts[index - 1] if is_id(parts[index - 1]) else None
     return None
 
 
-def _time(token: str) -> str:
+def _modification_time(fingerprint: str) -> str:
     """Return the modification time from a fingerprint of size, time and inode. It can be negative."""
-    return token[token.index("-") + 1 : token.rindex("-")]
+    return fingerprint[fingerprint.index("-") + 1 : fingerprint.rindex("-")]

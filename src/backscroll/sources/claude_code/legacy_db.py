@@ -1,7 +1,7 @@
-"""``__store.db``, the database of Claude Code 0.2 (spring 2025).
+"""Read ``__store.db``, the database of Claude Code 0.2 (spring 2025).
 
-A row of ``base_messages`` corresponds to a line of a transcript. Its text is in a row of ``user_messages``
-or ``assistant_messages`` with the same uuid.
+A row of ``base_messages`` corresponds to a line of a transcript. The text is in a row of ``user_messages`` or
+``assistant_messages`` with the same uuid.
 """
 
 import sqlite3
@@ -16,9 +16,19 @@ from backscroll.errors import BackscrollError, DatabaseNotFoundError
 from backscroll.model import RawRow, Unit
 from backscroll.readers import lenient_json
 from backscroll.readers.sqlite import Database, as_bytes
-from backscroll.sources.claude_code.folders import NAME, STORE
+from backscroll.sources.claude_code.folders import LEGACY_STORE, NAME
 
-__all__ = ["MESSAGES", "SUMMARIES", "TEXT_TABLES", "Rest", "records", "rest", "rows", "summaries", "units"]
+__all__ = [
+    "MESSAGES",
+    "SUMMARIES",
+    "TEXT_TABLES",
+    "OrphanRows",
+    "count_orphans",
+    "list_units",
+    "read_lines",
+    "read_rows",
+    "read_summaries",
+]
 
 MESSAGES = "base_messages"
 SUMMARIES = "conversation_summaries"
@@ -26,7 +36,7 @@ TEXT_TABLES = ("user_messages", "assistant_messages")
 _REQUIRED_COLUMNS = {"uuid", "session_id", "message_type"}
 _KNOWN_TABLES = {MESSAGES, SUMMARIES, *TEXT_TABLES}
 _MIGRATIONS = "__drizzle_migrations"
-BATCH_SIZE = 100  # rows
+ROWS_PER_BATCH = 100
 
 # Columns and the corresponding fields of a transcript line.
 _FIELDS = {
@@ -48,164 +58,172 @@ _FLAGS = ("isSidechain", "isApiErrorMessage")
 _Columns = dict[str, Any]
 
 
-class Rest(NamedTuple):
-    """Rows of a database that belong to no session."""
+class OrphanRows(NamedTuple):
+    """Numbers of rows that belong to no session."""
 
-    tables: list[str]  # all of them
+    tables: list[str]  # names of all tables
     is_known: bool  # whether they are the tables of version 0.2
-    lost: dict[str, int]  # rows without a session, by table
-    summaries: int  # of messages that do not exist
-    migrations: int
+    counts: dict[str, int]  # rows without a session, by table; all rows of unknown tables
+    summary_count: int  # of messages that do not exist
+    migration_count: int
 
 
-def units(root: str, path: str, token: str) -> Iterator[Unit]:
-    """Return a unit per session and one for the rest. An unreadable database is one unit that is retried."""
+def list_units(root: str, path: str, fingerprint: str) -> Iterator[Unit]:
+    """Return a unit per session and one for all other rows. An unreadable database is one unit."""
     try:
         with Database(Path(path)) as database:
-            found = database.read(_sessions)
+            found = database.read(_list_sessions)
     except DatabaseNotFoundError:
         return
     except (BackscrollError, sqlite3.Error):
-        yield Unit(NAME, root, path, kind=STORE)
+        yield Unit(NAME, root, path, kind=LEGACY_STORE)  # without a fingerprint: it is read again
         return
-    for id_, number, print_ in found:
-        yield Unit(NAME, root, path, id_, print_, number, "session", id_)
-    yield Unit(NAME, root, path, "", token, 1, STORE)
+    for id_, message_count, session_fingerprint in found:
+        yield Unit(NAME, root, path, id_, session_fingerprint, message_count, "session", id_)
+    yield Unit(NAME, root, path, "", fingerprint, 1, LEGACY_STORE)
 
 
-def records(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
+def read_lines(path: Path, session: str) -> Iterator[tuple[str, _Columns]]:
     """Yield the messages of a session as transcript lines, in the order of the rows.
 
-    Each comes with the key of the row that has its text. Raises `BackscrollError` or `sqlite3.Error`.
+    The first value is the key of the row that has the text. Raises `BackscrollError` or `sqlite3.Error`.
     """
     with Database(path) as database:
-        for base, words in _fetched(database, session):
-            table, columns = words[0] if words else (MESSAGES, {})
-            yield _key(table, base["uuid"]), _line(base, columns)
+        for base, text_rows in _fetch_messages(database, session):
+            table, columns = text_rows[0] if text_rows else (MESSAGES, {})
+            yield _row_key(table, base["uuid"]), _to_line(base, columns)
 
 
-def summaries(path: Path, session: str) -> list[tuple[str, str]]:
-    """Return summaries of a session's messages: message id and text. Raises as `records`."""
+def read_summaries(path: Path, session: str) -> list[tuple[str, str]]:
+    """Return the summaries of a session: message id and text. Raises as `read_lines`."""
     with Database(path) as database:
-        return [(row["leaf_uuid"], row["summary"]) for row in database.read(lambda db: _named(db, session))]
+        return [
+            (row["leaf_uuid"], row["summary"])
+            for row in database.read(lambda db: _fetch_summaries(db, session))
+        ]
 
 
-def rows(path: Path, session: str) -> Iterator[RawRow]:
-    """Yield the rows of a session. Raises as `records`."""
+def read_rows(path: Path, session: str) -> Iterator[RawRow]:
+    """Yield the rows of a session. Raises as `read_lines`."""
     with Database(path) as database:
-        for base, words in _fetched(database, session):
-            yield _row(MESSAGES, base["uuid"], base)
-            for table, columns in words:
-                yield _row(table, base["uuid"], columns)
-        for columns in database.read(lambda db: _named(db, session)):
-            yield _row(SUMMARIES, columns["leaf_uuid"], columns)
+        for base, text_rows in _fetch_messages(database, session):
+            yield _to_raw_row(MESSAGES, base["uuid"], base)
+            for table, columns in text_rows:
+                yield _to_raw_row(table, base["uuid"], columns)
+        for columns in database.read(lambda db: _fetch_summaries(db, session)):
+            yield _to_raw_row(SUMMARIES, columns["leaf_uuid"], columns)
 
 
-def rest(path: Path) -> Rest:
-    """Return the rows that belong to no session. Raises as `records`."""
+def count_orphans(path: Path) -> OrphanRows:
+    """Count the rows that belong to no session. Raises as `read_lines`."""
     with Database(path) as database:
-        return database.read(_rest)
+        return database.read(_count_orphans)
 
 
-def _sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
-    """Return sessions with their message count and fingerprint."""
-    if not _is_known(db):
+def _list_sessions(db: sqlite3.Connection) -> list[tuple[str, int, str]]:
+    """Return the id, message count and fingerprint of each session."""
+    if not _has_known_tables(db):
         return []
     columns, joins = ["count(*)", "max(b.rowid)"], ""
-    for table in (name for name in TEXT_TABLES if name in _tables(db)):
+    for table in (name for name in TEXT_TABLES if name in _table_names(db)):
         columns.append(f"count({table}.uuid)")
         joins += f" left join {table} on {table}.uuid = b.uuid"
-    if SUMMARIES in _tables(db):
+    if SUMMARIES in _table_names(db):
         columns.append("max(s.updated_at)")
         joins += f" left join {SUMMARIES} s on s.leaf_uuid = b.uuid"
     found = db.execute(
         f"select b.session_id, {', '.join(columns)} from {MESSAGES} b{joins}"  # noqa: S608 - our own names
         " where length(b.session_id) group by b.session_id order by max(b.rowid)"
     )
-    return [(_text(id_), counts[0], "-".join(str(one) for one in counts)) for id_, *counts in found]
+    return [(_text(id_), counts[0], "-".join(str(count) for count in counts)) for id_, *counts in found]
 
 
-def _fetched(database: Database, session: str) -> Iterator[tuple[_Columns, list[tuple[str, _Columns]]]]:
-    """Yield each message of a session with the rows of its text, by table."""
-    places = database.read(
+def _fetch_messages(
+    database: Database, session: str
+) -> Iterator[tuple[_Columns, list[tuple[str, _Columns]]]]:
+    """Yield the row of each message of a session, and the rows of its text with their tables."""
+    rowids = database.read(
         lambda db: (
             db.execute(
                 f"select rowid from {MESSAGES} where session_id = ? order by rowid",  # noqa: S608
                 [session],
             ).fetchall()
-            if _is_known(db)
+            if _has_known_tables(db)
             else []
         )
     )
-    for start in range(0, len(places), BATCH_SIZE):
-        some = [place for (place,) in places[start : start + BATCH_SIZE]]
-        yield from database.read(partial(_messages, places=some))
+    for start in range(0, len(rowids), ROWS_PER_BATCH):
+        batch = [rowid for (rowid,) in rowids[start : start + ROWS_PER_BATCH]]
+        yield from database.read(partial(_fetch_batch, rowids=batch))
 
 
-def _messages(
-    db: sqlite3.Connection, places: Sequence[int]
+def _fetch_batch(
+    db: sqlite3.Connection, rowids: Sequence[int]
 ) -> list[tuple[_Columns, list[tuple[str, _Columns]]]]:
-    marks = ", ".join("?" * len(places))
-    found = _columns(db, f"select rowid, * from {MESSAGES} where rowid in ({marks}) order by rowid", places)  # noqa: S608
-    words: dict[str, list[tuple[str, _Columns]]] = {}
-    for table in (name for name in TEXT_TABLES if name in _tables(db)):
-        query = f"select * from {table} where uuid in ({marks})"  # noqa: S608 - our own names
-        for columns in _columns(db, query, [row["uuid"] for row in found]):
-            words.setdefault(columns["uuid"], []).append((table, columns))
-    return [(row, words.get(row["uuid"], [])) for row in found]
+    placeholders = ", ".join("?" * len(rowids))
+    query = f"select rowid, * from {MESSAGES} where rowid in ({placeholders}) order by rowid"  # noqa: S608
+    found = _fetch_rows(db, query, rowids)
+    text_rows: dict[str, list[tuple[str, _Columns]]] = {}
+    for table in (name for name in TEXT_TABLES if name in _table_names(db)):
+        query = f"select * from {table} where uuid in ({placeholders})"  # noqa: S608 - our own names
+        for columns in _fetch_rows(db, query, [row["uuid"] for row in found]):
+            text_rows.setdefault(columns["uuid"], []).append((table, columns))
+    return [(row, text_rows.get(row["uuid"], [])) for row in found]
 
 
-def _named(db: sqlite3.Connection, session: str) -> list[_Columns]:
-    if not _is_known(db) or SUMMARIES not in _tables(db):
+def _fetch_summaries(db: sqlite3.Connection, session: str) -> list[_Columns]:
+    if not _has_known_tables(db) or SUMMARIES not in _table_names(db):
         return []
     query = (
         f"select s.* from {SUMMARIES} s join {MESSAGES} b on b.uuid = s.leaf_uuid"  # noqa: S608
         " where b.session_id = ? and s.summary is not null order by b.rowid"
     )
-    return _columns(db, query, [session])
+    return _fetch_rows(db, query, [session])
 
 
-def _rest(db: sqlite3.Connection) -> Rest:
-    tables = _tables(db)
-    if not _is_known(db):
-        return Rest(tables, is_known=False, lost={}, summaries=0, migrations=0)
-    lost = {MESSAGES: _count(db, f"{MESSAGES} where session_id is null or session_id = ''")}
-    without = f"not exists (select 1 from {MESSAGES} b where b.uuid ="  # noqa: S608 - our own names
+def _count_orphans(db: sqlite3.Connection) -> OrphanRows:
+    tables = _table_names(db)
+    if not _has_known_tables(db):
+        return OrphanRows(tables, is_known=False, counts={}, summary_count=0, migration_count=0)
+    counts = {MESSAGES: _count_rows(db, f"{MESSAGES} where session_id is null or session_id = ''")}
+    without_message = f"not exists (select 1 from {MESSAGES} b where b.uuid ="  # noqa: S608 - our own names
     for table in (name for name in TEXT_TABLES if name in tables):
-        lost[table] = _count(db, f"{table} where {without} {table}.uuid)")
-    named = _count(db, f"{SUMMARIES} where {without} leaf_uuid)") if SUMMARIES in tables else 0
-    migrations = _count(db, _MIGRATIONS) if _MIGRATIONS in tables else 0
+        counts[table] = _count_rows(db, f"{table} where {without_message} {table}.uuid)")
+    summary_count = 0
+    if SUMMARIES in tables:
+        summary_count = _count_rows(db, f"{SUMMARIES} where {without_message} leaf_uuid)")
+    migration_count = _count_rows(db, _MIGRATIONS) if _MIGRATIONS in tables else 0
     for table in set(tables) - _KNOWN_TABLES - {_MIGRATIONS}:
-        lost[table] = _count(db, '"' + table.replace('"', '""') + '"')
-    return Rest(
+        counts[table] = _count_rows(db, '"' + table.replace('"', '""') + '"')
+    return OrphanRows(
         tables,
         is_known=True,
-        lost={table: number for table, number in lost.items() if number or table not in _KNOWN_TABLES},
-        summaries=named,
-        migrations=migrations,
+        counts={table: count for table, count in counts.items() if count or table not in _KNOWN_TABLES},
+        summary_count=summary_count,
+        migration_count=migration_count,
     )
 
 
-def _tables(db: sqlite3.Connection) -> list[str]:
+def _table_names(db: sqlite3.Connection) -> list[str]:
     names = db.execute("select name from sqlite_master where type = 'table' order by name")
     return [name for name in (_text(name) for (name,) in names) if not name.startswith("sqlite_")]
 
 
-def _is_known(db: sqlite3.Connection) -> bool:
+def _has_known_tables(db: sqlite3.Connection) -> bool:
     return {_text(row[1]) for row in db.execute(f"pragma table_info({MESSAGES})")} >= _REQUIRED_COLUMNS
 
 
-def _count(db: sqlite3.Connection, what: str) -> int:
-    return int(db.execute(f"select count(*) from {what}").fetchone()[0])  # noqa: S608 - names, quoted
+def _count_rows(db: sqlite3.Connection, table_and_condition: str) -> int:
+    return int(db.execute(f"select count(*) from {table_and_condition}").fetchone()[0])  # noqa: S608
 
 
-def _columns(db: sqlite3.Connection, query: str, values: Sequence[Any]) -> list[_Columns]:
-    found = db.execute(query, values)
-    names = [column[0] for column in found.description]
-    return [{name: _cell(cell) for name, cell in zip(names, row, strict=True)} for row in found]
+def _fetch_rows(db: sqlite3.Connection, query: str, values: Sequence[Any]) -> list[_Columns]:
+    cursor = db.execute(query, values)
+    names = [column[0] for column in cursor.description]
+    return [{name: _column_value(value) for name, value in zip(names, row, strict=True)} for row in cursor]
 
 
-def _cell(value: object) -> Any:
+def _column_value(value: object) -> Any:
     return value if value is None or isinstance(value, int | float) else _text(value)
 
 
@@ -213,33 +231,33 @@ def _text(value: object) -> str:
     return (as_bytes(value) or b"").decode("utf-8", "replace")
 
 
-def _row(table: str, key: str, columns: _Columns) -> RawRow:
-    return RawRow(table=table, key=_key(table, key), value=msgspec.json.encode(columns))
+def _to_raw_row(table: str, key: str, columns: _Columns) -> RawRow:
+    return RawRow(table=table, key=_row_key(table, key), value=msgspec.json.encode(columns))
 
 
-def _key(table: str, key: str) -> str:
+def _row_key(table: str, key: str) -> str:
     """Return the key of a row: the table and the uuid, because several tables share uuids."""
     return f"{table} {key}"
 
 
-def _line(base: _Columns, words: _Columns) -> _Columns:
-    both = base | {name: value for name, value in words.items() if name not in base}
-    line = {field: both[name] for name, field in _FIELDS.items() if both.get(name) is not None}
+def _to_line(base: _Columns, text_columns: _Columns) -> _Columns:
+    columns = base | {name: value for name, value in text_columns.items() if name not in base}
+    line = {field: columns[name] for name, field in _FIELDS.items() if columns.get(name) is not None}
     line |= {flag: bool(line[flag]) for flag in _FLAGS if flag in line}
     line["parentUuid"] = base.get("parent_uuid")
-    if (message := _loaded(words.get("message"))) is not None:
+    if (message := _decode_column(text_columns.get("message"))) is not None:
         if not isinstance(message, dict):
             message = {"role": base.get("message_type"), "content": message}
-        if words.get("model") and not message.get("model"):
-            message["model"] = words["model"]
+        if text_columns.get("model") and not message.get("model"):
+            message["model"] = text_columns["model"]
         line["message"] = message
-    if (result := _loaded(words.get("tool_use_result"))) is not None:
+    if (result := _decode_column(text_columns.get("tool_use_result"))) is not None:
         line["toolUseResult"] = result
     return line
 
 
-def _loaded(value: Any) -> Any:
-    """Return a column decoded from JSON; other text unchanged."""
+def _decode_column(value: Any) -> Any:
+    """Decode a column that contains JSON. Other values are returned unchanged."""
     if not isinstance(value, str):
         return value
     try:

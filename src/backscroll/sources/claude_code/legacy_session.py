@@ -1,4 +1,4 @@
-"""Parse sessions of version 0.2 by converting database rows to transcript lines."""
+"""Parse the sessions of version 0.2. Database rows are converted to transcript lines."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,47 +23,45 @@ from backscroll.model import (
 from backscroll.readers import jsonl, lenient_json
 from backscroll.readers.sqlite import problem_code
 from backscroll.sources.claude_code import legacy_db
-from backscroll.sources.claude_code.transcript.line_types import STARTS, Line, decoder, is_record
+from backscroll.sources.claude_code.transcript.line_types import RECORD_START, Line, decoder, is_record
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
 __all__ = ["raw_records", "read"]
 
 
 def read(unit: Unit) -> Iterator[Item]:
-    """Yield the content of a session, or what belongs to no session."""
+    """Yield the content of a session. A unit without a key yields the rows that belong to no session."""
     try:
-        yield from _Stored(unit).items() if unit.key else _rest(unit)
+        yield from _LegacyTranscript(unit).items() if unit.key else _read_orphans(unit)
     except (BackscrollError, sqlite3.Error) as error:
-        tally = RecordCounts()
-        tally.count("database", "problems")
+        counts = RecordCounts()
+        counts.count("database", "problems")
         yield Problem(Origin(unit.path, unit.key or "database"), problem_code(error), str(error))
-        yield tally
+        yield counts
 
 
 def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Yield every message as a transcript line, with its type."""
     try:
-        for _, record in legacy_db.records(Path(unit.path), unit.key) if unit.key else ():
+        for _, record in legacy_db.read_lines(Path(unit.path), unit.key) if unit.key else ():
             yield f"{record.get('type')} (row)", record
     except (BackscrollError, sqlite3.Error):
         return
 
 
-class _Stored(Transcript):
+class _LegacyTranscript(Transcript):
     """Transcript that reads rows instead of lines."""
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.path = Path(unit.path).with_name(
-            f"{unit.key}.jsonl"
-        )  # the file name that a newer version would use
-        self._places: list[str] = []  # row keys, by line
+        self.path = Path(unit.path).with_name(f"{unit.key}.jsonl")  # the name that newer versions use
+        self._row_keys: list[str] = []  # by line
 
     def items(self) -> Iterator[Item]:
         for item in super().items():
             match item:
                 case Message() | ToolResult() | UsageReport() | TitleHint() | Problem():
-                    yield replace(item, origin=self._placed(item.origin))
+                    yield replace(item, origin=self._row_origin(item.origin))
                 case RecordCounts():
                     item.checkpoint = None  # rows are always read from the start
                     yield item
@@ -72,45 +70,45 @@ class _Stored(Transcript):
 
     def _lines(self) -> Iterator[jsonl.Line[Line]]:
         path = Path(self.unit.path)
-        for number, (place, record) in enumerate(legacy_db.records(path, self.unit.key), start=1):
-            self._places.append(place)
+        for number, (row_key, record) in enumerate(legacy_db.read_lines(path, self.unit.key), start=1):
+            self._row_keys.append(row_key)
             raw = msgspec.json.encode(record)
             try:
                 yield jsonl.Line(number, 0, len(raw), raw, (decoder.decode(raw),))
             except lenient_json.FAILURES:
-                line = jsonl.salvage(raw, decoder, STARTS, is_record)
+                line = jsonl.salvage(raw, decoder, RECORD_START, is_record)
                 line.number = number
                 yield line
-        for leaf, title in legacy_db.summaries(path, self.unit.key):
-            self.tally.count(legacy_db.SUMMARIES, "ignored")
+        for leaf, title in legacy_db.read_summaries(path, self.unit.key):
+            self.counts.count(legacy_db.SUMMARIES, "ignored")
             self.emit(TitleHint(leaf, title, Origin(self.unit.path, f"{legacy_db.SUMMARIES} {leaf}")))
 
-    def _placed(self, origin: Origin) -> Origin:
+    def _row_origin(self, origin: Origin) -> Origin:
         """Return the origin with the row key instead of the line number."""
         number = origin.place.removeprefix("line ")
         if number == origin.place or not number.isdigit():
             return origin
-        return Origin(origin.path, self._places[int(number) - 1])
+        return Origin(origin.path, self._row_keys[int(number) - 1])
 
 
-def _rest(unit: Unit) -> Iterator[Item]:
-    tally = RecordCounts()
-    found = legacy_db.rest(Path(unit.path))
-    if found.tables and not found.is_known:
-        tables = ", ".join(found.tables)
+def _read_orphans(unit: Unit) -> Iterator[Item]:
+    counts = RecordCounts()
+    orphans = legacy_db.count_orphans(Path(unit.path))
+    if orphans.tables and not orphans.is_known:
+        tables = ", ".join(orphans.tables)
         reason = f"is not a store of Claude Code 0.2: it has {tables}"
         yield Problem(Origin(unit.path, "database"), "unknown-type", reason)
-        tally.count("database of unknown tables", "problems")
-        tally.add_unknown("tables of __store.db")
-    for table, number in sorted(found.lost.items()):
+        counts.count("database of unknown tables", "problems")
+        counts.add_unknown("tables of __store.db")
+    for table, count in sorted(orphans.counts.items()):
         if table in (legacy_db.MESSAGES, *legacy_db.TEXT_TABLES):
-            yield Problem(Origin(unit.path, table), "orphaned-record", f"{number} rows belong to no session")
+            yield Problem(Origin(unit.path, table), "orphaned-record", f"{count} rows belong to no session")
         else:
-            yield Problem(Origin(unit.path, table), "unknown-type", f"unknown table, with {number} rows")
-            tally.add_unknown(f"table {table}")
-        tally.count(table, "problems", max(1, number))
-    if found.summaries:
-        tally.count(legacy_db.SUMMARIES, "ignored", found.summaries)
-    if found.migrations:
-        tally.count("migrations", "ignored", found.migrations)
-    yield tally
+            yield Problem(Origin(unit.path, table), "unknown-type", f"unknown table, with {count} rows")
+            counts.add_unknown(f"table {table}")
+        counts.count(table, "problems", max(1, count))
+    if orphans.summary_count:
+        counts.count(legacy_db.SUMMARIES, "ignored", orphans.summary_count)
+    if orphans.migration_count:
+        counts.count("migrations", "ignored", orphans.migration_count)
+    yield counts

@@ -1,4 +1,4 @@
-"""Locations of Claude Code's history."""
+"""Find Claude Code's history: its roots, and the units below a root."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from backscroll.readers.file_names import is_utf8
 from backscroll.sources.claude_code.folders import (
-    DATABASE,
+    DESKTOP_FOLDERS,
+    LEGACY_DATABASE,
     NAME,
-    NOTES,
     SUBAGENTS,
     Folder,
-    below_project,
-    below_session,
-    desktop_notes,
-    every_folder,
-    in_root,
     is_id,
-    noted_in,
-    single_file,
+    list_all_folders,
+    list_desktop_folder,
+    list_desktop_folders,
+    list_project_folders,
+    list_root,
+    list_single_file,
+    list_subagent_folders,
 )
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ _is_link = os.path.islink
 
 
 def roots(machine: Machine) -> list[Path]:
-    """Return every folder that can contain ``projects/``: from the environment, else the defaults."""
-    named = machine.environ.get("CLAUDE_CONFIG_DIR", "").strip()
-    if named:
+    """Return every folder that can contain ``projects/``: from the environment, else the default folders."""
+    configured = machine.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    if configured:
         found = [
-            _without_projects(machine.expanded(item.strip())) for item in named.split(",") if item.strip()
+            _without_projects(machine.expanded(item.strip()))
+            for item in configured.split(",")
+            if item.strip()
         ]
     else:
         config = machine.folder("XDG_CONFIG_HOME", machine.home / ".config")
@@ -50,7 +52,7 @@ def roots(machine: Machine) -> list[Path]:
             for item in machine.environ.get("CLAUDE_CONFIG_DIRS", "").split(":")
             if item
         ]
-        found += _siblings(machine.home)
+        found += _sibling_roots(machine.home)
     found += _desktop_roots(machine)
     return list(dict.fromkeys(found))
 
@@ -59,7 +61,7 @@ def _without_projects(path: Path) -> Path:
     return path.parent if path.name == "projects" else path
 
 
-def _siblings(home: Path) -> list[Path]:
+def _sibling_roots(home: Path) -> list[Path]:
     """Return folders such as ``~/.claude-work`` that contain a history."""
     try:
         names = sorted(entry.name for entry in os.scandir(home) if entry.name.startswith(".claude"))
@@ -70,7 +72,7 @@ def _siblings(home: Path) -> list[Path]:
 
 
 def _desktop_roots(machine: Machine) -> list[Path]:
-    """Return Claude Desktop's folder with its session metadata, and a root per agent mode session."""
+    """Return Claude Desktop's folder if it has session metadata, and a root per agent mode session."""
     if machine.system == "darwin":
         base = machine.home / "Library" / "Application Support" / "Claude"
     elif machine.system == "win32":
@@ -78,51 +80,51 @@ def _desktop_roots(machine: Machine) -> list[Path]:
     else:
         return []
     found = sorted(base.glob("local-agent-mode-sessions/**/local_*/.claude"))
-    return [base, *found] if any((base / name).is_dir() for name in NOTES) else found
+    return [base, *found] if any((base / name).is_dir() for name in DESKTOP_FOLDERS) else found
 
 
 def watched_paths(root: Path) -> list[Path]:
     """Return the paths that are written to during a session."""
-    return [root / name for name in ("projects", "history.jsonl", *NOTES, DATABASE)]
+    return [root / name for name in ("projects", "history.jsonl", *DESKTOP_FOLDERS, LEGACY_DATABASE)]
 
 
 def units(root: Path) -> Iterator[Unit]:
-    """Return every transcript below the root, the prompt log and metadata files. Links are not followed."""
-    return chain.from_iterable(folder.units() for folder in every_folder(str(root)))
+    """Return all transcripts below the root, the prompt log and metadata files. Links are not followed."""
+    return chain.from_iterable(folder.units() for folder in list_all_folders(str(root)))
 
 
 def units_at(root: Path, paths: Collection[str]) -> list[Unit]:
-    """Return the units that changes at these paths affect; of a folder, all units in it."""
+    """Return the units affected by changes at these paths. A path of a folder affects all units in it."""
     base = str(root)
     start = f"{base}{os.sep}"
     found: dict[tuple[str, str], Unit] = {}
     for path in paths:
         if path.startswith(start):
-            folders = _at(base, Path(path[len(start) :]).parts)
+            folders = _list_folders_at(base, Path(path[len(start) :]).parts)
             found |= {(unit.path, unit.key): unit for folder in folders for unit in folder.units()}
         elif path == base:
             return list(units(root))
     return list(found.values())
 
 
-def _at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
+def _list_folders_at(root: str, parts: tuple[str, ...]) -> Iterator[Folder]:
     match parts:
         case ["history.jsonl"]:
-            yield from in_root(root, "history.jsonl")
+            yield from list_root(root, "history.jsonl")
         case ["__store.db" | "__store.db-wal"]:
-            yield from in_root(root, DATABASE)
-        case [notes, *_, name] if notes in NOTES and name.endswith(".json"):
-            yield from noted_in(root, _join(root, *parts[:-1]))
-        case [notes, *_] if notes in NOTES:
-            yield from desktop_notes(root)
+            yield from list_root(root, LEGACY_DATABASE)
+        case [folder, *_, name] if folder in DESKTOP_FOLDERS and name.endswith(".json"):
+            yield from list_desktop_folder(root, _join(root, *parts[:-1]))
+        case [folder, *_] if folder in DESKTOP_FOLDERS:
+            yield from list_desktop_folders(root)
         case ["projects"]:
-            yield from every_folder(root)
+            yield from list_all_folders(root)
         case ["projects", project, *below] if not _is_link(folder := _join(root, "projects", project)):
             match below:
                 case []:
-                    yield from below_project(root, folder)
+                    yield from list_project_folders(root, folder)
                 case [name] if name.endswith((".jsonl", ".meta.json")):
                     name = name.removesuffix(".meta.json").removesuffix(".jsonl") + ".jsonl"
-                    yield from single_file(root, folder, name)
+                    yield from list_single_file(root, folder, name)
                 case [session, *_] if is_id(session) and not _is_link(_join(folder, session)):
-                    yield from below_session(root, _join(folder, session, SUBAGENTS), session)
+                    yield from list_subagent_folders(root, _join(folder, session, SUBAGENTS), session)

@@ -1,4 +1,4 @@
-"""Parse Claude Code's files by unit kind."""
+"""Parse a unit of Claude Code with the parser of its kind."""
 
 import os
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ import msgspec
 from backscroll.model import Checkpoint, Item, Origin, Problem, RecordCounts, Unit
 from backscroll.readers import jsonl
 from backscroll.sources.claude_code import desktop, legacy_session, prompt_log
-from backscroll.sources.claude_code.folders import STORE
-from backscroll.sources.claude_code.transcript.line_types import STARTS
+from backscroll.sources.claude_code.folders import LEGACY_STORE
+from backscroll.sources.claude_code.transcript.line_types import RECORD_START
 from backscroll.sources.claude_code.transcript.reader import Transcript
 
 __all__ = ["raw_records", "read"]
 
-_anything = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_generic = msgspec.json.Decoder(dict[str, Any])
+_field_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_record_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
     """Parse transcripts and the prompt log from their checkpoint on, other files from the start."""
     try:
         match unit.kind:
-            case _ if unit.key or unit.kind == STORE:
+            case _ if unit.key or unit.kind == LEGACY_STORE:
                 yield from legacy_session.read(unit)
             case "session" | "agent":
                 yield from Transcript(unit, since).items()
@@ -33,12 +33,12 @@ def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
             case "notes":
                 yield from desktop.read(unit)
             case "unnamed":
-                yield from _refuse(unit)
+                yield from _report_file_name(unit)
             case "closed":
-                os.scandir(unit.path).close()
+                os.scandir(unit.path).close()  # raises OSError if it still cannot be listed
                 yield RecordCounts()
             case _:
-                yield from _count(unit)
+                yield from _count_lines(unit)
     except OSError as error:
         yield Problem(
             Origin(unit.path, "file"), "unreadable-file", f"cannot be read: {error.strerror or error}"
@@ -49,46 +49,48 @@ def read(unit: Unit, since: Checkpoint | None) -> Iterator[Item]:
 def raw_records(unit: Unit) -> Iterator[tuple[str, Any]]:
     """Yield every line with its type and, if there is one, its subtype."""
     if unit.kind == "notes":
-        return  # they can contain names and addresses
-    if unit.key or unit.kind == STORE:
+        return  # metadata files can contain names and addresses
+    if unit.key or unit.kind == LEGACY_STORE:
         yield from legacy_session.raw_records(unit)
         return
     try:
-        for line in jsonl.lines(Path(unit.path), _generic, starts=STARTS):
+        for line in jsonl.lines(Path(unit.path), _record_decoder, starts=RECORD_START):
             for record in line.values:
-                yield _kind(record, unit.kind), record
+                yield _record_kind(record, unit.kind), record
     except OSError:
         return
 
 
-def _kind(record: dict[str, Any], unit_kind: str) -> str:
+def _record_kind(record: dict[str, Any], unit_kind: str) -> str:
     if unit_kind == "prompts":
         return "prompt"
     parts = [record.get("type"), record.get("subtype")]
-    for holder in ("attachment", "data"):
-        inner = record.get(holder)
-        parts.append(inner.get("type") if isinstance(inner, dict) else None)
+    for name in ("attachment", "data"):
+        nested = record.get(name)
+        parts.append(nested.get("type") if isinstance(nested, dict) else None)
     return "/".join(part for part in parts if isinstance(part, str)) or "(no type)"
 
 
-def _refuse(unit: Unit) -> Iterator[Item]:
+def _report_file_name(unit: Unit) -> Iterator[Item]:
     """Yield a problem for a file name that cannot be stored."""
     yield Problem(
-        Origin(unit.path, "file"), "invalid-file-name", "its name is not UTF-8: rename it, and it is read"
+        Origin(unit.path, "file"),
+        "invalid-file-name",
+        "its name is not UTF-8; rename it so that it can be read",
     )
-    tally = RecordCounts()
-    tally.count("file without a name", "problems")
-    yield tally
+    counts = RecordCounts()
+    counts.count("file without a name", "problems")
+    yield counts
 
 
-def _count(unit: Unit) -> Iterator[Item]:
+def _count_lines(unit: Unit) -> Iterator[Item]:
     """Count the lines of a run log, or of a file that is not a session."""
-    tally = RecordCounts()
+    counts = RecordCounts()
     kind = "run log" if unit.kind == "journal" else "line of a file that is no session"
-    for line in jsonl.lines(Path(unit.path), _anything, starts=STARTS):
+    for line in jsonl.lines(Path(unit.path), _field_decoder, starts=RECORD_START):
         if line.fault is not None:
             yield Problem(Origin(unit.path, f"line {line.number}"), *line.fault)
-            tally.count(kind, "problems")
+            counts.count(kind, "problems")
         elif not line.is_blank:
-            tally.count(kind, "ignored")
-    yield tally
+            counts.count(kind, "ignored")
+    yield counts

@@ -1,4 +1,4 @@
-"""Resume a session with Claude Code: by id, in the folder of its project."""
+"""Build the command that resumes a session, and find the process that has it open."""
 
 from pathlib import Path
 
@@ -10,58 +10,61 @@ from backscroll.sources.claude_code.workspace import project_folder
 
 __all__ = ["open_process", "resume_command"]
 
-_HOME = "CLAUDE_CONFIG_DIR"
+_CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 
 
 def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
-    """Return ``claude --resume``.
+    """Return ``claude --resume`` with the id of a session.
 
-    Versions before autumn 2026 find a session only in its project's folder.
+    It runs in the project's folder, because versions before autumn 2026 find the session only there.
     """
     stores = [store for store in session.stores if store.kind == "lines" and store.path.endswith(".jsonl")]
     if not stores:
         kinds = {store.kind for store in session.stores}
         if "lines" in kinds:
             return Refusal("it is in the database of Claude Code 0.2, which later versions do not read")
-        return Refusal("only its prompts are left" if "prompts" in kinds else "its transcript is gone")
-    store = next((one for one in stores if not one.is_gone), stores[0])
+        return Refusal(
+            "only its prompts are available" if "prompts" in kinds else "its transcript was deleted"
+        )
+    store = next((store for store in stores if not store.is_gone), stores[0])
     project = project_folder(Path(store.path))
     name = project.name if project is not None else ""
     candidates = [folder for folder in (session.folder, *session.folders) if folder]
-    folder = next((one for one in candidates if matches(one, name)), None)
+    folder = next((path for path in candidates if matches(path, name)), None)
     note = None
     if folder is None:
         folder = session.folder
         note = (
-            f"its project is called {name}, after a folder that is not known; older versions look only there"
+            f"the folder of the project {name} is unknown; older versions find the session only there"
+            if folder is not None
+            else None
         )
-        note = None if folder is None else note
     return Command(("claude", "--resume", session.id), folder, _environ(Path(store.root), machine), note)
 
 
 def _environ(root: Path, machine: Machine) -> dict[str, str]:
-    """Return the variable for another history folder than the default."""
-    usual = machine.folder(_HOME, machine.home / ".claude")
-    return {} if root == usual else {_HOME: str(root)}
+    """Return the environment variable for a history folder other than the default; else nothing."""
+    default = machine.folder(_CONFIG_VARIABLE, machine.home / ".claude")
+    return {} if root == default else {_CONFIG_VARIABLE: str(root)}
 
 
 def open_process(root: Path, session_id: str) -> int | None:
-    """Return the process that has a session open; None if unknown. Version 2.1.139 and later store it."""
+    """Return the process that has a session open; None if unknown. Versions from 2.1.139 store it."""
     for path in sorted((root / "sessions").glob("*.json")):
         try:
-            told = lenient_json.load(path.read_bytes())
+            entry = lenient_json.load(path.read_bytes())
         except (OSError, *lenient_json.FAILURES):
             continue
-        if not isinstance(told, dict) or told.get("sessionId") != session_id:
+        if not isinstance(entry, dict) or entry.get("sessionId") != session_id:
             continue
-        number = told.get("pid")
-        if isinstance(number, int) and _started(number) in (None, str(told.get("procStart"))):
-            return number
+        pid = entry.get("pid")
+        if isinstance(pid, int) and _process_start_time(pid) in (None, str(entry.get("procStart"))):
+            return pid
     return None
 
 
-def _started(pid: int) -> str | None:
-    """Return the start time of a process; "" if it does not exist, None if that is unknown."""
+def _process_start_time(pid: int) -> str | None:
+    """Return the start time of a process; "" if there is no such process, None if it is unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except FileNotFoundError:

@@ -1,20 +1,20 @@
-"""Read one key from Claude Code's settings files, and create a diff that sets it.
+"""Read one key from Claude Code's settings files, and build a diff that sets it.
 
-Nothing else of a file is returned or shown: it can contain secrets.
+No other part of a file is returned or shown, because it can contain secrets.
 """
 
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Setting", "change", "find"]
+__all__ = ["Setting", "find_setting", "make_diff"]
 
-_MANAGED = {
+_MANAGED_PATHS = {
     "darwin": Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
     "win32": Path("C:/ProgramData/ClaudeCode/managed-settings.json"),
 }
-_MANAGED_ELSEWHERE = Path("/etc/claude-code/managed-settings.json")
-_ABSENT = object()
+_DEFAULT_MANAGED_PATH = Path("/etc/claude-code/managed-settings.json")
+_MISSING = object()
 
 
 class Setting(NamedTuple):
@@ -26,13 +26,13 @@ class Setting(NamedTuple):
     error: str | None = None  # why the file could not be parsed
 
 
-def find(root: Path, key: str) -> Setting:
+def find_setting(root: Path, key: str) -> Setting:
     """Return the setting from the file that takes precedence: managed, then local, then user settings.
 
-    Without a value the user's settings file is returned, in which it can be set.
+    If no file has the key, return the user's settings file without a value.
     """
     user = root / "settings.json"
-    managed = _MANAGED.get(sys.platform, _MANAGED_ELSEWHERE)
+    managed = _MANAGED_PATHS.get(sys.platform, _DEFAULT_MANAGED_PATH)
     found = [_read(path, key) for path in (managed, root / "settings.local.json", user)]
     return next((setting for setting in found if setting.is_set), None) or found[-1]
 
@@ -52,12 +52,12 @@ def _read(path: Path, key: str) -> Setting:
         return Setting(path, error="is not JSON")
     if not isinstance(document, dict):
         return Setting(path, error="is not a JSON object")
-    value = document.get(key, _ABSENT)
-    return Setting(path) if value is _ABSENT else Setting(path, value, is_set=True)
+    value = document.get(key, _MISSING)
+    return Setting(path) if value is _MISSING else Setting(path, value, is_set=True)
 
 
-def change(setting: Setting, key: str, value: int) -> str:
-    """Return a diff without context that sets the key in this file; empty if the position is unknown."""
+def make_diff(setting: Setting, key: str, value: int) -> str:
+    """Return a diff without context lines that sets the key; empty if the file could not be parsed."""
     path = setting.path
     if setting.error is not None:
         return ""
@@ -71,12 +71,11 @@ def change(setting: Setting, key: str, value: int) -> str:
     head = f"--- {path}\n+++ {path}\n"
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
-        # A line with only this setting.
         if setting.is_set and (match := re.fullmatch(rf'(\s*"{key}"\s*:\s*)[^"{{\[,]*(,?\s*)', line)):
             return f"{head}@@ -{number} +{number} @@\n-{line}\n+{match[1]}{value}{match[2]}\n"
     if not setting.is_set and lines[0].strip() == "{":
         comma = "" if "".join(lines[1:]).strip() == "}" else ","
         return f'{head}@@ -1,0 +2 @@\n+  "{key}": {value}{comma}\n'
-    # The whole file is one line. The rest of it is not shown.
+    # The key shares its line with other settings, which must not be shown.
     before = f'-  "{key}": {json.dumps(setting.value)}\n' if setting.is_set else ""
     return f'{head}{before}+  "{key}": {value}\n'

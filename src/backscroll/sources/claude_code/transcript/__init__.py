@@ -1,1 +1,1 @@
-"""Transcript."""
+"""Parser of transcripts: one JSONL file per session or subagent."""

@@ -9,107 +9,111 @@ from typing import Any
 from backscroll.model import Role, ToolCall, UsageReport
 from backscroll.readers.text_values import text_in
 from backscroll.sources.claude_code.transcript import tool_results, user_lines
-from backscroll.sources.claude_code.transcript.branches import TALK
-from backscroll.sources.claude_code.transcript.content_blocks import attachment, blocks_of
+from backscroll.sources.claude_code.transcript.branches import DIALOG
+from backscroll.sources.claude_code.transcript.content_blocks import blocks_of, to_attachment
 from backscroll.sources.claude_code.transcript.line_context import LineContext
-from backscroll.sources.claude_code.transcript.line_types import Block, params, text, usage
+from backscroll.sources.claude_code.transcript.line_types import Block, as_text, parse_params, parse_usage
 from backscroll.sources.claude_code.transcript.subagents import Pending
 
 __all__ = ["parse"]
 
-_SYNTHETIC = "<synthetic>"  # written by the tool, not by a model
-_LIMIT_REACHED = "Claude AI usage limit reached"
-_OTHER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+_SYNTHETIC_MODEL = "<synthetic>"  # written by the tool, not by a model
+_LIMIT_REACHED_PREFIX = "Claude AI usage limit reached"
+_OTHER_CALL_TYPES = frozenset({"server_tool_use", "mcp_tool_use"})
 
 
 def parse(context: LineContext) -> None:
     """Emit the messages of an assistant line."""
     message, transcript = context.message(), context.transcript
-    model, stopped = message.model, message.stop_reason
-    known = transcript.state.model
-    context.response = text(message.id)
-    if stopped is not None:
-        context.stop_reason = transcript.intern(stopped)
-    if model != _SYNTHETIC:
-        context.model = known if model == known else transcript.intern(model)
-        context.usage = usage(message.usage, finished=stopped is not None, cost=context.value.cost_usd)
-    context.add_to_tree(TALK)
+    model, stop_reason = message.model, message.stop_reason
+    session_model = transcript.state.model
+    context.response = as_text(message.id)
+    if stop_reason is not None:
+        context.stop_reason = transcript.intern(stop_reason)
+    if model != _SYNTHETIC_MODEL:
+        context.model = session_model if model == session_model else transcript.intern(model)
+        context.usage = parse_usage(
+            message.usage, finished=stop_reason is not None, cost=context.value.cost_usd
+        )
+    context.add_to_tree(DIALOG)
     content = message.content
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Block):
         _parse_block(content[0], 0, context)  # the common case
     else:
-        for number, block in enumerate(blocks_of(content)):
-            _parse_block(block, number, context)
-    if context.usage is not None:  # only white space, but it has a cost
+        for index, block in enumerate(blocks_of(content)):
+            _parse_block(block, index, context)
+    if context.usage is not None:  # the line has no message, but its response has a cost
         if context.response is None:
             context.add_message("assistant", "", kind="empty")
         else:
             transcript.emit(UsageReport(context.response, context.usage, context.origin))
-    dead = context.value.supersedes_uuids
-    if dead is not None and isinstance(dead, list):
-        transcript.tree.retracted_ids.update(id_ for id_ in dead if isinstance(id_, str))
+    superseded = context.value.supersedes_uuids
+    if superseded is not None and isinstance(superseded, list):
+        transcript.tree.retracted_ids.update(id_ for id_ in superseded if isinstance(id_, str))
 
 
-def _parse_block(block: Block, number: int, context: LineContext) -> None:
+def _parse_block(block: Block, index: int, context: LineContext) -> None:
     kind = block.type
     if kind == "tool_use":
-        _call(block, context)
+        _add_tool_call(block, context)
     elif kind == "text":
-        words = block.text if isinstance(block.text, str) else text_in(context.raw_block(number))
-        if words.strip() and not context.is_repeat("text", words):
-            context.add_message(_role(words, context), words)
+        text = block.text if isinstance(block.text, str) else text_in(context.raw_block(index))
+        if text.strip() and not context.is_repeat("text", text):
+            context.add_message(_role(text, context), text)
     elif kind == "thinking":
-        words = block.thinking if isinstance(block.thinking, str) else text_in(context.raw_block(number))
-        if not words.strip():
+        text = block.thinking if isinstance(block.thinking, str) else text_in(context.raw_block(index))
+        if not text.strip():
             # Since 2026 most thinking blocks are stored empty with a signature.
             context.add_message("thinking", "", kind="signed" if len(block.signature) > 2 else "empty")
-        elif not context.is_repeat("thinking", words):
-            context.add_message("thinking", words)
+        elif not context.is_repeat("thinking", text):
+            context.add_message("thinking", text)
     else:
-        _parse_rare_block(block, number, context)
+        _parse_rare_block(block, index, context)
 
 
-def _parse_rare_block(block: Block, number: int, context: LineContext) -> None:
-    kind = text(block.type)
-    if kind in _OTHER_CALLS:
-        _call(block, context)
+def _parse_rare_block(block: Block, index: int, context: LineContext) -> None:
+    kind = as_text(block.type)
+    if kind in _OTHER_CALL_TYPES:
+        _add_tool_call(block, context)
     elif kind == "redacted_thinking":
         context.add_message("thinking", "", kind="redacted")
     elif kind is not None and kind.endswith("tool_result"):
         user_lines.add_tool_result(block, context)
     elif kind == "fallback":
-        context.add_message("system", f"{_model(block.from_)} → {_model(block.to)}", kind="fallback")
-    elif (found := attachment(block)) is not None:
+        context.add_message(
+            "system", f"{_model_name(block.from_)} → {_model_name(block.to)}", kind="fallback"
+        )
+    elif (found := to_attachment(block)) is not None:
         context.add_message("assistant", "", attachments=(found,))
     else:
-        context.transcript.tally.add_unknown(f"content block {kind}")
-        words = text(block.text) or f"[{kind}]\n{text_in(context.raw_block(number))}".strip()
-        context.add_message("assistant", words, kind="unknown block")
+        context.transcript.counts.add_unknown(f"content block {kind}")
+        text = as_text(block.text) or f"[{kind}]\n{text_in(context.raw_block(index))}".strip()
+        context.add_message("assistant", text, kind="unknown block")
 
 
-def _role(words: str, context: LineContext) -> Role:
-    if context.value.is_api_error_message is True or words.startswith(_LIMIT_REACHED):
+def _role(text: str, context: LineContext) -> Role:
+    if context.value.is_api_error_message is True or text.startswith(_LIMIT_REACHED_PREFIX):
         return "error"
-    if context.model is None and (words.startswith("API Error") or len(context.value.error) > len(b"null")):
+    if context.model is None and (text.startswith("API Error") or len(context.value.error) > len(b"null")):
         return "error"
     return "assistant"
 
 
-def _call(block: Block, context: LineContext) -> None:
+def _add_tool_call(block: Block, context: LineContext) -> None:
     name = context.transcript.intern(block.name) or "unknown"
-    id_ = text(block.id)
-    asked = block.input if isinstance(block.input, dict) else params(block.input)
+    id_ = as_text(block.id)
+    params = block.input if isinstance(block.input, dict) else parse_params(block.input)
     is_edit = name in tool_results.EDIT_TOOLS
-    edits = tool_results.proposed_edits(name, asked) if is_edit else ()
-    context.add_message("tool", "", tool=ToolCall(id_, name, asked, edits=edits))
+    edits = tool_results.proposed_edits(name, params) if is_edit else ()
+    context.add_message("tool", "", tool=ToolCall(id_, name, params, edits=edits))
     if id_ is None:
         return
     state = context.transcript.state
     if context.is_known and id_ in state.answered:
         return
     if name in tool_results.AGENT_TOOLS:
-        state.agents.add_call(id_, asked, context.at)
-    state.pending[id_] = Pending(name, context.node, tool_results.edit_params(asked) if is_edit else None)
+        state.agents.add_call(id_, params, context.at)
+    state.pending[id_] = Pending(name, context.node, tool_results.edit_params(params) if is_edit else None)
     if is_edit:
         context.transcript.proposals[id_] = edits
     state.answered.pop(id_, None)
@@ -117,7 +121,7 @@ def _call(block: Block, context: LineContext) -> None:
         user_lines.apply_early_result(id_, early, context)
 
 
-def _model(found: Any) -> str:
-    if isinstance(found, dict):
-        found = found.get("model")
-    return found if isinstance(found, str) else "?"
+def _model_name(model: Any) -> str:
+    if isinstance(model, dict):
+        model = model.get("model")
+    return model if isinstance(model, str) else "?"

@@ -1,276 +1,275 @@
 """Find the lines on the branch that Claude Code shows.
 
-Lines form trees. A tree begins with a line without a parent in the file: at the start, after a compaction,
-after a resume that points to another file. Each tree continues the same conversation. Only the path to its
-last leaf is active; other branches were rewound, edited or retried. Parallel tool calls fork the tree
-although all of them are active. Therefore all lines of a response, and all results of its calls, belong to
-the path.
+Lines form trees. The root of a tree is a line without a parent in the file: the first line, the line after a
+compaction, or the line after a resume that points to another file. Each tree continues the same conversation.
+Only the path to the last leaf of a tree is active; other branches were rewound, edited or retried. Parallel
+tool calls fork the tree, but all of them are active. Therefore the path includes all lines of a response and
+all results of its calls.
 """
 
 from msgspec import Struct, field
 
-__all__ = ["CAVEAT", "COMMAND", "META", "SIDE", "TALK", "Skeleton", "Tree"]
+__all__ = ["CAVEAT", "COMMAND", "DIALOG", "META", "SIDECHAIN", "Tree", "TreeState"]
 
-TALK = 1  # a user or assistant line
-META = 2  # injected, or of another agent; never the end of a branch
+# Flags of a line.
+DIALOG = 1  # a user or assistant line
+META = 2  # injected, or from another agent; never the end of a branch
 CAVEAT = 4  # announces output of a local command
 COMMAND = 8  # consists of command tags
-SIDE = 16  # of a subagent
+SIDECHAIN = 16  # from a subagent
 
-_ASIDE = META | CAVEAT | COMMAND  # lines attached to a branch that are not part of the conversation
+_NOT_CONVERSATION = META | CAVEAT | COMMAND  # attached to a branch, but not part of the conversation
 
-_NONE = -1
-_LATER = -2  # the parent is not read yet
+_NONE = -1  # no line
+_UNRESOLVED = -2  # the parent is not read yet
 
 
-class Skeleton(Struct, array_like=True):
-    """Structure of a transcript, needed to continue reading: a few dozen bytes per line."""
+class TreeState(Struct, array_like=True):
+    """Data of a tree, stored in the checkpoint: a few dozen bytes per line. Lists are indexed by line."""
 
     ids: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
-    responses: list[int] = field(default_factory=list)  # number of the response of a line, or -1
-    message_counts: list[int] = field(default_factory=list)  # messages per line
-    unresolved_parents: dict[int, str] = field(
-        default_factory=dict
-    )  # parents that were referenced before they were read
-    response_numbers: dict[str, int] = field(default_factory=dict)
-    follows: dict[int, int] = field(default_factory=dict)  # a line that is active if another line is active
-    retracted_ids: set[str] = field(default_factory=set)  # retracted or superseded by id
-    remaining_counts: dict[int, int] = field(
-        default_factory=dict
-    )  # messages left after a line was rewritten with fewer
+    responses: list[int] = field(default_factory=list)  # index of the response, or -1
+    message_counts: list[int] = field(default_factory=list)
+    unresolved_parents: dict[int, str] = field(default_factory=dict)  # referenced before they were read
+    response_indexes: dict[str, int] = field(default_factory=dict)
+    follows: dict[int, int] = field(default_factory=dict)  # a line, and the line that activates it
+    retracted_ids: set[str] = field(default_factory=set)  # of lines that were retracted or superseded
+    # Message counts of lines that were rewritten with fewer messages.
+    remaining_counts: dict[int, int] = field(default_factory=dict)
 
 
 class Tree:
-    """Tree of the lines of a transcript."""
+    """Trees of the lines of a transcript. Lines are identified by their index."""
 
-    def __init__(self, skeleton: Skeleton | None = None) -> None:
-        kept = self.skeleton = skeleton or Skeleton()
-        self.ids, self.parents, self.flags = kept.ids, kept.parents, kept.flags
+    def __init__(self, state: TreeState | None = None) -> None:
+        saved = self.state = state or TreeState()
+        self.ids, self.parents, self.flags = saved.ids, saved.parents, saved.flags
         self.responses, self.message_counts, self.unresolved_parents = (
-            kept.responses,
-            kept.message_counts,
-            kept.unresolved_parents,
+            saved.responses,
+            saved.message_counts,
+            saved.unresolved_parents,
         )
-        self.response_numbers, self.retracted_ids, self.remaining_counts = (
-            kept.response_numbers,
-            kept.retracted_ids,
-            kept.remaining_counts,
+        self.response_indexes, self.retracted_ids, self.remaining_counts = (
+            saved.response_indexes,
+            saved.retracted_ids,
+            saved.remaining_counts,
         )
-        self._index = {id_: number for number, id_ in enumerate(kept.ids)}
+        self._index_by_id = {id_: index for index, id_ in enumerate(saved.ids)}
 
     def find(self, id_: str | None) -> int:
-        """Return the number of a line, or -1."""
-        return self._index.get(id_, _NONE) if id_ is not None else _NONE
+        """Return the index of a line, or -1."""
+        return self._index_by_id.get(id_, _NONE) if id_ is not None else _NONE
 
     def add(self, id_: str, parent: str | None, flags: int, response: str | None) -> int:
-        """Add a line and return its number. A known id replaces the earlier line."""
-        index = self._index
-        number = index.get(id_)
-        above = _NONE if parent is None or parent == id_ else index.get(parent, _LATER)
-        owner = _NONE
+        """Add a line and return its index. A line with a known id replaces the earlier line."""
+        index_by_id = self._index_by_id
+        index = index_by_id.get(id_)
+        parent_index = _NONE if parent is None or parent == id_ else index_by_id.get(parent, _UNRESOLVED)
+        response_index = _NONE
         if response is not None:
-            owner = self.response_numbers.setdefault(response, len(self.response_numbers))
-        if number is None:
-            number = index[id_] = len(self.ids)
+            response_index = self.response_indexes.setdefault(response, len(self.response_indexes))
+        if index is None:
+            index = index_by_id[id_] = len(self.ids)
             self.ids.append(id_)
-            self.parents.append(above)
+            self.parents.append(parent_index)
             self.flags.append(flags)
-            self.responses.append(owner)
+            self.responses.append(response_index)
             self.message_counts.append(0)
         else:
-            self.parents[number] = above
-            self.flags[number] = flags
-            self.responses[number] = owner
-        if above == _LATER and parent is not None:
-            self.unresolved_parents[number] = parent
-        return number
+            self.parents[index] = parent_index
+            self.flags[index] = flags
+            self.responses[index] = response_index
+        if parent_index == _UNRESOLVED and parent is not None:
+            self.unresolved_parents[index] = parent
+        return index
 
-    def set_message_count(self, number: int, count: int, *, call_node: int = _NONE) -> None:
-        """Store the number of messages of a line, and the line of the call that it has the result of."""
-        if count < self.message_counts[number]:
-            self.remaining_counts[number] = count
+    def set_message_count(self, index: int, count: int, *, call_node: int = _NONE) -> None:
+        """Set the number of messages of a line. A tool result is active if the line of its call is."""
+        if count < self.message_counts[index]:
+            self.remaining_counts[index] = count
             return
-        self.message_counts[number] = count
+        self.message_counts[index] = count
         if self.remaining_counts:
-            self.remaining_counts.pop(number, None)
+            self.remaining_counts.pop(index, None)
         if count and call_node >= 0:
-            self.skeleton.follows[number] = call_node
+            self.state.follows[index] = call_node
 
-    def tie(self, id_: str, number: int) -> None:
+    def follow(self, id_: str, index: int) -> None:
         """Make a line active whenever another one is, for example a repeated line without messages."""
         follower = self.find(id_)
         if follower >= 0:
-            self.skeleton.follows[follower] = number
+            self.state.follows[follower] = index
 
-    def abandoned(self) -> tuple[str, ...]:
+    def inactive_message_ids(self) -> tuple[str, ...]:
         """Return the ids of the messages that the tool no longer shows."""
-        return self._left(self._active() if self._forks() else None)
+        return self._hidden_message_ids(self._find_active() if self._has_forks() else None)
 
-    def retracted(self) -> tuple[str, ...]:
+    def removed_message_ids(self) -> tuple[str, ...]:
         """Return the ids of messages that were retracted by id, or removed when their line was rewritten."""
-        return self._left(None)
+        return self._hidden_message_ids(None)
 
-    def _forks(self) -> bool:
+    def _has_forks(self) -> bool:
         """Return whether any line has two children. Without forks every line is active."""
-        if any(parent in self._index for parent in self.unresolved_parents.values()):
+        if any(parent in self._index_by_id for parent in self.unresolved_parents.values()):
             return True
-        hung = len(self.parents) - self.parents.count(_NONE) - self.parents.count(_LATER)
-        return len(set(self.parents) - {_NONE, _LATER}) < hung
+        child_count = len(self.parents) - self.parents.count(_NONE) - self.parents.count(_UNRESOLVED)
+        return len(set(self.parents) - {_NONE, _UNRESOLVED}) < child_count
 
-    def _left(self, active: bytearray | None) -> tuple[str, ...]:
-        left: list[str] = []
+    def _hidden_message_ids(self, active: bytearray | None) -> tuple[str, ...]:
+        """Return removed messages and, if ``active`` is given, those of inactive lines."""
+        hidden: list[str] = []
         remaining = self.remaining_counts
         if active is None and not remaining and not self.retracted_ids:
             return ()
-        for number, told in enumerate(self.message_counts):
-            if not told:
+        for index, count in enumerate(self.message_counts):
+            if not count:
                 continue
-            id_ = self.ids[number]
-            is_off = active is not None and not active[number] and not self.flags[number] & SIDE
-            first = 0 if is_off or id_ in self.retracted_ids else remaining.get(number, told)
-            left += [f"{id_}.{later}" if later else id_ for later in range(first, told)]
-        return tuple(left)
+            id_ = self.ids[index]
+            is_inactive = active is not None and not active[index] and not self.flags[index] & SIDECHAIN
+            first = 0 if is_inactive or id_ in self.retracted_ids else remaining.get(index, count)
+            hidden += [f"{id_}.{position}" if position else id_ for position in range(first, count)]
+        return tuple(hidden)
 
-    def _active(self) -> bytearray:
-        parents = self._resolved()
-        roots = self._roots(parents)
+    def _find_active(self) -> bytearray:
+        parents = self._resolve_parents()
+        roots = self._find_roots(parents)
         active = bytearray(len(parents))
-        for root, leaf in self._last_leaves(parents, roots).items():
-            at = leaf
-            while not active[at]:
-                active[at] = 1
-                if at == root:
+        for root, leaf in self._find_last_leaves(parents, roots).items():
+            line = leaf
+            while not active[line]:
+                active[line] = 1
+                if line == root:
                     break
-                at = parents[at]
-        self._widen(active, parents, roots)
+                line = parents[line]
+        self._activate_side_branches(active, parents, roots)
         return active
 
-    def _resolved(self) -> list[int]:
+    def _resolve_parents(self) -> list[int]:
         """Return the parents with late references resolved and cycles removed."""
         parents = self.parents.copy()
-        for number, parent in self.unresolved_parents.items():
-            if parents[number] == _LATER:
-                parents[number] = self._index.get(parent, _NONE)
-        walk = [0] * len(parents)  # number of the walk that visited a line
-        for number in range(len(parents)):
-            at = number
-            while at >= 0 and not walk[at]:
-                walk[at] = number + 1
-                at = parents[at]
-            if at >= 0 and walk[at] == number + 1:  # a cycle
-                first, here = at, parents[at]
-                while here != at:
-                    first, here = min(first, here), parents[here]
+        for index, parent in self.unresolved_parents.items():
+            if parents[index] == _UNRESOLVED:
+                parents[index] = self._index_by_id.get(parent, _NONE)
+        visited_by = [0] * len(parents)  # the walk that visited a line first; 0 if none did
+        for index in range(len(parents)):
+            line = index
+            while line >= 0 and not visited_by[line]:
+                visited_by[line] = index + 1
+                line = parents[line]
+            if line >= 0 and visited_by[line] == index + 1:  # a cycle
+                first, other = line, parents[line]
+                while other != line:
+                    first, other = min(first, other), parents[other]
                 parents[first] = _NONE
-        self._line_up(parents)
+        self._chain_commands(parents)
         return parents
 
-    def _line_up(self, parents: list[int]) -> None:
+    def _chain_commands(self, parents: list[int]) -> None:
         """Chain the commands below a caveat one after another: they are a sequence, not a fork."""
         flags = self.flags
-        caveats: dict[int, int] = {}  # the caveat above a line
-        last: dict[int, int] = {}  # last message below a caveat
-        for number, above in enumerate(parents):
-            if above < 0:
+        caveats: dict[int, int] = {}  # the nearest caveat above a line
+        last_messages: dict[int, int] = {}  # below a caveat
+        for index, parent in enumerate(parents):
+            if parent < 0:
                 continue
-            caveat = above if flags[above] & CAVEAT else caveats.get(above, _NONE)
+            caveat = parent if flags[parent] & CAVEAT else caveats.get(parent, _NONE)
             if caveat < 0:
                 continue
-            if above == caveat and flags[number] & COMMAND:
-                parents[number] = last.get(caveat, caveat)
-            caveats[number] = caveat
-            if flags[number] & TALK:
-                last[caveat] = number
+            if parent == caveat and flags[index] & COMMAND:
+                parents[index] = last_messages.get(caveat, caveat)
+            caveats[index] = caveat
+            if flags[index] & DIALOG:
+                last_messages[caveat] = index
 
-    def _roots(self, parents: list[int]) -> list[int]:
+    def _find_roots(self, parents: list[int]) -> list[int]:
         """Return the root of each line."""
         flags = self.flags
         roots = [_NONE] * len(parents)
-        for number in range(len(parents)):
-            way: list[int] = []
-            at = number
-            while roots[at] == _NONE:
-                above = parents[at]
-                way.append(at)
-                if above < 0 or (flags[above] & SIDE) != (flags[at] & SIDE):
-                    roots[at] = at
+        for index in range(len(parents)):
+            path: list[int] = []
+            line = index
+            while roots[line] == _NONE:
+                parent = parents[line]
+                path.append(line)
+                if parent < 0 or (flags[parent] & SIDECHAIN) != (flags[line] & SIDECHAIN):
+                    roots[line] = line
                     break
-                at = above
-            root = roots[at]
-            for line in way:
-                roots[line] = root
+                line = parent
+            root = roots[line]
+            for visited in path:
+                roots[visited] = root
         return roots
 
-    def _last_leaves(self, parents: list[int], roots: list[int]) -> dict[int, int]:
+    def _find_last_leaves(self, parents: list[int], roots: list[int]) -> dict[int, int]:
         """Return the last message at the end of a branch, for each tree with messages."""
-        speakers = self._speakers(parents, roots)
+        nearest = self._find_nearest_messages(parents, roots)
         has_child = bytearray(len(parents))
-        for number, above in enumerate(parents):
-            if roots[number] != number:
-                has_child[above] = 1
+        for index, parent in enumerate(parents):
+            if roots[index] != index:
+                has_child[parent] = 1
         leaves: dict[int, int] = {}
-        for number, root in enumerate(roots):
-            if has_child[number] or self.flags[number] & SIDE:
+        for index, root in enumerate(roots):
+            if has_child[index] or self.flags[index] & SIDECHAIN:
                 continue
-            if speakers[number] > leaves.get(root, _NONE):
-                leaves[root] = speakers[number]
+            if nearest[index] > leaves.get(root, _NONE):
+                leaves[root] = nearest[index]
         return leaves
 
-    def _speakers(self, parents: list[int], roots: list[int]) -> list[int]:
+    def _find_nearest_messages(self, parents: list[int], roots: list[int]) -> list[int]:
         """Return the nearest message for each line: the line itself or one of its ancestors."""
-        speakers = [_LATER] * len(parents)
-        for number in range(len(parents)):
-            way: list[int] = []
-            at = number
-            while speakers[at] == _LATER:
-                way.append(at)
-                if self.flags[at] & (TALK | _ASIDE) == TALK:
-                    speakers[at] = at
-                elif roots[at] == at:
-                    speakers[at] = _NONE
+        nearest = [_UNRESOLVED] * len(parents)
+        for index in range(len(parents)):
+            path: list[int] = []
+            line = index
+            while nearest[line] == _UNRESOLVED:
+                path.append(line)
+                if self.flags[line] & (DIALOG | _NOT_CONVERSATION) == DIALOG:
+                    nearest[line] = line
+                elif roots[line] == line:
+                    nearest[line] = _NONE
                 else:
-                    at = parents[at]
-            found = speakers[at]
-            for line in way:
-                speakers[line] = found
-        return speakers
+                    line = parents[line]
+            found = nearest[line]
+            for visited in path:
+                nearest[visited] = found
+        return nearest
 
-    def _widen(self, active: bytearray, parents: list[int], roots: list[int]) -> None:
+    def _activate_side_branches(self, active: bytearray, parents: list[int], roots: list[int]) -> None:
         """Activate lines that fork from the path and are not abandoned: parallel calls, notices."""
         responses = self.responses
-        kept = {responses[number] for number in range(len(active)) if active[number]}
-        kept.discard(_NONE)
-        for number, response in enumerate(responses):
-            if response in kept:
-                active[number] = 1
-        for number, other in self.skeleton.follows.items():
+        active_responses = {responses[index] for index in range(len(active)) if active[index]}
+        active_responses.discard(_NONE)
+        for index, response in enumerate(responses):
+            if response in active_responses:
+                active[index] = 1
+        for index, other in self.state.follows.items():
             if active[other]:
-                active[number] = 1
-        off = self._spoken(parents, roots)
-        for number in range(len(active)):
-            way: list[int] = []
-            at = number
-            while at >= 0 and not active[at] and not off[at]:
-                way.append(at)
-                at = parents[at] if roots[at] != at else _NONE
-            kept_as = active if at < 0 or active[at] else off
-            for line in way:
-                kept_as[line] = 1
+                active[index] = 1
+        abandoned = self._find_conversation_lines(parents, roots)
+        for index in range(len(active)):
+            path: list[int] = []
+            line = index
+            while line >= 0 and not active[line] and not abandoned[line]:
+                path.append(line)
+                line = parents[line] if roots[line] != line else _NONE
+            target = active if line < 0 or active[line] else abandoned
+            for visited in path:
+                target[visited] = 1
 
-    def _spoken(self, parents: list[int], roots: list[int]) -> bytearray:
+    def _find_conversation_lines(self, parents: list[int], roots: list[int]) -> bytearray:
         """Return messages, and commands with messages below them. They are abandoned with their branch."""
         flags = self.flags
-        spoken = bytearray(len(parents))
-        above = bytearray(len(parents))
-        for number in range(len(parents)):
-            if flags[number] & (TALK | _ASIDE) != TALK:
+        found = bytearray(len(parents))
+        has_message_below = bytearray(len(parents))
+        for index in range(len(parents)):
+            if flags[index] & (DIALOG | _NOT_CONVERSATION) != DIALOG:
                 continue
-            spoken[number] = 1
-            at = number
-            while roots[at] != at and not above[parents[at]]:
-                at = parents[at]
-                above[at] = 1
-                spoken[at] |= bool(flags[at] & COMMAND)
-        return spoken
+            found[index] = 1
+            line = index
+            while roots[line] != line and not has_message_below[parents[line]]:
+                line = parents[line]
+                has_message_below[line] = 1
+                found[line] |= bool(flags[line] & COMMAND)
+        return found

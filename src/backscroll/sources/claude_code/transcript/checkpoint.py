@@ -1,4 +1,4 @@
-"""State that a reader of a transcript passes to the next one."""
+"""State of a transcript reader, stored in the checkpoint for the next reader."""
 
 from datetime import datetime
 from hashlib import blake2b
@@ -6,19 +6,19 @@ from hashlib import blake2b
 from msgspec import Struct, field
 
 from backscroll.model import Origin, Status
-from backscroll.sources.claude_code.transcript.branches import Skeleton
+from backscroll.sources.claude_code.transcript.branches import TreeState
 from backscroll.sources.claude_code.transcript.queue import Queue
 from backscroll.sources.claude_code.transcript.state_lines import Facts
 from backscroll.sources.claude_code.transcript.subagents import Agents, Pending
 
 __all__ = ["EarlyResult", "ReaderState"]
 
-MAX_REMEMBERED = 512  # entries; repeats and early results are close to each other in the file
-MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024  # of results without a call
+MAX_CACHED_ENTRIES = 512  # per dict; repeats and early results are close to their original in the file
+MAX_EARLY_RESULT_BYTES = 4 * 1024 * 1024
 
 
 class EarlyResult(Struct, array_like=True):
-    """A tool result that was written before its call. The call decides how it is parsed."""
+    """Tool result that was written before its call. It can be parsed only with the call."""
 
     result: str
     status: Status
@@ -33,60 +33,60 @@ class EarlyResult(Struct, array_like=True):
 
 
 class ReaderState(Struct, array_like=True):
-    """Everything that is kept of the lines read so far."""
+    """State after the lines read so far. Encoded as an array: the order of the fields is fixed."""
 
-    skeleton: Skeleton = field(default_factory=Skeleton)
+    tree: TreeState = field(default_factory=TreeState)
     facts: Facts = field(default_factory=Facts)
     queue: Queue = field(default_factory=Queue)
     agents: Agents = field(default_factory=Agents)
     pending: dict[str, Pending] = field(default_factory=dict)
-    bare: dict[str, list[str]] = field(default_factory=dict)  # calls outside of messages, by tool
-    answered: dict[str, None] = field(default_factory=dict)  # the most recent ones
+    bare_calls: dict[str, list[str]] = field(default_factory=dict)  # outside of messages, ids by tool
+    answered: dict[str, None] = field(default_factory=dict)  # ids of recent calls with a result
     early: dict[str, EarlyResult] = field(default_factory=dict)
-    early_size: int = 0
-    repeats: dict[bytes, str] = field(default_factory=dict)
+    early_size: int = 0  # bytes
+    repeats: dict[bytes, str] = field(default_factory=dict)  # hash of a text, and the id of its first line
     last_at: datetime | None = None
-    faults: int = 0
+    fault_count: int = 0
     parent_id: str | None = None
     model: str | None = None  # of the first response
     first_role: str | None = None
     is_open: bool = False
 
-    def find_repeat(self, words: str, id_: str) -> str | None:
-        """Return the id of another recent line with this text."""
-        key = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        known = self.repeats.get(key)
-        if known is not None:
-            return known if known != id_ else None
-        if len(self.repeats) >= MAX_REMEMBERED:
+    def find_repeat(self, text: str, id_: str) -> str | None:
+        """Return the id of an earlier line with this text, if it is recent and has another id."""
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        first_id = self.repeats.get(key)
+        if first_id is not None:
+            return first_id if first_id != id_ else None
+        if len(self.repeats) >= MAX_CACHED_ENTRIES:
             del self.repeats[next(iter(self.repeats))]
         self.repeats[key] = id_
         return None
 
-    def take_pending(self, call: str) -> Pending | None:
-        """Remove and return a call that waits for its result; None if it is unknown."""
-        pending = self.pending.pop(call, None)
+    def take_pending(self, call_id: str) -> Pending | None:
+        """Remove and return a call without a result; None if there is none with this id."""
+        pending = self.pending.pop(call_id, None)
         if pending is not None:
-            if len(self.answered) >= MAX_REMEMBERED:
+            if len(self.answered) >= MAX_CACHED_ENTRIES:
                 del self.answered[next(iter(self.answered))]
-            self.answered[call] = None
+            self.answered[call_id] = None
         return pending
 
-    def keep_early_result(self, call: str, early: EarlyResult) -> None:
+    def keep_early_result(self, call_id: str, early: EarlyResult) -> None:
         """Keep a result until its call is read, unless the call already has a result."""
-        if call in self.answered or early.size > MAX_EARLY_RESULT_BYTES:
+        if call_id in self.answered or early.size > MAX_EARLY_RESULT_BYTES:
             return
-        self.take_early_result(call)
+        self.take_early_result(call_id)
         while self.early and (
-            len(self.early) >= MAX_REMEMBERED or self.early_size + early.size > MAX_EARLY_RESULT_BYTES
+            len(self.early) >= MAX_CACHED_ENTRIES or self.early_size + early.size > MAX_EARLY_RESULT_BYTES
         ):
             self.take_early_result(next(iter(self.early)))
-        self.early[call] = early
+        self.early[call_id] = early
         self.early_size += early.size
 
-    def take_early_result(self, call: str) -> EarlyResult | None:
+    def take_early_result(self, call_id: str) -> EarlyResult | None:
         """Remove and return the result that was written before its call."""
-        early = self.early.pop(call, None)
+        early = self.early.pop(call_id, None)
         if early is not None:
             self.early_size -= early.size
         return early

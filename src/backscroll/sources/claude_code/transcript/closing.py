@@ -1,4 +1,4 @@
-"""Facts about a session, known at the end of its transcript."""
+"""Build the closing of a transcript: the facts about a session that are known at its end."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,84 +8,87 @@ from msgspec.structs import replace
 
 from backscroll.model import Agent, Closing
 from backscroll.sources.claude_code.transcript import subagent_sidecar
-from backscroll.sources.claude_code.transcript.branches import SIDE
-from backscroll.sources.claude_code.workspace import of_session, project_folder
+from backscroll.sources.claude_code.transcript.branches import SIDECHAIN
+from backscroll.sources.claude_code.workspace import find_workspace, project_folder
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["closing"]
+__all__ = ["build_closing"]
 
 
-def closing(transcript: "Transcript", *, is_truncated: bool = False) -> Closing:
-    """Return the closing of a transcript. ``is_truncated``: its last line is incomplete."""
-    state, path = transcript.state, transcript.path
+def build_closing(transcript: "Transcript", *, is_truncated: bool = False) -> Closing:
+    """Return the closing of a transcript. ``is_truncated`` means that its last line is incomplete."""
+    state, tree, path = transcript.state, transcript.tree, transcript.path
     facts = state.facts
     is_agent = transcript.agent_id is not None
     title, title_source = facts.title
-    own = state.parent_id if is_agent else path.stem
+    session_id = state.parent_id if is_agent else path.stem
     folder = project_folder(path)
-    agents = _agents(transcript, own, folder)
-    hidden = _hidden_because(transcript, agents[0] if is_agent else None, folder)
+    agents = _agents(transcript, session_id, folder)
+    hidden = _find_hidden_reason(transcript, agents[0] if is_agent else None, folder)
     reasons = [hidden.reason] if hidden is not None else []
-    faults = state.faults + is_truncated
-    if faults:
-        reasons.append(f"{faults} lines cannot be read" if faults > 1 else "a line cannot be read")
-    at = facts.first_at
-    modified = datetime.fromtimestamp(Path(transcript.unit.path).stat().st_mtime, UTC) if at is None else None
+    fault_count = state.fault_count + is_truncated
+    if fault_count:
+        reasons.append(f"{fault_count} lines cannot be read" if fault_count > 1 else "a line cannot be read")
+    first_at = facts.first_at
+    modified_at = (
+        datetime.fromtimestamp(Path(transcript.unit.path).stat().st_mtime, UTC) if first_at is None else None
+    )
     return Closing(
         title=title,
         title_source=title_source,
-        workspace=of_session(folder, own, facts),
-        created_at=at or modified,
-        created_at_source="stored" if at else "file",
-        updated_at=facts.last_at or modified,
+        workspace=find_workspace(folder, session_id, facts),
+        created_at=first_at or modified_at,
+        created_at_source="stored" if first_at else "file",
+        updated_at=facts.last_at or modified_at,
         git_branch=facts.branch,
         version=facts.version,
-        completeness="partial" if faults else "complete",
+        completeness="partial" if fault_count else "complete",
         reasons=tuple(reasons),
         visibility="listed" if hidden is None else "hidden",
         is_unlinked=hidden is not None and hidden.is_unlinked,
         agents=agents,
-        abandoned=transcript.tree.retracted() if is_agent else transcript.tree.abandoned(),
+        abandoned=tree.removed_message_ids() if is_agent else tree.inactive_message_ids(),
         tracked_files=tuple(facts.files.values()),
-        metadata=_metadata(transcript, own, folder),
+        metadata=_metadata(transcript, session_id, folder),
     )
 
 
-def _agents(transcript: "Transcript", own: str | None, folder: Path | None) -> tuple[Agent, ...]:
+def _agents(transcript: "Transcript", session_id: str | None, folder: Path | None) -> tuple[Agent, ...]:
     """Return the subagents. In the file of a subagent the first is the subagent itself."""
-    agents = transcript.state.agents.all_agents(own, transcript.agent_id)
+    agents = transcript.state.agents.all_agents(session_id, transcript.agent_id)
     if transcript.agent_id is None:
         return agents
-    first, *started = agents
+    first, *others = agents
     first = subagent_sidecar.with_sidecar(first, transcript.sidecar, transcript.state.model)
-    first = replace(first, is_hidden=_hidden_because(transcript, first, folder) is not None)
-    return (first, *(replace(agent, parent_agent_id=transcript.agent_id) for agent in started))
+    first = replace(first, is_hidden=_find_hidden_reason(transcript, first, folder) is not None)
+    return (first, *(replace(agent, parent_agent_id=transcript.agent_id) for agent in others))
 
 
-def _hidden_because(
+def _find_hidden_reason(
     transcript: "Transcript", agent: Agent | None, folder: Path | None
-) -> subagent_sidecar.Hidden | None:
-    """Return why a conversation is hidden from lists."""
+) -> subagent_sidecar.HiddenReason | None:
+    """Return why a conversation is hidden from lists; None if it is listed."""
     if agent is None:
         tree = transcript.tree
-        spoken = any(
-            count and not flags & SIDE for count, flags in zip(tree.message_counts, tree.flags, strict=True)
+        has_messages = any(
+            count and not flags & SIDECHAIN
+            for count, flags in zip(tree.message_counts, tree.flags, strict=True)
         )
-        return None if spoken else subagent_sidecar.Hidden("nothing but subagents' lines")
+        return None if has_messages else subagent_sidecar.HiddenReason("contains only subagent lines")
     is_flat = folder == transcript.path.parent
-    is_bare = transcript.state.first_role == "assistant" and is_flat and not transcript.sidecar
-    return subagent_sidecar.hidden_because(agent, is_bare_answer=is_bare)
+    is_bare_answer = transcript.state.first_role == "assistant" and is_flat and not transcript.sidecar
+    return subagent_sidecar.find_hidden_reason(agent, is_bare_answer=is_bare_answer)
 
 
-def _metadata(transcript: "Transcript", own: str | None, folder: Path | None) -> dict[str, Any]:
+def _metadata(transcript: "Transcript", session_id: str | None, folder: Path | None) -> dict[str, Any]:
     facts = transcript.state.facts
-    found = facts.metadata()
-    if others := [id_ for id_ in facts.session_ids if id_ != own]:
-        found["other_session_ids"] = others
+    metadata = facts.metadata()
+    if other_ids := [id_ for id_ in facts.session_ids if id_ != session_id]:
+        metadata["other_session_ids"] = other_ids
     if len(facts.cwds) > 1:
-        found["cwds"] = list(facts.cwds)
+        metadata["cwds"] = list(facts.cwds)
     if folder is not None:
-        found["encoded_path"] = folder.name
-    return found
+        metadata["encoded_path"] = folder.name
+    return metadata

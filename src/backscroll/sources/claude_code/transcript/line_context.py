@@ -1,4 +1,4 @@
-"""State of one line of the conversation while it is parsed."""
+"""State of one record while it is parsed."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,34 +6,40 @@ import msgspec
 
 from backscroll.model import Attachment, Message, Origin, Role, TokenUsage, ToolCall
 from backscroll.readers import jsonl, lenient_json
-from backscroll.sources.claude_code.transcript.branches import SIDE
-from backscroll.sources.claude_code.transcript.line_types import ApiMessage, ForkedFrom, Line, RawResult, text
+from backscroll.sources.claude_code.transcript.branches import SIDECHAIN
+from backscroll.sources.claude_code.transcript.line_types import (
+    ApiMessage,
+    ForkedFrom,
+    Line,
+    RawResult,
+    as_text,
+)
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["LineContext", "full_record", "place_of"]
+__all__ = ["LineContext", "full_record", "record_position"]
 
 
 class LineContext:
-    """A line of the tree: its node, its subagent and the messages it yields."""
+    """Record that is a line of the tree: its node, its subagent and the messages it yields."""
 
     __slots__ = (
         "agent_id",
         "at",
         "at_source",
         "call_node",
-        "count",
         "has_tool_result",
         "id",
         "is_agent_root",
         "is_known",
         "line",
+        "message_count",
         "model",
         "node",
-        "number",
         "origin",
         "parent",
+        "record_index",
         "response",
         "stop_reason",
         "transcript",
@@ -42,17 +48,17 @@ class LineContext:
     )
 
     def __init__(
-        self, transcript: "Transcript", value: Line, line: jsonl.Line[Line], number: int = 0
+        self, transcript: "Transcript", value: Line, line: jsonl.Line[Line], record_index: int = 0
     ) -> None:
         self.transcript = transcript
         self.value = value
-        self.line, self.number = line, number
+        self.line, self.record_index = line, record_index
         uuid, parent = value.uuid, value.parent_uuid
-        self.id = uuid if isinstance(uuid, str) and uuid else f"line-{place_of(line, number)}"
+        self.id = uuid if isinstance(uuid, str) and uuid else f"line-{record_position(line, record_index)}"
         self.parent = parent if isinstance(parent, str) and parent else None
         self.origin = Origin(transcript.unit.path, f"line {line.number}")
         self.at, self.at_source = transcript.timestamp(value)
-        self.count = 0
+        self.message_count = 0
         self.call_node = -1  # node of the tool call that this line has the result of
         self.has_tool_result = False
         self.agent_id = transcript.agent_id
@@ -64,18 +70,18 @@ class LineContext:
     @property
     def raw(self) -> bytes:
         """Return the bytes of the record; empty if the line was too large to decode."""
-        return self.line.value_bytes(self.number)
+        return self.line.value_bytes(self.record_index)
 
     def message(self) -> ApiMessage:
         """Return the API message of the line in any of its forms."""
         found = self.value.message
         if isinstance(found, ApiMessage):
             if found.content is None and found.role is None:
-                return ApiMessage(content=_spread(self.raw))
+                return ApiMessage(content=_join_characters(self.raw))
             return found
         if isinstance(found, str):
             return ApiMessage(content=found)
-        return ApiMessage(content=text(self.value.content))
+        return ApiMessage(content=as_text(self.value.content))
 
     def add_to_tree(self, flags: int) -> None:
         """Add the line to the tree and, if it is a sidechain line, to a subagent."""
@@ -84,30 +90,30 @@ class LineContext:
         if transcript.agent_id is not None:
             self.is_agent_root = transcript.state.agents.inline.get(transcript.agent_id) is None
         elif self.value.is_sidechain is True:
-            flags |= SIDE
-            self.agent_id, self.is_agent_root = transcript.state.agents.thread(
-                self.id, self.parent, text(self.value.agent_id)
+            flags |= SIDECHAIN
+            self.agent_id, self.is_agent_root = transcript.state.agents.assign_line(
+                self.id, self.parent, as_text(self.value.agent_id)
             )
-        known = len(tree.ids)
+        known_count = len(tree.ids)
         self.node = tree.add(self.id, self.parent, flags, self.response)
-        self.is_known = self.node < known  # this id was seen before
+        self.is_known = self.node < known_count  # this id was seen before
 
-    def is_repeat(self, kind: str, words: str) -> bool:
-        """Return whether this text was written before under another id.
+    def is_repeat(self, kind: str, text: str) -> bool:
+        """Return whether an earlier line with another id has this text.
 
-        Versions 2.0.0 to 2.0.63 repeat whole exchanges. Texts are repeats if they belong to the same
-        response, or were typed in the same millisecond.
+        Versions 2.0.0 to 2.0.63 repeat whole exchanges. Equal texts are repeats if they belong to the same
+        response, or have the same timestamp.
         """
-        same = self.response or text(self.value.timestamp)
+        group = self.response or as_text(self.value.timestamp)
         version = self.value.version
-        if same is None or self.is_known or self.is_agent_root:
+        if group is None or self.is_known or self.is_agent_root:
             return False
         if not isinstance(version, str) or not version.startswith("2.0."):
             return False
-        repeated = self.transcript.state.find_repeat(f"{same} {kind} {words}", self.id)
-        if repeated is not None:
-            self.transcript.tree.tie(repeated, self.node)
-        return repeated is not None
+        repeated_id = self.transcript.state.find_repeat(f"{group} {kind} {text}", self.id)
+        if repeated_id is not None:
+            self.transcript.tree.follow(repeated_id, self.node)
+        return repeated_id is not None
 
     def full_record(self) -> dict[str, Any]:
         """Decode the record with all its fields."""
@@ -117,15 +123,15 @@ class LineContext:
         """Return the JSON of the structured tool result."""
         return bytes(msgspec.json.decode(self.raw, type=RawResult).tool_use_result) if self.raw else b""
 
-    def raw_block(self, number: int) -> Any:
-        """Return a content block with all its fields."""
+    def raw_block(self, index: int) -> Any:
+        """Return the content block at an index with all its fields."""
         message = self.full_record().get("message")
         content = message.get("content") if isinstance(message, dict) else None
         blocks = [block for block in content if block is not None] if isinstance(content, list) else [content]
-        return blocks[number] if number < len(blocks) else None
+        return blocks[index] if index < len(blocks) else None
 
     def missing_part(self) -> str | None:
-        """Return which part of a line without messages is missing; None if the line is valid without."""
+        """Return which part of a line without messages is missing; None if the line is valid."""
         record = self.full_record()
         message = record.get("message", record.get("content", self))
         if message is self:
@@ -146,12 +152,12 @@ class LineContext:
         """Emit one message of this line."""
         transcript, value = self.transcript, self.value
         facts = transcript.state.facts
-        number = self.count
-        self.count = number + 1
+        index = self.message_count
+        self.message_count = index + 1
         transcript.emit(
             # Positional first: with more than fifteen keyword arguments a call takes four times as long.
             Message(
-                self.id if number == 0 else f"{self.id}.{number}",
+                self.id if index == 0 else f"{self.id}.{index}",
                 role,
                 content,
                 self.origin,
@@ -159,7 +165,7 @@ class LineContext:
                 self.at,
                 self.at_source,
                 self.model,
-                parent_id=self.parent if number == 0 else self.id,
+                parent_id=self.parent if index == 0 else self.id,
                 response_id=self.response,
                 agent_id=self.agent_id,
                 is_sidechain=self.agent_id is not None,
@@ -185,9 +191,9 @@ class LineContext:
         return session_id if session_id != self.transcript.path.stem else None
 
 
-def place_of(line: jsonl.Line[Line], number: int) -> str:
-    """Return an id for a record that has none: its position in the file."""
-    return f"{line.number}-{number + 1}" if number else str(line.number)
+def record_position(line: jsonl.Line[Line], index: int) -> str:
+    """Return the position of a record in the file, as an id for records without one."""
+    return f"{line.number}-{index + 1}" if index else str(line.number)
 
 
 def full_record(raw: bytes) -> dict[str, Any]:
@@ -202,12 +208,12 @@ def full_record(raw: bytes) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _spread(raw: bytes) -> str | None:
-    """Return a text that is stored under decimal keys, one character each."""
+def _join_characters(raw: bytes) -> str | None:
+    """Return a text that is stored as an object: decimal keys with one character each."""
     message = full_record(raw).get("message")
     if not isinstance(message, dict) or "0" not in message:
         return None
-    letters: list[str] = []
-    while isinstance(letter := message.get(str(len(letters))), str):
-        letters.append(letter)
-    return "".join(letters)
+    characters: list[str] = []
+    while isinstance(character := message.get(str(len(characters))), str):
+        characters.append(character)
+    return "".join(characters)

@@ -15,7 +15,7 @@ from backscroll.readers import lenient_json
 
 __all__ = [
     "MAX_COUNT",
-    "STARTS",
+    "RECORD_START",
     "ApiMessage",
     "Attached",
     "Block",
@@ -27,22 +27,24 @@ __all__ = [
     "Progress",
     "RawResult",
     "ToolUseResult",
-    "count_value",
+    "as_count",
+    "as_text",
     "decoder",
     "is_record",
-    "params",
-    "text",
-    "usage",
+    "parse_params",
+    "parse_usage",
 ]
 
 # Any JSON value but an object.
-_Plain: TypeAlias = list[Any] | str | int | float | bool | None
+_NonObject: TypeAlias = list[Any] | str | int | float | bool | None
 
 # Possible start of a record after a damaged one on the same line.
-STARTS = re.compile(r'\{"(?:parentUuid|type|uuid)"')
+RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 
-_NOTHING = Raw(b"")
-_COUNTS = (int, int, int, int)
+_EMPTY = Raw(b"")
+MAX_COUNT = 2**53  # larger values are not counts
+MAX_COST_USD = 1e9  # larger values are not costs
+_FOUR_INTS = (int, int, int, int)
 
 
 class ImageData(Struct, gc=False):
@@ -50,30 +52,29 @@ class ImageData(Struct, gc=False):
 
     type: Any = None
     media_type: Any = None
-    data: Raw = _NOTHING
+    data: Raw = _EMPTY
     url: Any = None
     file_id: Any = None
 
 
 class Block(Struct, gc=False):
-    """Content block. The type decides which fields are set."""
+    """Content block. Its type determines which fields are set."""
 
     type: Any = None
     text: Any = None
     thinking: Any = None
-    signature: Raw = _NOTHING
-    data: Raw = _NOTHING
+    signature: Raw = _EMPTY
+    data: Raw = _EMPTY
     id: Any = None
     name: Any = None
     input: Any = None
     tool_use_id: Any = None
-    content: "list[Block | _Plain] | Block | str | int | float | bool | None" = None
+    content: "list[Block | _NonObject] | Block | str | int | float | bool | None" = None
     is_error: Any = None
-    source: ImageData | _Plain = None
+    source: ImageData | _NonObject = None
     title: Any = None
     tool_name: Any = None
-    # "from" is a keyword
-    from_: Any = msgspec.field(default=None, name="from")
+    from_: Any = msgspec.field(default=None, name="from")  # "from" is a keyword
     to: Any = None
 
 
@@ -82,7 +83,7 @@ class Usage(Struct, gc=False):
     output_tokens: Any = None
     cache_creation_input_tokens: Any = None
     cache_read_input_tokens: Any = None
-    cache_creation: dict[str, Any] | _Plain = None
+    cache_creation: dict[str, Any] | _NonObject = None
     speed: Any = None
 
 
@@ -92,9 +93,9 @@ class ApiMessage(Struct, gc=False):
     id: Any = None
     role: Any = None
     model: Any = None
-    content: list[Block | _Plain] | Block | str | int | float | bool | None = None
+    content: list[Block | _NonObject] | Block | str | int | float | bool | None = None
     stop_reason: Any = None
-    usage: Usage | _Plain = None
+    usage: Usage | _NonObject = None
 
 
 class Patch(Struct, rename="camel", gc=False):
@@ -111,7 +112,7 @@ class ToolUseResult(Struct, rename="camel", gc=False):
     type: Any = None
     file_path: Any = None
     notebook_path: Any = msgspec.field(default=None, name="notebook_path")
-    structured_patch: list[Patch | _Plain] | dict[str, Any] | str | int | float | bool | None = None
+    structured_patch: list[Patch | _NonObject] | dict[str, Any] | str | int | float | bool | None = None
     user_modified: Any = None
     agent_id: Any = None
     total_duration_ms: Any = None
@@ -121,13 +122,13 @@ class ToolUseResult(Struct, rename="camel", gc=False):
 
 
 class Attached(Struct, gc=False):
-    """Attachment, only its type."""
+    """Type of an attachment. Its other fields are not decoded."""
 
     type: Any = None
 
 
 class Progress(Struct, rename="camel", gc=False):
-    """Progress of a subagent, only its ids."""
+    """Type and id of a progress line of a subagent."""
 
     type: Any = None
     agent_id: Any = None
@@ -143,12 +144,12 @@ class ForkedFrom(Struct, gc=False):
 
 
 class Line(Struct, rename="camel", gc=False):
-    """Fields of a line of the tree. Other lines use only the type."""
+    """Fields of a line of the tree. Of other lines, only a few fields are used."""
 
     parent_uuid: Any = None
     is_sidechain: Any = None
     type: Any = None
-    message: ApiMessage | _Plain = None
+    message: ApiMessage | _NonObject = None
     uuid: Any = None
     timestamp: Any = None
     cwd: Any = None
@@ -159,106 +160,108 @@ class Line(Struct, rename="camel", gc=False):
     is_meta: Any = None
     is_compact_summary: Any = None
     is_visible_in_transcript_only: Any = None
-    origin: LineOrigin | _Plain = None
+    origin: LineOrigin | _NonObject = None
     prompt_source: Any = None
-    tool_use_result: ToolUseResult | _Plain = None
+    tool_use_result: ToolUseResult | _NonObject = None
     tool_denial_kind: Any = None
     is_api_error_message: Any = None
-    error: Raw = _NOTHING
+    error: Raw = _EMPTY
     entrypoint: Any = None
     slug: Any = None
     team_name: Any = None
-    forked_from: ForkedFrom | _Plain = None
+    forked_from: ForkedFrom | _NonObject = None
     supersedes_uuids: Any = None
     retracted_message_uuids: Any = None
     subtype: Any = None
     content: Any = None
     session_kind: Any = None
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
-    attachment: Attached | _Plain = None
-    data: Progress | _Plain = None
+    attachment: Attached | _NonObject = None
+    data: Progress | _NonObject = None
     parent_tool_use_id: Any = msgspec.field(default=None, name="parentToolUseID")
 
 
 class RawResult(Struct, rename="camel", gc=False):
     """The structured tool result of a line as JSON."""
 
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: Raw = _EMPTY
 
 
 decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
-def text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """Return the value if it is a non-empty string."""
     return value if isinstance(value, str) and value else None
 
 
-def is_record(found: dict[str, Any]) -> bool:
-    """Return whether an object after a damaged one is a record, not a part of the damaged one."""
-    if not isinstance(found.get("type"), str):
+def is_record(record: dict[str, Any]) -> bool:
+    """Return whether an object found in a damaged line is a record, not a part of one."""
+    if not isinstance(record.get("type"), str):
         return False
     # A progress line contains a subagent's line without the two fields that link a line to its session.
-    if isinstance(found.get("uuid"), str):
-        return "parentUuid" in found or "sessionId" in found
-    return any(isinstance(found.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
+    if isinstance(record.get("uuid"), str):
+        return "parentUuid" in record or "sessionId" in record
+    return any(isinstance(record.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
 
 
-def usage(found: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
-    """Return the tokens that a line reports for its response. An unfinished response has a lower bound."""
-    if not isinstance(found, Usage):
+def parse_usage(usage: Any, *, finished: bool, cost: Any = None) -> TokenUsage | None:
+    """Return the tokens that a line reports for its response. If unfinished, these are lower bounds."""
+    if not isinstance(usage, Usage):
         return TokenUsage() if finished else None
-    given, made = found.input_tokens, found.output_tokens
-    created, cached = found.cache_creation_input_tokens, found.cache_read_input_tokens
-    if (type(given), type(made), type(created), type(cached)) != _COUNTS or not (
-        0 <= given | made | created | cached < MAX_COUNT
+    input_, output = usage.input_tokens, usage.output_tokens
+    created, cached = usage.cache_creation_input_tokens, usage.cache_read_input_tokens
+    if (type(input_), type(output), type(created), type(cached)) != _FOUR_INTS or not (
+        0 <= input_ | output | created | cached < MAX_COUNT
     ):
-        given, made, created, cached = map(count_value, (given, made, created, cached))
-    nested = found.cache_creation
+        input_, output, created, cached = map(as_count, (input_, output, created, cached))
+    nested = usage.cache_creation
     hour = None
     if isinstance(nested, dict):
-        # Versions before 2.1.152 sometimes write 0 here and the real count in the nested object.
-        brief, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
-        if type(brief) is int and type(hour) is int and len(nested) == 2 and 0 <= brief | hour < MAX_COUNT:
-            below = brief + hour
+        # Versions before 2.1.152 sometimes write 0 as the total and the real counts in the nested object.
+        minutes, hour = nested.get("ephemeral_5m_input_tokens"), nested.get("ephemeral_1h_input_tokens")
+        if (
+            type(minutes) is int
+            and type(hour) is int
+            and len(nested) == 2
+            and 0 <= minutes | hour < MAX_COUNT
+        ):
+            nested_total = minutes + hour
         else:
-            below = sum(count_value(value) or 0 for value in nested.values())
-            hour = count_value(hour)
-        if created is None or below > created:
-            created = below
-    speed = found.speed
+            nested_total = sum(as_count(value) or 0 for value in nested.values())
+            hour = as_count(hour)
+        if created is None or nested_total > created:
+            created = nested_total
+    speed = usage.speed
     return TokenUsage(
-        given,
-        made,
+        input_,
+        output,
         created,
         cached,
         hour,
         not finished,
-        None if speed is None or speed == "standard" else text(speed),
-        None if cost is None else _price(cost),
+        None if speed is None or speed == "standard" else as_text(speed),
+        None if cost is None else _as_cost(cost),
     )
 
 
-def _price(cost: Any) -> float | None:
-    return float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e9 else None
+def _as_cost(cost: Any) -> float | None:
+    return float(cost) if isinstance(cost, int | float) and 0 <= cost < MAX_COST_USD else None
 
 
-def params(found: Any) -> dict[str, Any]:
-    """Return the tool input as an object. Before 2.1.92 it may be JSON in a string."""
-    if isinstance(found, str):
+def parse_params(value: Any) -> dict[str, Any]:
+    """Return the input of a tool call as an object. Versions before 2.1.92 can store it as a JSON string."""
+    if isinstance(value, str):
         try:
-            found = lenient_json.load(found)
+            value = lenient_json.load(value)
         except lenient_json.FAILURES:
-            return {"raw": found}
-    if isinstance(found, dict):
-        return found
-    return {} if found is None else {"value": found}
+            return {"raw": value}
+    if isinstance(value, dict):
+        return value
+    return {} if value is None else {"value": value}
 
 
-MAX_COUNT = 2**53  # larger values are not counts
-
-
-def count_value(value: Any) -> int | None:
+def as_count(value: Any) -> int | None:
     """Return the value if it is a valid count."""
     if type(value) is int:
         return value if 0 <= value < MAX_COUNT else None

@@ -9,17 +9,16 @@ from msgspec.json import Decoder, encode
 from backscroll.model import Attachment, Role
 from backscroll.readers import lenient_json
 from backscroll.sources.claude_code.transcript import user_text
-from backscroll.sources.claude_code.transcript.content_blocks import attachment as attachment_of
-from backscroll.sources.claude_code.transcript.line_types import Block, Line, text
-from backscroll.sources.claude_code.transcript.queue import prompt_text, words_of
+from backscroll.sources.claude_code.transcript.content_blocks import to_attachment
+from backscroll.sources.claude_code.transcript.line_types import Block, Line, as_text
+from backscroll.sources.claude_code.transcript.queue import content_text, typed_prompt_text
 
-__all__ = ["Notice", "is_known", "is_typed", "parse_notice", "prompt"]
+__all__ = ["Notice", "is_known_attachment", "is_typed", "parse_notice", "parse_prompt"]
 
 _blocks: Decoder[list[Any]] = Decoder(list[Block | list[Any] | str | int | float | bool | None])
 
-# Subtypes without text for the user.
-_SILENT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
-_SPOKEN = frozenset(
+_SUBTYPES_WITHOUT_TEXT = frozenset({"turn_duration", "stop_hook_summary", "microcompact_boundary"})
+_SUBTYPES_WITH_TEXT = frozenset(
     {
         "compact_boundary",
         "informational",
@@ -36,8 +35,8 @@ _SPOKEN = frozenset(
     }
 )
 
-# Context for the model, except `queued_command`, which the user may have typed.
-_ATTACHMENTS = frozenset(
+# All are context for the model except `queued_command`, which the user may have typed.
+_ATTACHMENT_TYPES = frozenset(
     {
         "queued_command", "file", "edited_text_file", "compact_file_reference", "already_read_file",
         "directory",
@@ -58,74 +57,71 @@ _ATTACHMENTS = frozenset(
 
 
 class Notice(Struct):
-    """Content of a system line."""
+    """Messages of a system line and the ids that it retracts."""
 
     kind: str
-    messages: list[tuple[str, Role, str]]
-    subtype: str | None = None  # set if it is unknown
-    retracted: list[str] = []
+    messages: list[tuple[str, Role, str]]  # kind, role and text
+    unknown_subtype: str | None = None
+    retracted_ids: list[str] = []
 
 
 def parse_notice(value: Line, full_record: Callable[[], dict[str, Any]]) -> Notice:
-    """Return the messages of a system line; most have one, some none. ``full_record`` decodes the line."""
-    subtype = text(value.subtype)
-    content = text(value.content)
+    """Return the messages of a system line, if it has any. ``full_record`` decodes the complete line."""
+    subtype = as_text(value.subtype)
+    content = as_text(value.content)
     if subtype == "api_error":
-        return Notice("api_error", [("api_error", "error", _api_error(full_record()))])
+        return Notice("api_error", [("api_error", "error", _format_api_error(full_record()))])
     if subtype == "local_command":
-        parts = user_text.parts([content]) if content else []
+        parts = user_text.split_parts([content]) if content else []
         return Notice("local_command", [(part.kind or "notice", "system", part.content) for part in parts])
     kind = subtype or "notice"
     messages: list[tuple[str, Role, str]] = [(kind, "system", content)] if content else []
-    if subtype in _SILENT:
+    if subtype in _SUBTYPES_WITHOUT_TEXT:
         return Notice(kind, [])
-    if subtype is None or subtype in _SPOKEN:
-        dead = value.retracted_message_uuids
-        return Notice(
-            kind,
-            messages,
-            retracted=[id_ for id_ in dead if isinstance(id_, str)] if isinstance(dead, list) else [],
-        )
-    return Notice(kind, messages, subtype=subtype)
+    if subtype is None or subtype in _SUBTYPES_WITH_TEXT:
+        ids = value.retracted_message_uuids
+        retracted = [id_ for id_ in ids if isinstance(id_, str)] if isinstance(ids, list) else []
+        return Notice(kind, messages, retracted_ids=retracted)
+    return Notice(kind, messages, unknown_subtype=subtype)
 
 
-def _api_error(record: dict[str, Any]) -> str:
+def _format_api_error(record: dict[str, Any]) -> str:
     """Format a failed request: the server's message and the attempt."""
     error = record.get("error")
-    words = None
+    message = None
     status = None
     if isinstance(error, dict):
         inner = error.get("error")
-        deeper = inner.get("error") if isinstance(inner, dict) else None
+        innermost = inner.get("error") if isinstance(inner, dict) else None
         candidates = [error.get("formatted"), error.get("message")]
-        candidates += [found.get("message") for found in (deeper, inner) if isinstance(found, dict)]
-        words = next((found for found in candidates if isinstance(found, str) and found), None)
+        candidates += [found.get("message") for found in (innermost, inner) if isinstance(found, dict)]
+        message = next((found for found in candidates if isinstance(found, str) and found), None)
         status = error.get("status")
     elif isinstance(error, str):
-        words = error
+        message = error
     parts = ["API error"]
     if isinstance(status, int):
         parts.append(str(status))
-    line = " ".join(parts) + (f": {words}" if words else "")
-    attempt, most = record.get("retryAttempt"), record.get("maxRetries")
-    if isinstance(attempt, int) and isinstance(most, int):
-        line += f" (attempt {attempt} of {most})"
+    line = " ".join(parts) + (f": {message}" if message else "")
+    attempt, max_attempts = record.get("retryAttempt"), record.get("maxRetries")
+    if isinstance(attempt, int) and isinstance(max_attempts, int):
+        line += f" (attempt {attempt} of {max_attempts})"
     return line
 
 
-def is_known(kind: str | None) -> bool:
+def is_known_attachment(kind: str | None) -> bool:
     """Return whether an attachment of this type is known."""
-    return kind is not None and (kind in _ATTACHMENTS or kind.startswith("output_style"))
+    return kind is not None and (kind in _ATTACHMENT_TYPES or kind.startswith("output_style"))
 
 
-def prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
+def parse_prompt(content: Any) -> tuple[str, tuple[Attachment, ...]]:
     """Return the text and the attachments of a queued prompt."""
     try:
         blocks = _blocks.decode(encode(content)) if isinstance(content, list) else []
     except lenient_json.FAILURES:
         blocks = []
-    came_along = (attachment_of(block) for block in blocks if isinstance(block, Block))
-    return words_of(content), tuple(one for one in came_along if one is not None)
+    attachments = (to_attachment(block) for block in blocks if isinstance(block, Block))
+    return content_text(content), tuple(each for each in attachments if each is not None)
 
 
 def is_typed(attachment: dict[str, Any]) -> bool:
@@ -136,4 +132,6 @@ def is_typed(attachment: dict[str, Any]) -> bool:
         return True
     if kind is not None or attachment.get("isMeta") is True:
         return False
-    return attachment.get("commandMode") in (None, "prompt") and bool(prompt_text(attachment.get("prompt")))
+    return attachment.get("commandMode") in (None, "prompt") and bool(
+        typed_prompt_text(attachment.get("prompt"))
+    )

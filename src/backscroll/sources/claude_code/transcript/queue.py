@@ -1,7 +1,7 @@
 """Prompts that were typed while a turn was running.
 
-They are queued, and normally written again as a user line or an attachment when they are delivered. Some
-versions deliver them during a turn without another line. Then the line of the queue is the only copy.
+A prompt is queued. When it is delivered, most versions write it again as a user line or an attachment. Some
+versions deliver it during the turn without another line; then the queue operation has the only copy.
 """
 
 import re
@@ -12,99 +12,99 @@ from msgspec import Struct, field
 
 from backscroll.model import Attachment, Origin, SubagentLink
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import text
+from backscroll.sources.claude_code.transcript.line_types import as_text
 
-__all__ = ["Queue", "Waiting", "links_in", "prompt_text", "words_of"]
+__all__ = ["Queue", "QueuedPrompt", "content_text", "find_links", "typed_prompt_text"]
 
-_NOTICE = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
-_TASK = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
-_GAP = re.compile(r"[^\S\n]*\n\s*")  # between prompts that are delivered together
-_TOOL_USE = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
+_NOTIFICATION = re.compile(r"<[a-z]+-notification>|<task-id>|<teammate-message|<cross-session-message")
+_TASK_ID = re.compile(r"<task-id>\s*([^<\s]+)\s*</task-id>")
+_SEPARATOR = re.compile(r"[^\S\n]*\n\s*")  # between prompts that are delivered together
+_TOOL_USE_ID = re.compile(r"<tool-use-id>\s*([^<\s]+)\s*</tool-use-id>")
 
 
-class Waiting(Struct):
-    """A prompt in the queue."""
+class QueuedPrompt(Struct):
+    """Prompt in the queue."""
 
     id: str
-    words: str
+    text: str = field(name="text")  # the name in stored checkpoints
     at: datetime | None
     origin: Origin
     attachments: tuple[Attachment, ...] = ()
 
 
 class Queue(Struct):
-    """Prompts that were queued and have no other line yet."""
+    """Queue of prompts, each identified by its text."""
 
-    waiting: dict[str, Waiting] = field(default_factory=dict)
-    emitted: dict[str, str] = field(default_factory=dict)  # ids of the messages that were emitted for them
+    waiting: dict[str, QueuedPrompt] = field(default_factory=dict)
+    emitted: dict[str, str] = field(default_factory=dict)  # message id by text
     delivered: set[str] = field(default_factory=set)
 
-    def enqueue(self, waiting: Waiting) -> None:
-        key = waiting.words.strip()
+    def enqueue(self, prompt: QueuedPrompt) -> None:
+        key = prompt.text.strip()
         if key not in self.delivered and key not in self.emitted:
-            self.waiting.setdefault(key, waiting)
+            self.waiting.setdefault(key, prompt)
 
-    def removed(self, words: str | None) -> Waiting | None:
-        """Remove a prompt from the queue and return it. It was probably delivered during the turn."""
-        key = words.strip() if words is not None else next(iter(self.waiting), "")
-        waiting = self.waiting.pop(key, None)
-        if waiting is not None:
-            self.emitted[key] = waiting.id
-        return waiting
+    def remove(self, text: str | None) -> QueuedPrompt | None:
+        """Remove and return a prompt, by default the oldest. It was probably delivered during the turn."""
+        key = text.strip() if text is not None else next(iter(self.waiting), "")
+        prompt = self.waiting.pop(key, None)
+        if prompt is not None:
+            self.emitted[key] = prompt.id
+        return prompt
 
-    def deliver(self, words: str) -> tuple[str, ...]:
+    def deliver(self, text: str) -> tuple[str, ...]:
         """Mark a prompt as delivered. Return the ids of the messages that were emitted for it before.
 
         Several prompts can be delivered as one, joined by newlines.
         """
         if not self.waiting and not self.emitted:
             return ()
-        key = words.strip()
-        early: list[str] = []
-        for part in [key] if key in self.waiting or key in self.emitted else self._parts(key):
+        key = text.strip()
+        message_ids: list[str] = []
+        for part in [key] if key in self.waiting or key in self.emitted else self._split_joined(key):
             if self.waiting.pop(part, None) is None and part in self.emitted:
-                early.append(self.emitted.pop(part))
+                message_ids.append(self.emitted.pop(part))
             self.delivered.add(part)
-        return tuple(early)
+        return tuple(message_ids)
 
-    def _parts(self, words: str) -> list[str]:
+    def _split_joined(self, text: str) -> list[str]:
         """Split a text into queued prompts; empty if it contains anything else."""
-        known = [key for key in (*self.emitted, *self.waiting) if key in words]
-        reached: dict[int, tuple[int, str]] = {}  # possible start of a part, and the part before it
-        open_ = [0]
-        while open_:
-            place = open_.pop()
-            for key in known:
-                if not words.startswith(key, place):
+        candidates = [key for key in (*self.emitted, *self.waiting) if key in text]
+        reached: dict[int, tuple[int, str]] = {}  # end of a part: its start, and the part
+        stack = [0]
+        while stack:
+            start = stack.pop()
+            for key in candidates:
+                if not text.startswith(key, start):
                     continue
-                gap = _GAP.match(words, place + len(key))
-                end = gap.end() if gap is not None else place + len(key)
-                if (gap is not None or end == len(words)) and end not in reached:
-                    reached[end] = place, key
-                    open_.append(end)
+                separator = _SEPARATOR.match(text, start + len(key))
+                end = separator.end() if separator is not None else start + len(key)
+                if (separator is not None or end == len(text)) and end not in reached:
+                    reached[end] = start, key
+                    stack.append(end)
         parts: list[str] = []
-        place = len(words)
-        while place in reached:
-            place, part = reached[place]
+        end = len(text)
+        while end in reached:
+            end, part = reached[end]
             parts.append(part)
         return list(dict.fromkeys(reversed(parts)))
 
-    def take_rest(self) -> list[Waiting]:
+    def take_undelivered(self) -> list[QueuedPrompt]:
         """Remove and return the prompts that were never delivered."""
-        rest = list(self.waiting.values())
-        self.emitted |= {key: waiting.id for key, waiting in self.waiting.items()}
+        prompts = list(self.waiting.values())
+        self.emitted |= {key: prompt.id for key, prompt in self.waiting.items()}
         self.waiting.clear()
-        return rest
+        return prompts
 
 
-def prompt_text(content: Any) -> str:
-    """Return the text of a queued prompt; empty if the tool queued it."""
-    words = words_of(content)
-    return "" if _NOTICE.match(words.lstrip()) or _is_object(words) else words
+def typed_prompt_text(content: Any) -> str:
+    """Return the text of a queued prompt; empty if the tool queued it, not the user."""
+    text = content_text(content)
+    return "" if _NOTIFICATION.match(text.lstrip()) or _is_object(text) else text
 
 
-def words_of(content: Any) -> str:
-    """Return the text of a prompt in either of its forms."""
+def content_text(content: Any) -> str:
+    """Return the text of a prompt, which is a string or a list of content blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -117,22 +117,22 @@ def _is_text(block: Any) -> bool:
     return isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text")
 
 
-def _is_object(words: str) -> bool:
+def _is_object(text: str) -> bool:
     """Return whether a text is one JSON object, as some notifications are."""
-    if not words.lstrip().startswith("{"):
+    if not text.lstrip().startswith("{"):
         return False
     try:
-        return isinstance(lenient_json.load(words), dict)
+        return isinstance(lenient_json.load(text), dict)
     except lenient_json.FAILURES:
         return False
 
 
-def links_in(content: Any) -> list[SubagentLink]:
+def find_links(content: Any) -> list[SubagentLink]:
     """Return the links between calls and subagents in a queued notification."""
-    words = text(content)
-    if words is None or "<task-id>" not in words:
+    text = as_text(content)
+    if text is None or "<task-id>" not in text:
         return []
-    tasks, calls = _TASK.findall(words), _TOOL_USE.findall(words)
+    tasks, calls = _TASK_ID.findall(text), _TOOL_USE_ID.findall(text)
     return [
         SubagentLink(agent_id=task, tool_call_id=call, evidence="queued notification", strength=4)
         for task, call in zip(tasks, calls, strict=False)

@@ -38,22 +38,22 @@ from backscroll.sources.claude_code.transcript import (
 )
 from backscroll.sources.claude_code.transcript.branches import Tree
 from backscroll.sources.claude_code.transcript.checkpoint import ReaderState
-from backscroll.sources.claude_code.transcript.closing import closing
-from backscroll.sources.claude_code.transcript.line_context import LineContext, full_record, place_of
+from backscroll.sources.claude_code.transcript.closing import build_closing
+from backscroll.sources.claude_code.transcript.line_context import LineContext, full_record, record_position
 from backscroll.sources.claude_code.transcript.line_types import (
-    STARTS,
+    RECORD_START,
     ApiMessage,
     Line,
+    as_text,
     decoder,
     is_record,
-    text,
 )
 from backscroll.sources.claude_code.transcript.subagents import agent_id_of, results_folder
 
 __all__ = ["Transcript"]
 
-MAX_BUFFERED_BYTES = 2 * 1024 * 1024  # a smaller file is read at once, and the archive stores the same bytes
-_WEIGHT = {"parsed": 2, "problems": 1, "ignored": 0}
+MAX_BUFFERED_BYTES = 2 * 1024 * 1024  # smaller files are read once, for the parser and the archive
+_PRECEDENCE = {"parsed": 2, "problems": 1, "ignored": 0}  # for a line with several records
 
 _Verdict: TypeAlias = Literal["parsed", "ignored", "problems"]
 
@@ -61,14 +61,14 @@ _Verdict: TypeAlias = Literal["parsed", "ignored", "problems"]
 _PARSERS: dict[str, Callable[[LineContext], None]] = {
     "assistant": assistant_lines.parse,
     "user": user_lines.parse,
-    "system": system_lines.system,
-    "attachment": system_lines.attachment,
-    "progress": system_lines.progress,
+    "system": system_lines.parse_system,
+    "attachment": system_lines.parse_attachment,
+    "progress": system_lines.parse_progress,
 }
 
 
 class Transcript:
-    """Reader of one file. `items` may be called once."""
+    """Reader of one transcript. `items` can be called once."""
 
     def __init__(self, unit: Unit, since: Checkpoint | None = None) -> None:
         self.unit = unit
@@ -81,34 +81,34 @@ class Transcript:
         if self.agent_id is not None and since is None:
             self.state.parent_id = unit.session_id
             self.state.agents.inline[self.agent_id] = None
-        self.tree = Tree(self.state.skeleton)
-        self.tally = RecordCounts()
-        self.sidecar = subagent_sidecar.loaded(self.path) if self.agent_id is not None else {}
-        self.proposals: dict[str, tuple[Edit, ...]] = {}  # of calls without a result, seen by this reader
-        self._out: list[Item] = []
-        self._once: dict[str, str] = {}
-        self._counts: defaultdict[tuple[str, _Verdict], int] = defaultdict(int)  # lines by type and verdict
-        self._is_opened = False  # by this reader
+        self.tree = Tree(self.state.tree)
+        self.counts = RecordCounts()
+        self.sidecar = subagent_sidecar.load_sidecar(self.path) if self.agent_id is not None else {}
+        self.proposals: dict[str, tuple[Edit, ...]] = {}  # by call without a result; not in the checkpoint
+        self._buffer: list[Item] = []
+        self._interned: dict[str, str] = {}
+        self._line_counts: defaultdict[tuple[str, _Verdict], int] = defaultdict(int)
+        self._is_opened = False  # whether this reader emitted an opening
         self._is_truncated = False
 
     def items(self) -> Iterator[Item]:
         """Yield everything after the checkpoint, the record counts last."""
-        out, counts = self._out, self._counts
+        buffer, line_counts = self._buffer, self._line_counts
         line: jsonl.Line[Line] | None = None
         for line in self._lines():
             values = line.values
             if line.fault is None and len(values) == 1:  # the common case
-                counts[self._parse_record(values[0], line, 0)] += 1
+                line_counts[self._parse_record(values[0], line, 0)] += 1
             else:
                 self._parse_irregular_line(line)
-            if out:
-                yield from out
-                out.clear()
-        yield from self._end()
-        for (kind, verdict), number in counts.items():
-            self.tally.count(kind, verdict, number)
-        self.tally.checkpoint = self._checkpoint(line)
-        yield self.tally
+            if buffer:
+                yield from buffer
+                buffer.clear()
+        yield from self._finish()
+        for (kind, verdict), count in line_counts.items():
+            self.counts.count(kind, verdict, count)
+        self.counts.checkpoint = self._checkpoint(line)
+        yield self.counts
 
     def _lines(self) -> Iterator[jsonl.Line[Line]]:
         return jsonl.lines(
@@ -117,7 +117,7 @@ class Transcript:
             offset=self.offset,
             line=self.line,
             end=self.unit.size or sys.maxsize,
-            starts=STARTS,
+            starts=RECORD_START,
             is_record=is_record,
             whole=self._read_file(),
         )
@@ -127,8 +127,8 @@ class Transcript:
         if self.offset or not 0 < self.unit.size <= MAX_BUFFERED_BYTES:
             return b""
         with self.path.open("rb", buffering=0) as file:
-            self.tally.file_content = file.read(self.unit.size)
-        return self.tally.file_content
+            self.counts.file_content = file.read(self.unit.size)
+        return self.counts.file_content
 
     def _checkpoint(self, last: jsonl.Line[Line] | None) -> Checkpoint:
         """Return the position after the last line, or before it if it may still grow."""
@@ -139,102 +139,103 @@ class Transcript:
             offset, line = last.offset, last.number - 1
         return Checkpoint(offset, line, msgspec.msgpack.encode(self.state))
 
-    # --- one line -----------------------------------------------------------------------------------------
-
     def _parse_irregular_line(self, line: jsonl.Line[Line]) -> None:
-        """Parse a line that is damaged, or has no object or several."""
+        """Parse a line that is damaged, or does not contain exactly one object."""
         if line.is_blank:
             return
-        verdicts = [self._parse_record(value, line, number) for number, value in enumerate(line.values)]
+        verdicts = [self._parse_record(value, line, index) for index, value in enumerate(line.values)]
         if line.fault is not None:
-            self.state.faults += line.is_complete
+            self.state.fault_count += line.is_complete
             self._is_truncated = not line.is_complete
-            self._out.append(Problem(Origin(self.unit.path, f"line {line.number}"), *line.fault))
-            self._counts[verdicts[0][0] if verdicts else "(unreadable)", "problems"] += 1
+            self._buffer.append(Problem(Origin(self.unit.path, f"line {line.number}"), *line.fault))
+            self._line_counts[verdicts[0][0] if verdicts else "(unreadable)", "problems"] += 1
         elif not verdicts:
-            self._counts["(not an object)", "ignored"] += 1
+            self._line_counts["(not an object)", "ignored"] += 1
         else:
-            self._counts[max(verdicts, key=lambda counted: _WEIGHT[counted[1]])] += 1
+            self._line_counts[max(verdicts, key=lambda counted: _PRECEDENCE[counted[1]])] += 1
 
-    def _parse_record(self, value: Line, line: jsonl.Line[Line], number: int) -> tuple[str, _Verdict]:
+    def _parse_record(self, value: Line, line: jsonl.Line[Line], index: int) -> tuple[str, _Verdict]:
         """Parse one record. Return its type and verdict."""
         kind = value.type
         if isinstance(kind, str):
             parse = _PARSERS.get(kind)
             if parse is None:
-                return kind, self._parse_state_line(kind, value, line, number)
-            return kind, self._parse_chain_line(LineContext(self, value, line, number), parse)
+                return kind, self._parse_state_line(kind, value, line, index)
+            return kind, self._parse_tree_line(LineContext(self, value, line, index), parse)
         if isinstance(value.message, ApiMessage) and value.message.role in ("user", "assistant"):
             role = str(value.message.role)
-            return role, self._parse_chain_line(LineContext(self, value, line, number), _PARSERS[role])
+            return role, self._parse_tree_line(LineContext(self, value, line, index), _PARSERS[role])
         return "(no type)", self._add_unknown("record type (no type)", line)
 
     def _add_unknown(self, name: str, line: jsonl.Line[Line]) -> _Verdict:
         """Count an unknown type. A damaged line already has a problem."""
         if line.fault is None:
-            self.tally.add_unknown(name)
-            self._out.append(
+            self.counts.add_unknown(name)
+            self._buffer.append(
                 Problem(Origin(self.unit.path, f"line {line.number}"), "unknown-type", f"unknown {name}")
             )
         return "problems"
 
-    def _parse_state_line(self, kind: str, value: Line, line: jsonl.Line[Line], number: int) -> _Verdict:
+    def _parse_state_line(self, kind: str, value: Line, line: jsonl.Line[Line], index: int) -> _Verdict:
         facts = self.state.facts
         facts.update(value)
-        if state_lines.is_opaque(kind):
+        if state_lines.is_ignored(kind):
             return "ignored"
-        record = full_record(line.value_bytes(number))
-        if state_lines.absorb(facts, kind, record):
+        record = full_record(line.value_bytes(index))
+        if state_lines.apply_state_line(facts, kind, record):
             return "ignored"
         origin = Origin(self.unit.path, f"line {line.number}")
-        place = place_of(line, number)
+        position = record_position(line, index)
         if kind == "summary":
-            title, leaf = text(record.get("summary")), text(record.get("leafUuid"))
+            title, leaf = as_text(record.get("summary")), as_text(record.get("leafUuid"))
             if title is not None and leaf is not None:
-                self._out.append(TitleHint(leaf, title, origin))
+                self._buffer.append(TitleHint(leaf, title, origin))
             return "ignored"
         if kind == "queue-operation":
-            return "parsed" if system_lines.queued(record, origin, place, self) else "ignored"
+            return (
+                "parsed" if system_lines.parse_queue_operation(record, origin, position, self) else "ignored"
+            )
         if kind in ("tool_use", "tool_result") and record:
-            system_lines.bare_tool(record, origin, place, self)
+            system_lines.parse_bare_tool(record, origin, position, self)
             return "parsed"
         return self._add_unknown(f"record type {kind}", line)
 
-    # --- chain lines --------------------------------------------------------------------------------------
-
-    def _parse_chain_line(self, context: LineContext, parse: Callable[[LineContext], None]) -> _Verdict:
+    def _parse_tree_line(self, context: LineContext, parse: Callable[[LineContext], None]) -> _Verdict:
         state = self.state
         state.facts.update(context.value)
         if state.parent_id is None and self.agent_id is not None:
-            state.parent_id = text(context.value.session_id)
-        before = len(self._out)
+            state.parent_id = as_text(context.value.session_id)
+        buffered_count = len(self._buffer)
         parse(context)
-        if context.count or context.is_known:
-            self.tree.set_message_count(context.node, context.count, call_node=context.call_node)
+        if context.message_count or context.is_known:
+            self.tree.set_message_count(context.node, context.message_count, call_node=context.call_node)
         if state.first_role is None and context.value.type in ("user", "assistant"):
             state.first_role = context.value.type
         if state.model is None:
             state.model = context.model
         return (
             "parsed"
-            if context.count or context.has_tool_result
-            else self._verdict_without_message(context, before)
+            if context.message_count or context.has_tool_result
+            else self._verdict_without_message(context, buffered_count)
         )
 
-    def _verdict_without_message(self, context: LineContext, before: int) -> _Verdict:
-        """Return the verdict of a line without messages and tool results. A missing part is a problem."""
+    def _verdict_without_message(self, context: LineContext, buffered_count: int) -> _Verdict:
+        """Return the verdict of a line without messages and tool results. A missing part is a problem.
+
+        ``buffered_count`` is the number of buffered items before the line was parsed.
+        """
         if context.value.type in ("user", "assistant") and (missing := context.missing_part()) is not None:
             self.add_problem(Problem(context.origin, "no-content", missing))
-        emitted = set(map(type, self._out[before:]))
+        emitted = set(map(type, self._buffer[buffered_count:]))
         if UsageReport in emitted:
             return "parsed"
         return "problems" if Problem in emitted else "ignored"
 
-    def intern(self, words: Any) -> str | None:
-        """Return one object for a string that many lines repeat."""
-        if not isinstance(words, str) or not words:
+    def intern(self, text: Any) -> str | None:
+        """Return the same object for equal strings, which many lines repeat."""
+        if not isinstance(text, str) or not text:
             return None
-        return self._once.setdefault(words, words)
+        return self._interned.setdefault(text, text)
 
     def timestamp(self, value: Line) -> tuple[datetime | None, TimeSource | None]:
         """Return the timestamp of a line, by default that of the line before it."""
@@ -252,32 +253,31 @@ class Transcript:
 
     def add_problem(self, problem: Problem) -> None:
         """Emit a problem without opening the session."""
-        self._out.append(problem)
+        self._buffer.append(problem)
 
     def emit(self, item: Item) -> None:
         """Emit an item of the session. The first one opens the session."""
         if not self._is_opened:
             self._open()
-        self._out.append(item)
+        self._buffer.append(item)
 
     def _open(self) -> None:
         self.state.is_open = self._is_opened = True
-        self._out.append(self._opening())
+        self._buffer.append(self._opening())
 
     def link(self, link: SubagentLink) -> None:
         """Emit the link between a subagent and its call, once."""
         if self.state.agents.is_new_link(link):
-            self._out.append(link)
+            self._buffer.append(link)
 
-    def mark_delivered(self, words: str) -> None:
+    def mark_delivered(self, text: str) -> None:
         """Mark a queued prompt as delivered. The message added next replaces the one of the queue."""
-        early = self.state.queue.deliver(words)
-        if early:
-            self.tree.message_counts[self.tree.find(early[0])] = 0
-            self.tree.retracted_ids.update(
-                early[1:]
-            )  # if several prompts are delivered as one, only the first is replaced
-            self.emit(Replacement(early[0]))
+        message_ids = self.state.queue.deliver(text)
+        if message_ids:
+            # If several prompts are delivered as one, the first is replaced and the others are retracted.
+            self.tree.message_counts[self.tree.find(message_ids[0])] = 0
+            self.tree.retracted_ids.update(message_ids[1:])
+            self.emit(Replacement(message_ids[0]))
 
     @property
     def results_folder(self) -> Path:
@@ -294,19 +294,17 @@ class Transcript:
             parent_id=self.state.parent_id,
         )
 
-    # --- the end ------------------------------------------------------------------------------------------
-
-    def _end(self) -> Iterator[Item]:
-        for waiting in self.state.queue.take_rest():
-            system_lines.emit_waiting(waiting, self)
+    def _finish(self) -> Iterator[Item]:
+        for prompt in self.state.queue.take_undelivered():
+            system_lines.emit_queued_prompt(prompt, self)
         if (
             self.agent_id is not None
-            and (link := subagent_sidecar.link_of(self.agent_id, self.sidecar)) is not None
+            and (link := subagent_sidecar.sidecar_link(self.agent_id, self.sidecar)) is not None
         ):
             self.link(link)
         if self.state.is_open and not self._is_opened:
             self._open()
-        yield from self._out
-        self._out.clear()
+        yield from self._buffer
+        self._buffer.clear()
         if self.state.is_open:
-            yield closing(self, is_truncated=self._is_truncated)
+            yield build_closing(self, is_truncated=self._is_truncated)

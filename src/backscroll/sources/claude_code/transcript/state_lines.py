@@ -1,6 +1,6 @@
-"""Parse state lines. They are repeated; the last one is valid.
+"""Parse state lines: title, working folder, tracked files and cost of a session.
 
-They contain the title, moves, tracked files and cost of a session. None of them is part of the conversation.
+They are not part of the conversation. Types are repeated in a file; the last line of a type is valid.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from msgspec import Struct, field
 
 from backscroll.model import TrackedFile
 from backscroll.readers import timestamps
-from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Line, count_value, text
+from backscroll.sources.claude_code.transcript.line_types import ForkedFrom, Line, as_count, as_text
 
-__all__ = ["OPAQUE", "STATE", "Facts", "absorb", "is_opaque"]
+__all__ = ["IGNORED_TYPES", "STATE_HANDLERS", "Facts", "apply_state_line", "is_ignored"]
 
-# Types without useful content.
-OPAQUE = frozenset(
+# State lines without content that the archive shows.
+IGNORED_TYPES = frozenset(
     {
         "atis-latch",
         "isolation-latch",
@@ -36,11 +36,11 @@ OPAQUE = frozenset(
         "permission-denial",
     }
 )
-_OPAQUE_FAMILIES = ("artifact-", "api-request", "marble-origami-", "workflow-")
+_IGNORED_PREFIXES = ("artifact-", "api-request", "marble-origami-", "workflow-")
 
 
 class Facts(Struct):
-    """Facts about a session from the lines of one file."""
+    """Facts about a session from the lines of one file. Encoded by name in checkpoints."""
 
     custom_title: str | None = None
     ai_title: str | None = None
@@ -76,7 +76,7 @@ class Facts(Struct):
     compactions: int = 0
 
     def update(self, value: Line) -> None:
-        """Store the session id, version, folder and branch of a line."""
+        """Store the session id, version, folder, branch and similar fields of a line."""
         session_id = value.session_id
         if isinstance(session_id, str) and session_id not in self.session_ids:
             self.session_ids[session_id] = None
@@ -91,20 +91,20 @@ class Facts(Struct):
             if self.version is None:
                 self.version = version
         if self.branch is None and value.git_branch is not None:
-            self.branch = text(value.git_branch)
+            self.branch = as_text(value.git_branch)
         if value.entrypoint is not None and self.entrypoint is None:
-            self.entrypoint = text(value.entrypoint)
+            self.entrypoint = as_text(value.entrypoint)
         if value.slug is not None and self.slug is None:
-            self.slug = text(value.slug)
+            self.slug = as_text(value.slug)
         if value.session_kind is not None and self.session_kind is None:
-            self.session_kind = text(value.session_kind)
+            self.session_kind = as_text(value.session_kind)
         forked_from = value.forked_from
         if forked_from is not None and self.forked_from is None and isinstance(forked_from, ForkedFrom):
-            self.forked_from = text(forked_from.session_id)
+            self.forked_from = as_text(forked_from.session_id)
 
     @property
     def title(self) -> tuple[str | None, str | None]:
-        """Return the title of the session and the type of its line."""
+        """Return the title of the session, and the type of the line that contains it."""
         if self.custom_title:
             return self.custom_title, "custom-title"
         if self.ai_title:
@@ -139,108 +139,108 @@ class Facts(Struct):
         return {name: value for name, value in found.items() if value is not None}
 
 
-def _named(attribute: str, key: str) -> Callable[[Facts, dict[str, Any]], None]:
-    """Return a function that keeps the last value of a text field."""
+def _text_setter(attribute: str, key: str) -> Callable[[Facts, dict[str, Any]], None]:
+    """Return a handler that copies a text field of the record to an attribute."""
 
-    def keep(facts: Facts, record: dict[str, Any]) -> None:
+    def set_text(facts: Facts, record: dict[str, Any]) -> None:
         value = record.get(key)
         if isinstance(value, str):
             setattr(facts, attribute, value)
 
-    return keep
+    return set_text
 
 
-def _pull_request(facts: Facts, record: dict[str, Any]) -> None:
-    if url := text(record.get("prUrl")):
-        facts.pull_requests[url] = text(record.get("prRepository")) or ""
+def _add_pull_request(facts: Facts, record: dict[str, Any]) -> None:
+    if url := as_text(record.get("prUrl")):
+        facts.pull_requests[url] = as_text(record.get("prRepository")) or ""
 
 
-def _frame(facts: Facts, record: dict[str, Any]) -> None:
-    if url := text(record.get("frameUrl")):
-        facts.frames[url] = text(record.get("title")) or ""
+def _add_frame(facts: Facts, record: dict[str, Any]) -> None:
+    if url := as_text(record.get("frameUrl")):
+        facts.frames[url] = as_text(record.get("title")) or ""
 
 
-def _worktree(facts: Facts, record: dict[str, Any]) -> None:
+def _set_worktree(facts: Facts, record: dict[str, Any]) -> None:
     session = record.get("worktreeSession")
-    wanted = ("originalCwd", "worktreePath", "worktreeName", "worktreeBranch", "originalBranch")
+    names = ("originalCwd", "worktreePath", "worktreeName", "worktreeBranch", "originalBranch")
     if isinstance(session, dict):
-        facts.worktree = {name: session[name] for name in wanted if isinstance(session.get(name), str)}
+        facts.worktree = {name: session[name] for name in names if isinstance(session.get(name), str)}
     elif session is None:
         facts.worktree = None
 
 
-def _cost(facts: Facts, record: dict[str, Any]) -> None:
-    wanted = ("totalCostUSD", "totalDuration", "totalLinesAdded", "totalLinesRemoved", "hasUnknownModelCost")
-    facts.cost = {name: record[name] for name in wanted if isinstance(record.get(name), float | bool)}
-    counts = {name: count_value(record.get(name)) for name in wanted if name not in facts.cost}
+def _set_cost(facts: Facts, record: dict[str, Any]) -> None:
+    names = ("totalCostUSD", "totalDuration", "totalLinesAdded", "totalLinesRemoved", "hasUnknownModelCost")
+    facts.cost = {name: record[name] for name in names if isinstance(record.get(name), float | bool)}
+    counts = {name: as_count(record.get(name)) for name in names if name not in facts.cost}
     facts.cost |= {name: count for name, count in counts.items() if count is not None}
 
 
-def _fork(facts: Facts, record: dict[str, Any]) -> None:
-    facts.fork_parent = text(record.get("parentSessionId"))
-    facts.fork_point = text(record.get("parentLastUuid"))
+def _set_fork(facts: Facts, record: dict[str, Any]) -> None:
+    facts.fork_parent = as_text(record.get("parentSessionId"))
+    facts.fork_point = as_text(record.get("parentLastUuid"))
 
 
-def _snapshot(facts: Facts, record: dict[str, Any]) -> None:
+def _apply_snapshot(facts: Facts, record: dict[str, Any]) -> None:
     snapshot = record.get("snapshot")
     files = snapshot.get("trackedFileBackups") if isinstance(snapshot, dict) else None
     for path, backup in files.items() if isinstance(files, dict) else ():
-        _track(facts, path, backup)
+        _track_file(facts, path, backup)
 
 
-def _delta(facts: Facts, record: dict[str, Any]) -> None:
-    if path := text(record.get("trackingPath")):
-        _track(facts, path, record.get("backup"))
+def _apply_delta(facts: Facts, record: dict[str, Any]) -> None:
+    if path := as_text(record.get("trackingPath")):
+        _track_file(facts, path, record.get("backup"))
 
 
-def _track(facts: Facts, path: str, backup: Any) -> None:
+def _track_file(facts: Facts, path: str, backup: Any) -> None:
     if not isinstance(backup, dict):
         return
-    version = count_value(backup.get("version"))
+    version = as_count(backup.get("version"))
     known = facts.files.get(path)
     if known is not None and (known.version or 0) > (version or 0):
         return
     facts.files[path] = TrackedFile(
-        path, version, text(backup.get("backupFileName")), timestamps.from_value(backup.get("backupTime"))
+        path, version, as_text(backup.get("backupFileName")), timestamps.from_value(backup.get("backupTime"))
     )
 
 
-def _ended(facts: Facts, record: dict[str, Any]) -> None:
+def _set_ended(facts: Facts, record: dict[str, Any]) -> None:
     facts.ended_by_model = True
 
 
-STATE: dict[str, Callable[[Facts, dict[str, Any]], None]] = {
-    "custom-title": _named("custom_title", "customTitle"),
-    "ai-title": _named("ai_title", "aiTitle"),
-    "agent-name": _named("agent_name", "agentName"),
+STATE_HANDLERS: dict[str, Callable[[Facts, dict[str, Any]], None]] = {
+    "custom-title": _text_setter("custom_title", "customTitle"),
+    "ai-title": _text_setter("ai_title", "aiTitle"),
+    "agent-name": _text_setter("agent_name", "agentName"),
     "agent-color": lambda facts, record: None,
-    "agent-setting": _named("agent_setting", "agentSetting"),
-    "tag": _named("tag", "tag"),
-    "last-prompt": _named("last_prompt", "lastPrompt"),
-    "mode": _named("mode", "mode"),
-    "permission-mode": _named("permission_mode", "permissionMode"),
-    "relocated": _named("relocated_cwd", "relocatedCwd"),
-    "continued-in": _named("continued_in", "continuedInSessionId"),
-    "teleported-from": _named("teleported_from", "remoteSessionId"),
-    "file-history-snapshot": _snapshot,
-    "file-history-delta": _delta,
-    "pr-link": _pull_request,
-    "frame-link": _frame,
-    "worktree-state": _worktree,
-    "cost-state": _cost,
-    "fork-context-ref": _fork,
-    "ended-by-model": _ended,
+    "agent-setting": _text_setter("agent_setting", "agentSetting"),
+    "tag": _text_setter("tag", "tag"),
+    "last-prompt": _text_setter("last_prompt", "lastPrompt"),
+    "mode": _text_setter("mode", "mode"),
+    "permission-mode": _text_setter("permission_mode", "permissionMode"),
+    "relocated": _text_setter("relocated_cwd", "relocatedCwd"),
+    "continued-in": _text_setter("continued_in", "continuedInSessionId"),
+    "teleported-from": _text_setter("teleported_from", "remoteSessionId"),
+    "file-history-snapshot": _apply_snapshot,
+    "file-history-delta": _apply_delta,
+    "pr-link": _add_pull_request,
+    "frame-link": _add_frame,
+    "worktree-state": _set_worktree,
+    "cost-state": _set_cost,
+    "fork-context-ref": _set_fork,
+    "ended-by-model": _set_ended,
 }
 
 
-def is_opaque(kind: str) -> bool:
-    """Return whether lines of this type have no useful content."""
-    return kind in OPAQUE or kind.startswith(_OPAQUE_FAMILIES)
+def is_ignored(kind: str) -> bool:
+    """Return whether lines of this type are ignored."""
+    return kind in IGNORED_TYPES or kind.startswith(_IGNORED_PREFIXES)
 
 
-def absorb(facts: Facts, kind: str, record: dict[str, Any]) -> bool:
-    """Store a state line. Return False if the type is unknown."""
-    keep = STATE.get(kind)
-    if keep is not None:
-        keep(facts, record)
-    return keep is not None
+def apply_state_line(facts: Facts, kind: str, record: dict[str, Any]) -> bool:
+    """Store the content of a state line. Return False if the type is unknown."""
+    handle = STATE_HANDLERS.get(kind)
+    if handle is not None:
+        handle(facts, record)
+    return handle is not None

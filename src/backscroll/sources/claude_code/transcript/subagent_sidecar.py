@@ -1,4 +1,4 @@
-"""Sidecar file of a subagent's transcript."""
+"""Sidecar of a subagent's transcript: a JSON file with the call that started it and its type."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,59 +7,62 @@ from msgspec.structs import replace
 
 from backscroll.model import Agent, SubagentLink
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import text
+from backscroll.sources.claude_code.transcript.line_types import as_text
 
-__all__ = ["Hidden", "hidden_because", "link_of", "loaded", "with_sidecar"]
+__all__ = ["HiddenReason", "find_hidden_reason", "load_sidecar", "sidecar_link", "with_sidecar"]
 
-_REPLAYS = ("acompact-", "aside_question-")  # these repeat the lines and ids of their parent
+_REPLAY_PREFIXES = (
+    "acompact-",
+    "aside_question-",
+)  # of ids; these subagents repeat the lines of their parent
 
 
-def loaded(path: Path) -> dict[str, Any]:
+def load_sidecar(path: Path) -> dict[str, Any]:
     """Return the sidecar of a transcript; empty if there is none."""
     try:
-        found = lenient_json.load(path.with_name(f"{path.stem}.meta.json").read_bytes())
+        sidecar = lenient_json.load(path.with_name(f"{path.stem}.meta.json").read_bytes())
     except (OSError, *lenient_json.FAILURES):
         return {}
-    return found if isinstance(found, dict) else {}
+    return sidecar if isinstance(sidecar, dict) else {}
 
 
-def link_of(agent_id: str, sidecar: dict[str, Any]) -> SubagentLink | None:
+def sidecar_link(agent_id: str, sidecar: dict[str, Any]) -> SubagentLink | None:
     """Return the link to the call that started the subagent. The sidecar is the best evidence."""
-    call = text(sidecar.get("toolUseId"))
-    if call is None:
+    call_id = as_text(sidecar.get("toolUseId"))
+    if call_id is None:
         return None
-    return SubagentLink(agent_id=agent_id, tool_call_id=call, evidence="sidecar file", strength=1)
+    return SubagentLink(agent_id=agent_id, tool_call_id=call_id, evidence="sidecar file", strength=1)
 
 
 def with_sidecar(agent: Agent, sidecar: dict[str, Any], model: str | None) -> Agent:
     """Return the subagent with the fields of its sidecar."""
     return replace(
         agent,
-        tool_call_id=text(sidecar.get("toolUseId")) or agent.tool_call_id,
-        parent_agent_id=text(sidecar.get("parentAgentId")) or agent.parent_agent_id,
-        kind=text(sidecar.get("agentType")) or agent.kind,
-        description=text(sidecar.get("description")) or agent.description,
-        model=text(sidecar.get("model")) or model or agent.model,
+        tool_call_id=as_text(sidecar.get("toolUseId")) or agent.tool_call_id,
+        parent_agent_id=as_text(sidecar.get("parentAgentId")) or agent.parent_agent_id,
+        kind=as_text(sidecar.get("agentType")) or agent.kind,
+        description=as_text(sidecar.get("description")) or agent.description,
+        model=as_text(sidecar.get("model")) or model or agent.model,
     )
 
 
-class Hidden(NamedTuple):
-    """Why a conversation is hidden from lists."""
+class HiddenReason(NamedTuple):
+    """Reason why a conversation is hidden from lists."""
 
     reason: str
-    is_unlinked: bool = False  # hidden only because no tool call is known that started it
+    is_unlinked: bool = False  # the only reason is that no tool call is known to have started it
 
 
-def hidden_because(agent: Agent, *, is_bare_answer: bool = False) -> Hidden | None:
-    """Return why an agent is the tool's own background work, or None if the user asked for it.
+def find_hidden_reason(agent: Agent, *, is_bare_answer: bool = False) -> HiddenReason | None:
+    """Return why a subagent counts as background work of the tool; None if it does not.
 
-    ``is_bare_answer``: its file is not in a ``subagents`` folder, begins with an assistant message and has no
-    sidecar that names a tool call.
+    ``is_bare_answer`` means that its file is not in a ``subagents`` folder, begins with an assistant message
+    and has no sidecar.
     """
-    if agent.agent_id.startswith(_REPLAYS):
-        return Hidden("replays its parent")
+    if agent.agent_id.startswith(_REPLAY_PREFIXES):
+        return HiddenReason("replays its parent")
     if (agent.prompt or "").strip() == "Warmup":
-        return Hidden("warm-up")
+        return HiddenReason("warm-up")
     if is_bare_answer:
-        return Hidden("begins with an answer and is linked to no call", is_unlinked=True)
+        return HiddenReason("begins with an answer and is linked to no call", is_unlinked=True)
     return None

@@ -1,4 +1,4 @@
-"""Subagents: the calls that started them and the totals that their parent stored.
+"""Subagents of a transcript: the calls that started them, and the totals in their results.
 
 Claude Code 1.0 writes the lines of a subagent into its parent's file. Later versions use a separate file,
 first in the same folder, then in a subfolder.
@@ -17,25 +17,25 @@ from backscroll.sources.claude_code.transcript.line_types import (
     Line,
     Progress,
     ToolUseResult,
-    count_value,
-    text,
+    as_count,
+    as_text,
 )
 
-__all__ = ["Agents", "Pending", "agent_id_of", "link_in_progress", "results_folder"]
+__all__ = ["Agents", "Pending", "agent_id_of", "progress_link", "results_folder"]
 
-_NAME = re.compile(r"[\w-]+")
+_SAFE_NAME = re.compile(r"[\w-]+")
 
 
 class Pending(Struct, array_like=True):
-    """A call without a result."""
+    """Tool call without a result."""
 
     name: str
-    node: int
+    node: int  # index of its line in the tree
     params: dict[str, Any] | None  # only for edits; the result needs them
 
 
 class AgentCall(Struct, array_like=True):
-    """A call that starts a subagent."""
+    """Tool call that starts a subagent."""
 
     prompt: str | None
     description: str | None
@@ -44,7 +44,7 @@ class AgentCall(Struct, array_like=True):
 
 
 class AgentTotals(Struct, array_like=True):
-    """Totals of a finished subagent, stored by its parent."""
+    """Totals of a finished subagent, from the result of its call."""
 
     agent_id: str | None
     duration_ms: int | None
@@ -61,51 +61,57 @@ class AgentStart(Struct, array_like=True):
 
 
 class Agents(Struct):
-    """The subagents that one transcript mentions."""
+    """Subagents that one transcript mentions. Encoded by name in checkpoints."""
 
-    calls: dict[str, AgentCall] = field(default_factory=dict)
-    figures: dict[str, AgentTotals] = field(default_factory=dict)
-    threads: dict[str, str] = field(default_factory=dict)  # line id to inlined subagent
+    calls: dict[str, AgentCall] = field(default_factory=dict)  # by call id
+    totals: dict[str, AgentTotals] = field(default_factory=dict, name="figures")  # by call
+    agents_by_line: dict[str, str] = field(
+        default_factory=dict, name="threads"
+    )  # inlined subagents, by line id
     inline: dict[str, AgentStart | None] = field(default_factory=dict)
-    known_links: set[str] = field(default_factory=set)  # already emitted
+    known_links: set[str] = field(default_factory=set)  # keys of emitted links
 
-    def add_call(self, call: str, params: dict[str, Any], at: datetime | None) -> None:
-        self.calls[call] = AgentCall(
-            text(params.get("prompt")),
-            text(params.get("description")),
-            text(params.get("subagent_type")),
+    def add_call(self, call_id: str, params: dict[str, Any], at: datetime | None) -> None:
+        self.calls[call_id] = AgentCall(
+            as_text(params.get("prompt")),
+            as_text(params.get("description")),
+            as_text(params.get("subagent_type")),
             at,
         )
 
-    def add_totals(self, call: str, result: ToolUseResult) -> str | None:
-        """Store the totals of a finished subagent. Return its id if the parent has it."""
-        agent_id = text(result.agent_id)
-        self.figures[call] = AgentTotals(
+    def add_totals(self, call_id: str, result: ToolUseResult) -> str | None:
+        """Store the totals of a finished subagent. Return its id if the result contains it."""
+        agent_id = as_text(result.agent_id)
+        self.totals[call_id] = AgentTotals(
             agent_id,
-            count_value(result.total_duration_ms),
-            count_value(result.total_tokens),
-            count_value(result.total_tool_use_count),
-            text(result.resolved_model),
+            as_count(result.total_duration_ms),
+            as_count(result.total_tokens),
+            as_count(result.total_tool_use_count),
+            as_text(result.resolved_model),
         )
         return agent_id
 
-    def thread(self, id_: str, parent: str | None, named: str | None) -> tuple[str, bool]:
-        """Return the subagent of a sidechain line, and whether this line is its first."""
-        agent = self.threads.get(parent) if parent is not None else None
-        begins = agent is None
+    def assign_line(self, id_: str, parent: str | None, agent_id: str | None) -> tuple[str, bool]:
+        """Assign a sidechain line to the subagent of its parent line, or to a new one.
+
+        ``agent_id`` is the id in the line, if there is one. Return the id of the subagent, and whether this
+        line is its first.
+        """
+        agent = self.agents_by_line.get(parent) if parent is not None else None
+        is_first = agent is None
         if agent is None:
-            agent = named or f"inline-{id_[:8]}"
-        self.threads[id_] = agent
+            agent = agent_id or f"inline-{id_[:8]}"
+        self.agents_by_line[id_] = agent
         if agent not in self.inline:
             self.inline[agent] = None
-        return agent, begins
+        return agent, is_first
 
-    def add_start(self, agent: str, prompt: str, at: datetime | None) -> None:
+    def set_start(self, agent: str, prompt: str, at: datetime | None) -> None:
         if agent in self.inline and self.inline[agent] is None:
             self.inline[agent] = AgentStart(prompt, at)
 
     def is_new_link(self, link: SubagentLink) -> bool:
-        """Return whether a link was not emitted before. Progress lines repeat it hundreds of times."""
+        """Return whether a link is new, and remember it. Progress lines repeat a link hundreds of times."""
         key = f"{link.agent_id} {link.tool_call_id} {link.strength}"
         if key in self.known_links:
             return False
@@ -117,67 +123,67 @@ class Agents(Struct):
 
         ``own`` is the subagent that this file belongs to. None of its calls started it.
         """
-        calls = self._calls_of_inlined(own)
+        calls = self._match_inlined(own)
         agents = [
-            self._agent(agent_id, session_id, calls.get(agent_id), began)
-            for agent_id, began in self.inline.items()
+            self._build_agent(agent_id, session_id, calls.get(agent_id), start)
+            for agent_id, start in self.inline.items()
         ]
-        taken = set(calls.values())
-        for call, figures in self.figures.items():
-            if figures.agent_id is not None and call not in taken:
-                agents.append(self._agent(figures.agent_id, session_id, call, None))
+        matched = set(calls.values())
+        for call_id, totals in self.totals.items():
+            if totals.agent_id is not None and call_id not in matched:
+                agents.append(self._build_agent(totals.agent_id, session_id, call_id, None))
         return tuple(agents)
 
-    def _calls_of_inlined(self, own: str | None) -> dict[str, str]:
+    def _match_inlined(self, own: str | None) -> dict[str, str]:
         """Match inlined subagents to calls: by the same prompt, else by time if only one call is possible."""
-        asking: dict[str, deque[str]] = {}
-        for call, asked in self.calls.items():
-            asking.setdefault((asked.prompt or "").strip(), deque()).append(call)
+        calls_by_prompt: dict[str, deque[str]] = {}
+        for call_id, call in self.calls.items():
+            calls_by_prompt.setdefault((call.prompt or "").strip(), deque()).append(call_id)
         found: dict[str, str] = {}
         others: list[tuple[datetime, str]] = []
-        for agent_id, began in self.inline.items():
-            if agent_id == own or began is None:
+        for agent_id, start in self.inline.items():
+            if agent_id == own or start is None:
                 continue
-            if calls := asking.get(began.prompt.strip()):
-                found[agent_id] = calls.popleft()
-            elif began.at is not None:
-                others.append((began.at, agent_id))
-        taken = set(found.values())
-        free = sorted(
-            (asked.at, call) for call, asked in self.calls.items() if asked.at and call not in taken
+            if call_ids := calls_by_prompt.get(start.prompt.strip()):
+                found[agent_id] = call_ids.popleft()
+            elif start.at is not None:
+                others.append((start.at, agent_id))
+        matched = set(found.values())
+        unmatched = sorted(
+            (call.at, call_id) for call_id, call in self.calls.items() if call.at and call_id not in matched
         )
-        waiting: list[str] = []
-        at = unclear = 0
-        for moment, agent_id in sorted(others):
-            while at < len(free) and free[at][0] <= moment:
-                waiting.append(free[at][1])
-                at += 1
-            if len(waiting) == 1:
-                found[agent_id] = waiting.pop()
+        candidates: list[str] = []
+        next_call = ambiguous_count = 0
+        for started_at, agent_id in sorted(others):
+            while next_call < len(unmatched) and unmatched[next_call][0] <= started_at:
+                candidates.append(unmatched[next_call][1])
+                next_call += 1
+            if len(candidates) == 1:
+                found[agent_id] = candidates.pop()
                 continue
-            unclear += 1  # several calls are possible
-            if unclear >= len(waiting):
-                waiting, unclear = [], 0
+            ambiguous_count += 1
+            if ambiguous_count >= len(candidates):
+                candidates, ambiguous_count = [], 0
         return found
 
-    def _agent(
-        self, agent_id: str, session_id: str | None, call: str | None, began: AgentStart | None
+    def _build_agent(
+        self, agent_id: str, session_id: str | None, call_id: str | None, start: AgentStart | None
     ) -> Agent:
-        asked = self.calls.get(call) if call is not None else None
-        figures = self.figures.get(call) if call is not None else None
+        call = self.calls.get(call_id) if call_id is not None else None
+        totals = self.totals.get(call_id) if call_id is not None else None
         return Agent(
             agent_id=agent_id,
             parent_session_id=session_id,
-            tool_call_id=call,
-            prompt=began.prompt if began else asked.prompt if asked else None,
-            model=figures.model if figures else None,
-            kind=asked.kind if asked else None,
-            description=asked.description if asked else None,
-            total_duration_ms=figures.duration_ms if figures else None,
-            total_tokens=figures.tokens if figures else None,
-            total_tool_use_count=figures.tool_uses if figures else None,
-            started_at=began.at if began else asked.at if asked else None,
-            is_hidden=began is not None and began.prompt.strip() == "Warmup",
+            tool_call_id=call_id,
+            prompt=start.prompt if start else call.prompt if call else None,
+            model=totals.model if totals else None,
+            kind=call.kind if call else None,
+            description=call.description if call else None,
+            total_duration_ms=totals.duration_ms if totals else None,
+            total_tokens=totals.tokens if totals else None,
+            total_tool_use_count=totals.tool_uses if totals else None,
+            started_at=start.at if start else call.at if call else None,
+            is_hidden=start is not None and start.prompt.strip() == "Warmup",
         )
 
 
@@ -187,25 +193,26 @@ def agent_id_of(path: Path) -> str:
 
 
 def results_folder(path: Path, parent_id: str | None) -> Path:
-    """Return the folder of long tool results, which is always in the session's own folder.
+    """Return the folder with the long tool results of a session.
 
-    ``parent_id`` comes from the lines of the file and can be malicious.
+    It is always in the session's own folder. ``parent_id`` is read from the lines of the file and can be
+    malicious.
     """
     for folder in path.parents:
         if folder.parent.name == "projects":
             break
         if folder.name == "subagents":
             return folder.parent / "tool-results"
-    own = parent_id if parent_id is not None and _NAME.fullmatch(parent_id) else path.stem
-    return path.parent / own / "tool-results"
+    session_id = parent_id if parent_id is not None and _SAFE_NAME.fullmatch(parent_id) else path.stem
+    return path.parent / session_id / "tool-results"
 
 
-def link_in_progress(value: Line) -> SubagentLink | None:
+def progress_link(value: Line) -> SubagentLink | None:
     """Return the link to a running subagent from a progress line."""
     data = value.data
     if not isinstance(data, Progress) or data.type != "agent_progress":
         return None
-    agent, call = text(data.agent_id), text(value.parent_tool_use_id)
-    if agent is None or call is None:
+    agent_id, call_id = as_text(data.agent_id), as_text(value.parent_tool_use_id)
+    if agent_id is None or call_id is None:
         return None
-    return SubagentLink(agent_id=agent, tool_call_id=call, evidence="progress line", strength=3)
+    return SubagentLink(agent_id=agent_id, tool_call_id=call_id, evidence="progress line", strength=3)

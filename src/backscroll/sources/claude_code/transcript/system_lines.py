@@ -1,134 +1,141 @@
-"""Parse lines that are not messages of the user or the model: notices, attachments, progress, queue."""
+"""Parse notices, attachments, progress lines, queue operations and tool lines outside of messages."""
 
 from typing import TYPE_CHECKING, Any
 
 from backscroll.model import Message, Origin, Problem, ToolCall, ToolResult
 from backscroll.readers import timestamps
 from backscroll.sources.claude_code.transcript import notices
-from backscroll.sources.claude_code.transcript.content_blocks import odd_result_text
+from backscroll.sources.claude_code.transcript.content_blocks import fallback_result_text
 from backscroll.sources.claude_code.transcript.line_context import LineContext
-from backscroll.sources.claude_code.transcript.line_types import Attached, params, text
-from backscroll.sources.claude_code.transcript.queue import Waiting, links_in, prompt_text
-from backscroll.sources.claude_code.transcript.subagents import link_in_progress
+from backscroll.sources.claude_code.transcript.line_types import Attached, as_text, parse_params
+from backscroll.sources.claude_code.transcript.queue import QueuedPrompt, find_links, typed_prompt_text
+from backscroll.sources.claude_code.transcript.subagents import progress_link
 
 if TYPE_CHECKING:
     from backscroll.sources.claude_code.transcript.reader import Transcript
 
-__all__ = ["attachment", "bare_tool", "emit_waiting", "progress", "queued", "system"]
+__all__ = [
+    "emit_queued_prompt",
+    "parse_attachment",
+    "parse_bare_tool",
+    "parse_progress",
+    "parse_queue_operation",
+    "parse_system",
+]
 
 
-def system(context: LineContext) -> None:
-    """Emit a notice of the tool to the user."""
+def parse_system(context: LineContext) -> None:
+    """Emit the messages of a system line."""
     context.add_to_tree(0)
     if not context.line.raw:
         return  # too large to decode; already a problem
     transcript = context.transcript
     notice = notices.parse_notice(context.value, context.full_record)
-    if notice.subtype is not None:
-        transcript.tally.add_unknown(f"system subtype {notice.subtype}")
+    if notice.unknown_subtype is not None:
+        transcript.counts.add_unknown(f"system subtype {notice.unknown_subtype}")
         if not notice.messages:
             transcript.add_problem(
-                Problem(context.origin, "unknown-type", f"unknown system subtype {notice.subtype}")
+                Problem(context.origin, "unknown-type", f"unknown system subtype {notice.unknown_subtype}")
             )
-    if notice.retracted:
-        transcript.tree.retracted_ids.update(notice.retracted)
+    if notice.retracted_ids:
+        transcript.tree.retracted_ids.update(notice.retracted_ids)
     if notice.kind == "compact_boundary":
         transcript.state.facts.compactions += 1
-    for kind, role, words in notice.messages:
+    for kind, role, text in notice.messages:
         if kind == "command":
-            transcript.mark_delivered(words)
-        context.add_message(role, words, kind=kind)
+            transcript.mark_delivered(text)
+        context.add_message(role, text, kind=kind)
 
 
-def attachment(context: LineContext) -> None:
-    """Emit a prompt that was delivered as an attachment. Other attachments are context for the model."""
+def parse_attachment(context: LineContext) -> None:
+    """Emit a prompt that was delivered as an attachment. Other attachments are ignored."""
     context.add_to_tree(0)
     if not context.raw:
         return
     transcript = context.transcript
-    shown = context.value.attachment
-    kind = text(shown.type) if isinstance(shown, Attached) else None
-    if not notices.is_known(kind):
-        transcript.tally.add_unknown(f"attachment {kind}")
+    typed = context.value.attachment
+    kind = as_text(typed.type) if isinstance(typed, Attached) else None
+    if not notices.is_known_attachment(kind):
+        transcript.counts.add_unknown(f"attachment {kind}")
         transcript.add_problem(Problem(context.origin, "unknown-type", f"unknown attachment {kind}"))
         return
     if kind != "queued_command":
         return
-    found = context.full_record().get("attachment")
-    if not isinstance(found, dict) or not notices.is_typed(found):
+    attachment = context.full_record().get("attachment")
+    if not isinstance(attachment, dict) or not notices.is_typed(attachment):
         return
-    words, came_along = notices.prompt(found.get("prompt"))
-    if words.strip() or came_along:
-        transcript.mark_delivered(words)
-        context.add_message("user", words, kind="queued", attachments=came_along)
+    text, attachments = notices.parse_prompt(attachment.get("prompt"))
+    if text.strip() or attachments:
+        transcript.mark_delivered(text)
+        context.add_message("user", text, kind="queued", attachments=attachments)
 
 
-def progress(context: LineContext) -> None:
+def parse_progress(context: LineContext) -> None:
     """Emit the link to a running subagent."""
     context.add_to_tree(0)
-    if (link := link_in_progress(context.value)) is not None:
+    if (link := progress_link(context.value)) is not None:
         context.transcript.link(link)
 
 
-def queued(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
+def parse_queue_operation(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> bool:
     """Apply a queue operation. Return True if it contains a prompt."""
     content = record.get("content")
-    for link in links_in(content):
+    for link in find_links(content):
         transcript.link(link)
     operation = record.get("operation")
-    words = prompt_text(content)
-    if operation == "enqueue" and words.strip():
+    text = typed_prompt_text(content)
+    if operation == "enqueue" and text.strip():
         at = timestamps.from_value(record.get("timestamp"))
-        _, came_along = notices.prompt(content)
-        transcript.state.queue.enqueue(Waiting(f"queued-{id_}", words, at, origin, came_along))
+        _, attachments = notices.parse_prompt(content)
+        transcript.state.queue.enqueue(QueuedPrompt(f"queued-{id_}", text, at, origin, attachments))
         return True
-    if operation == "remove" and (words.strip() or content is None):
-        waiting = transcript.state.queue.removed(words or None)
-        if waiting is not None:
-            emit_waiting(waiting, transcript)
+    if operation == "remove" and (text.strip() or content is None):
+        prompt = transcript.state.queue.remove(text or None)
+        if prompt is not None:
+            emit_queued_prompt(prompt, transcript)
     return False
 
 
-def emit_waiting(waiting: Waiting, transcript: "Transcript") -> None:
+def emit_queued_prompt(prompt: QueuedPrompt, transcript: "Transcript") -> None:
     """Emit a prompt that has no other line yet."""
-    transcript.tree.set_message_count(transcript.tree.add(waiting.id, None, 0, None), 1)
+    transcript.tree.set_message_count(transcript.tree.add(prompt.id, None, 0, None), 1)
     transcript.emit(
         Message(
-            id=waiting.id,
+            id=prompt.id,
             role="user",
-            content=waiting.words,
-            origin=waiting.origin,
+            content=prompt.text,
+            origin=prompt.origin,
             kind="queued",
-            timestamp=waiting.at,
-            timestamp_source="stored" if waiting.at else None,
+            timestamp=prompt.at,
+            timestamp_source="stored" if prompt.at else None,
             agent_id=transcript.agent_id,
             is_sidechain=transcript.agent_id is not None,
-            attachments=waiting.attachments,
+            attachments=prompt.attachments,
         )
     )
 
 
-def bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> None:
-    """Emit a tool line outside of a message, as some third-party writers produce.
+def parse_bare_tool(record: dict[str, Any], origin: Origin, id_: str, transcript: "Transcript") -> None:
+    """Emit a tool call or result that is a line of its own. Some third-party programs write these.
 
     A result without an id belongs to the oldest call of the same tool.
     """
-    name = text(record.get("name")) or "unknown"
-    waiting = transcript.state.bare
+    name = as_text(record.get("name")) or "unknown"
+    bare_calls = transcript.state.bare_calls
     if record.get("type") == "tool_use":
-        call = text(record.get("id")) or f"line-{id_}"
-        waiting.setdefault(name, []).append(call)
-        tool = ToolCall(call, name, params(record.get("input")))
+        new_id = as_text(record.get("id")) or f"line-{id_}"
+        bare_calls.setdefault(name, []).append(new_id)
+        tool = ToolCall(new_id, name, parse_params(record.get("input")))
         transcript.emit(Message(id=f"line-{id_}", role="tool", content="", origin=origin, tool=tool))
         return
-    named = text(record.get("tool_use_id"))
-    calls = waiting.get(name, [])
-    if named is not None:
-        if named in calls:
-            calls.remove(named)
+    call_id = as_text(record.get("tool_use_id"))
+    call_ids = bare_calls.get(name, [])
+    if call_id is not None:
+        if call_id in call_ids:
+            call_ids.remove(call_id)
     else:
-        named = calls.pop(0) if calls else f"line-{id_}"
-    if not calls:
-        waiting.pop(name, None)
-    result = odd_result_text(record.get("output", record.get("content")))
-    transcript.emit(ToolResult(tool_call_id=named, result=result, origin=origin))
+        call_id = call_ids.pop(0) if call_ids else f"line-{id_}"
+    if not call_ids:
+        bare_calls.pop(name, None)
+    result = fallback_result_text(record.get("output", record.get("content")))
+    transcript.emit(ToolResult(tool_call_id=call_id, result=result, origin=origin))

@@ -1,4 +1,4 @@
-"""Parse tool results: status, user decision, edits, and output in separate files."""
+"""Parse tool results: status, user decision and edits. Load long results from their own files."""
 
 import re
 import stat
@@ -12,100 +12,96 @@ import msgspec
 
 from backscroll.model import Decision, Edit, Hunk, Status
 from backscroll.readers import lenient_json
-from backscroll.sources.claude_code.transcript.line_types import Patch, ToolUseResult, text
+from backscroll.sources.claude_code.transcript.line_types import Patch, ToolUseResult, as_text
 
 __all__ = [
     "AGENT_TOOLS",
     "EDIT_TOOLS",
+    "completed_edits",
     "decode_result",
-    "edits",
-    "load_spilled",
-    "outcome",
+    "load_spilled_result",
+    "parse_outcome",
     "proposed_edits",
 ]
 
 EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 AGENT_TOOLS = frozenset({"Task", "Agent"})
 
-_REJECTED = (
+_REJECTED_PREFIXES = (
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action right now",
 )
-_INTERRUPTED = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
+_INTERRUPTED_PREFIXES = ("[Request interrupted by user", "The user interrupted", "Interrupted by user")
 _SPILL_PATH = re.compile(r"^<persisted-output>\s*.*?saved to: ([^\n]+)", re.DOTALL)
 MAX_SPILL_BYTES = 32 * 1024 * 1024
-_first_character = itemgetter(slice(0, 1))
-
-
-_structured = msgspec.json.Decoder(ToolUseResult)
+_line_prefix = itemgetter(slice(0, 1))
+_result_decoder = msgspec.json.Decoder(ToolUseResult)
 
 
 def decode_result(raw: bytes) -> ToolUseResult | None:
     """Decode the JSON of a structured result; None if it is invalid."""
     try:
-        return _structured.decode(raw)
+        return _result_decoder.decode(raw)
     except lenient_json.FAILURES:
         return None
 
 
-def outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
-    """Return the status of a call and the user's decision. A rejection by the user is not a failure."""
+def parse_outcome(result: str, *, is_error: bool, denial: str | None) -> tuple[Status, Decision | None]:
+    """Return the status of a call and the user's decision. A rejected call is cancelled, not failed."""
     is_error = is_error or result.startswith("<tool_use_error>")
-    if denial == "user-rejected" or (is_error and result.startswith(_REJECTED)):
+    if denial == "user-rejected" or (is_error and result.startswith(_REJECTED_PREFIXES)):
         return "cancelled", "rejected"
-    if denial is not None or (is_error and result.startswith(_INTERRUPTED)):
+    if denial is not None or (is_error and result.startswith(_INTERRUPTED_PREFIXES)):
         return "cancelled", None
     return ("failed" if is_error else "completed"), None
 
 
 def edit_params(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of an edit call that its result needs: paths and texts."""
-    asked: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
+    selected: dict[str, Any] = {name: value for name, value in params.items() if isinstance(value, str)}
     changes = params.get("edits")
     if isinstance(changes, list):
-        asked["edits"] = [edit_params(change) for change in changes if isinstance(change, dict)]
-    return asked
+        selected["edits"] = [edit_params(change) for change in changes if isinstance(change, dict)]
+    return selected
 
 
 def proposed_edits(tool: str, params: dict[str, Any]) -> tuple[Edit, ...]:
     """Return the edit that a call of one of `EDIT_TOOLS` requests, before it has a result."""
-    path = text(params.get("file_path")) or text(params.get("notebook_path"))
+    path = as_text(params.get("file_path")) or as_text(params.get("notebook_path"))
     if path is None:
         return ()
-    return (Edit(path, _from_params(tool, params)),)
+    return (Edit(path, _hunks_from_params(tool, params)),)
 
 
-def edits(
-    tool: str, params: dict[str, Any], found: Any, asked: tuple[Edit, ...] = ()
+def completed_edits(
+    tool: str, params: dict[str, Any], result: Any, proposed: tuple[Edit, ...] = ()
 ) -> tuple[tuple[Edit, ...], Decision]:
     """Return the edit that a completed call made, and the user's decision.
 
-    An edit that ran was accepted, by the user or by a permission rule. A flag says that the user changed it.
-    ``found`` is the structured result, of any type. ``asked`` is the return value of `proposed_edits` for the
-    same call, if it is still known.
+    A completed edit was accepted, by the user or by a permission rule. A flag of the result marks edits that
+    the user modified. ``proposed`` is the return value of `proposed_edits` for the call, if it is known.
     """
-    if not isinstance(found, ToolUseResult):
-        found = ToolUseResult()
-    decision: Decision = "modified" if found.user_modified is True else "accepted"
+    if not isinstance(result, ToolUseResult):
+        result = ToolUseResult()
+    decision: Decision = "modified" if result.user_modified is True else "accepted"
     path = (
-        text(found.file_path)
-        or text(found.notebook_path)
-        or text(params.get("file_path"))
-        or text(params.get("notebook_path"))
+        as_text(result.file_path)
+        or as_text(result.notebook_path)
+        or as_text(params.get("file_path"))
+        or as_text(params.get("notebook_path"))
     )
     if path is None:
         return (), decision
-    hunks = _hunks_from_patches(found.structured_patch)
-    is_new = found.type == "create"
-    if not hunks and not (
-        found.type == "update" and found.structured_patch == []
-    ):  # an update that changed nothing
-        hunks = asked[0].hunks if asked else _from_params(tool, params)
+    hunks = _hunks_from_patches(result.structured_patch)
+    is_new = result.type == "create"
+    changed_nothing = result.type == "update" and result.structured_patch == []
+    if not hunks and not changed_nothing:
+        hunks = proposed[0].hunks if proposed else _hunks_from_params(tool, params)
     return (Edit(path, hunks, "create" if is_new else "update"),), decision
 
 
 def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:
-    """Return hunks without context lines, from hunks with context lines."""
+    """Convert patches to hunks without context lines."""
     hunks: list[Hunk] = []
     for patch in patches if isinstance(patches, list) else ():
         if not isinstance(patch, Patch) or not isinstance(patch.lines, list):
@@ -120,26 +116,26 @@ def _hunks_from_patches(patches: Any) -> tuple[Hunk, ...]:
 
 
 def _split_runs(lines: list[str], old: int | None, new: int | None) -> list[Hunk]:
-    """Split at context lines. ``old`` and ``new`` are the line numbers of the first line."""
+    """Split a patch at its context lines. ``old`` and ``new`` are the line numbers of its first line."""
     hunks: list[Hunk] = []
     removed: list[str] = []
     added: list[str] = []
-    for mark, run in groupby([*lines, " "], key=_first_character):  # a context line ends the last run
-        if mark == "-":
+    for prefix, run in groupby([*lines, " "], key=_line_prefix):  # a context line ends the last run
+        if prefix == "-":
             removed += [line[1:] for line in run]
-        elif mark == "+":
+        elif prefix == "+":
             added += [line[1:] for line in run]
-        elif mark != "\\":  # "\ No newline at end of file" is not a line
+        elif prefix != "\\":  # "\ No newline at end of file" is not a line
             if removed or added:
                 hunks.append(Hunk(tuple(removed), tuple(added), old, new))
-            stayed = len(list(run))
-            old = None if old is None else old + len(removed) + stayed
-            new = None if new is None else new + len(added) + stayed
+            context_count = len(list(run))
+            old = None if old is None else old + len(removed) + context_count
+            new = None if new is None else new + len(added) + context_count
             removed, added = [], []
     return hunks
 
 
-def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
+def _hunks_from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
     """Return the requested change, for results without a patch."""
     if tool == "Write":
         content = params.get("content")
@@ -147,9 +143,9 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
     if tool == "NotebookEdit":
         source = params.get("new_source")
         return (Hunk(added=tuple(_lines(source))),) if isinstance(source, str) else ()
-    asked = params.get("edits") if tool == "MultiEdit" else [params]
+    changes = params.get("edits") if tool == "MultiEdit" else [params]
     hunks: list[Hunk] = []
-    for change in asked if isinstance(asked, list) else ():
+    for change in changes if isinstance(changes, list) else ():
         if not isinstance(change, dict):
             continue
         old, new = change.get("old_string"), change.get("new_string")
@@ -158,9 +154,9 @@ def _from_params(tool: str, params: dict[str, Any]) -> tuple[Hunk, ...]:
     return tuple(hunks)
 
 
-def _lines(passage: str) -> list[str]:
-    """Split into lines at newlines only."""
-    lines = passage.split("\n")
+def _lines(text: str) -> list[str]:
+    """Split a text into lines, only at newlines."""
+    lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     return lines
@@ -176,23 +172,23 @@ def _trim_hunk(old: list[str], new: list[str]) -> Hunk:
 
 def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
     """Return the length of the common prefix of the pairs."""
-    number = 0
+    count = 0
     for one, other in pairs:
         if one != other:
             break
-        number += 1
-    return number
+        count += 1
+    return count
 
 
-def load_spilled(result: str, folder: Path) -> str:
-    """Return a long result from its file, which must be in the session's own folder.
+def load_spilled_result(result: str, folder: Path) -> str:
+    """Return the content of a spilled result: a long result in a file of its own, below the session's folder.
 
     The path in the text can be from another machine or malicious. Only its last part is used.
     """
-    found = _SPILL_PATH.match(result)
-    if found is None:
+    match = _SPILL_PATH.match(result)
+    if match is None:
         return result
-    name = found[1].strip().replace("\\", "/").rpartition("/")[2]
+    name = match[1].strip().replace("\\", "/").rpartition("/")[2]
     if not name or name in (".", ".."):
         return result
     path = folder / name

@@ -12,7 +12,7 @@ from backscroll.model import Item, Message, Origin, Problem, TitleHint, ToolResu
 from backscroll.readers.temp_folder import TempFolder
 from backscroll.sources import Source
 from backscroll.sources.protocols import close, raw_rows
-from backscroll.sources.restore_rows import Restoring
+from backscroll.sources.restore_rows import RowRestorer
 
 __all__ = ["Extracted", "extract", "reparse_rows", "with_original_path"]
 
@@ -33,21 +33,21 @@ def extract(archive: Archive, session_id: str, folder: Path) -> Extracted:
     files = archive.originals.write_session(session_id, folder)
     count = 0
     blanked: set[str] = set()
-    with Restoring(folder) as restoring:
+    with RowRestorer(folder) as restorer:
         for original in archive.originals.units_with_rows(session_id):
-            rows, fields = _add(archive, restoring, original, fullest=True)
+            rows, fields = _add(archive, restorer, original, fullest=True)
             count += rows
             blanked |= fields
-        files += restoring.finish()
+        files += restorer.finish()
     return Extracted(tuple(files), count, tuple(sorted(blanked)))
 
 
 def _add(
-    archive: Archive, restoring: Restoring, original: Original, *, fullest: bool
+    archive: Archive, restorer: RowRestorer, original: Original, *, fullest: bool
 ) -> tuple[int, set[str]]:
     at = original.modified_at
     modified = at / 1000 if at is not None else None
-    return restoring.add(_name(original), archive.originals.rows(original, fullest=fullest), modified)
+    return restorer.add(_name(original), archive.originals.rows(original, fullest=fullest), modified)
 
 
 def _name(original: Original) -> str:
@@ -85,10 +85,10 @@ def reparse_rows(
     if not changed:
         return
     with TempFolder() as folder:
-        with Restoring(folder) as restoring:
+        with RowRestorer(folder) as restorer:
             for original in changed:
-                _add(archive, restoring, original, fullest=False)
-            restoring.finish()
+                _add(archive, restorer, original, fullest=False)
+            restorer.finish()
         copies = {(unit.path, unit.key): unit for unit in source.units(folder)}
         for original in changed:
             copy = copies.get((str(folder / _name(original)), original.key))

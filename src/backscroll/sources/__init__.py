@@ -9,7 +9,7 @@ from backscroll.sources.protocols import Source
 
 __all__ = ["SOURCES", "Source", "named", "names"]
 
-# The registry: the name of a source and its class, which is imported on first use.
+# Registry of the source classes by name. A class is imported on first use.
 SOURCES = {
     "claude-code": "backscroll.sources.claude_code:ClaudeCode",
     "cursor": "backscroll.sources.cursor:Cursor",
@@ -23,7 +23,7 @@ def names() -> tuple[str, ...]:
 
 
 def named(name: str) -> Source:
-    """Return a new source. Raises `UsageError` if there is none of this name."""
+    """Return a new instance of a source. Raises `UsageError` if no source has this name."""
     if name not in SOURCES:
         raise UsageError(f"There is no source {name!r}. The sources are {', '.join(SOURCES)}.")
     module, _, class_name = SOURCES[name].partition(":")

@@ -1,4 +1,4 @@
-"""The interface of a source, and its optional capabilities.
+"""Interface of a source, and its optional capabilities.
 
 A source has the five members of `Source`. Everything else is optional: a source that can do more inherits
 from the capability, and callers check with ``isinstance``. Capabilities are abstract base classes, not
@@ -62,7 +62,7 @@ class Source(Protocol):
 
 
 class Folder(Protocol):
-    """A listed folder. If its fingerprint is unchanged, its units are not compared."""
+    """Listed folder. If its fingerprint is unchanged, its units are not compared."""
 
     @property
     def path(self) -> str:
@@ -78,7 +78,7 @@ class Folder(Protocol):
 
     @property
     def fingerprint(self) -> bytes:
-        """Changes whenever a unit in the folder changes, or the rule for what is a unit."""
+        """A value that changes whenever a unit in the folder changes, or the code that selects units."""
 
     def units(self) -> Iterator[Unit]:
         """Return the units in the folder itself, as they were when it was listed."""
@@ -97,18 +97,18 @@ class PathLookup(ABC):
 
     @abstractmethod
     def units_at(self, root: Path, paths: Collection[str]) -> Iterable[Unit] | None:
-        """Return the units affected by changes at these paths; of a folder, all units in it.
+        """Return the units affected by changes at these paths. A path of a folder affects all units in it.
 
         Return None if all units have to be compared.
         """
 
 
 class ChangeMarkers(ABC):
-    """Has units that change whenever any other unit changes."""
+    """Has marker units: units that change whenever any other unit changes."""
 
     @abstractmethod
     def change_markers(self, root: Path) -> list[Unit]:
-        """Return these units. They are read after all others."""
+        """Return the marker units. They are read after all other units."""
 
 
 class Watchable(ABC):
@@ -135,7 +135,7 @@ class RawRecords(ABC):
 
     @abstractmethod
     def raw_records(self, unit: Unit) -> Iterator[tuple[str, Any]]:
-        """Return the records of a unit with their types; no record that contains secrets."""
+        """Return the type and content of each record of a unit. Records with secrets are omitted."""
 
 
 class RecordLookup(ABC):
@@ -143,24 +143,24 @@ class RecordLookup(ABC):
 
     @abstractmethod
     def row_keys(self, place: str) -> tuple[str, ...]:
-        """Return the keys that the row of an origin's place can have."""
+        """Return the possible keys of the row at the place of an origin."""
 
     @abstractmethod
     def result_call_ids(self, record: bytes) -> list[str]:
-        """Return the ids of the tool calls that have their result in a line or row."""
+        """Return the ids of the tool calls whose results a line or row contains."""
 
 
 class RetentionPolicy(ABC):
-    """Predicts what the tool itself will delete."""
+    """Predicts which sessions the tool deletes."""
 
     @abstractmethod
     def retention(
         self, root: Path, now: datetime, fingerprints: Mapping[str, bytes | None] | None = None
     ) -> Retention | None:
-        """Return what the tool will delete within a week; None if nothing.
+        """Return the sessions that the tool deletes within a week; None if there are none.
 
-        ``fingerprints`` are those of all folders, by path, if they are current. Then only folders without one
-        are listed.
+        ``fingerprints`` are the current fingerprints of all folders, by path. With them, only folders without
+        one are listed.
         """
 
 
@@ -185,7 +185,7 @@ class Closeable(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close what is open. The source can be used again."""
+        """Close files and caches. The source can be used again."""
 
 
 def raw_rows(source: Source, unit: Unit) -> Iterator[RawRow]:
@@ -194,7 +194,7 @@ def raw_rows(source: Source, unit: Unit) -> Iterator[RawRow]:
 
 
 def open_process(source: Source, root: Path, session_id: str) -> int | None:
-    """Return the process that has a session open, as far as the source can find it."""
+    """Return the process that has a session open; None if the source cannot find it."""
     return source.open_process(root, session_id) if isinstance(source, ProcessLookup) else None
 
 

@@ -1,4 +1,4 @@
-"""Write archived rows back to databases and files in the tools' layout."""
+"""Write archived rows to databases and files in the layout of the tools."""
 
 import os
 import sqlite3
@@ -13,9 +13,9 @@ from msgspec import Raw
 from backscroll.errors import DestinationError
 from backscroll.model import RawRow
 
-__all__ = ["Restoring"]
+__all__ = ["RowRestorer"]
 
-_KEY_VALUE = {
+_KEY_VALUE_COLUMNS = {
     "ItemTable": ("key", "value"),
     "cursorDiskKV": ("key", "value"),
     "blobs": ("id", "data"),
@@ -40,20 +40,20 @@ _FIRST_COLUMNS = {
     "assistant_messages": "uuid TEXT PRIMARY KEY",
     "conversation_summaries": "leaf_uuid TEXT PRIMARY KEY",
 }
-_WORDS = "create virtual table conversation_fts using fts5(title, body, branches)"
+_CREATE_FTS_TABLE = "create virtual table conversation_fts using fts5(title, body, branches)"
 
 
-class Restoring:
-    """Writes rows of any number of sessions below one folder. A context manager; nothing is overwritten.
+class RowRestorer:
+    """Writer of archived rows below one folder. A context manager; it never overwrites a file.
 
     Raises `DestinationError` if a file exists or cannot be written.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._open: dict[str, sqlite3.Connection] = {}
-        self._written: dict[str, float | None] = {}
-        self._parts: dict[tuple[str, str], dict[str, bytes]] = {}
+        self._connections: dict[str, sqlite3.Connection] = {}
+        self._written_files: dict[str, float | None] = {}  # with their modification times, if known
+        self._parts: dict[tuple[str, str], dict[str, bytes]] = {}  # of shared values, by file and key
 
     def __enter__(self) -> Self:
         return self
@@ -61,48 +61,50 @@ class Restoring:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for db in self._open.values():
+        for db in self._connections.values():
             db.close()
-        self._open.clear()
+        self._connections.clear()
 
     def add(
         self, file: str, rows: Iterable[RawRow], modified_at: float | None = None
     ) -> tuple[int, set[str]]:
-        """Write the rows of one unit; ``file`` is its own file.
+        """Write the rows of one unit. ``file`` is the default for rows without a path.
 
-        Return the number of rows and the emptied fields.
+        Return the number of rows, and the names of the fields that were blanked.
         """
-        number = 0
+        row_count = 0
         blanked: set[str] = set()
         try:
             for row in rows:
                 self._add(row.path or file, row)
-                number += 1
+                row_count += 1
                 blanked.update(row.blanked)
         except (OSError, sqlite3.Error) as error:
             raise DestinationError(
                 f"{self._root / file} could not be written: {error}", self._root
             ) from error
-        if file in self._written:
-            known = self._written[file]
-            self._written[file] = max(known or 0, modified_at) if modified_at is not None else known
-        return number, blanked
+        if file in self._written_files:
+            previous = self._written_files[file]
+            self._written_files[file] = (
+                max(previous or 0, modified_at) if modified_at is not None else previous
+            )
+        return row_count, blanked
 
     def finish(self) -> list[Path]:
-        """Write values that several sessions share, and close everything. Return the files by name."""
+        """Write the values that several sessions share, and close all databases. Return the sorted files."""
         try:
             for (file, key), parts in self._parts.items():
-                self._insert(file, "ItemTable", key, _assembled(parts), is_text=True)
-            for db in self._open.values():
+                self._insert(file, "ItemTable", key, _assemble_parts(parts), is_text=True)
+            for db in self._connections.values():
                 db.execute("commit")
                 db.close()
-            self._open.clear()
-            for name, at in self._written.items():
-                if at is not None:
-                    os.utime(self._root / name, (at, at))
+            self._connections.clear()
+            for name, modified_at in self._written_files.items():
+                if modified_at is not None:
+                    os.utime(self._root / name, (modified_at, modified_at))
         except (OSError, sqlite3.Error) as error:
             raise DestinationError(f"{self._root} could not be written: {error}", self._root) from error
-        return [self._root / name for name in sorted(self._written)]
+        return [self._root / name for name in sorted(self._written_files)]
 
     def _add(self, file: str, row: RawRow) -> None:
         if not row.table:
@@ -110,7 +112,7 @@ class Restoring:
         elif row.part:
             self._database(file)
             self._parts.setdefault((file, row.key), {}).setdefault(row.part, row.value or b"null")
-        elif row.table in _KEY_VALUE:
+        elif row.table in _KEY_VALUE_COLUMNS:
             self._insert(file, row.table, row.key, row.value, is_text=row.is_text)
         else:
             self._insert_columns(file, row.table, msgspec.json.decode(row.value or b"{}"))
@@ -118,12 +120,12 @@ class Restoring:
     def _path(self, file: str) -> Path:
         path = self._root / file
         if not path.resolve().is_relative_to(self._root.resolve()):
-            raise DestinationError(f"{path} does not lie below {self._root}", path)
+            raise DestinationError(f"{path} is not below {self._root}", path)
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def _write_file(self, file: str, data: bytes) -> None:
-        if file in self._written:
+        if file in self._written_files:
             return  # shared by several sessions
         path = self._path(file)
         try:
@@ -131,16 +133,16 @@ class Restoring:
                 opened.write(data)
         except FileExistsError as error:
             raise DestinationError(f"{path} exists; name another folder", path) from error
-        self._written[file] = None
+        self._written_files[file] = None
 
     def _database(self, file: str) -> sqlite3.Connection:
-        db = self._open.get(file)
+        db = self._connections.get(file)
         if db is None:
             path = self._path(file)
             if path.exists():
                 raise DestinationError(f"{path} exists; name another folder", path)
-            db = self._open[file] = sqlite3.connect(path, isolation_level=None)
-            self._written[file] = None
+            db = self._connections[file] = sqlite3.connect(path, isolation_level=None)
+            self._written_files[file] = None
             db.execute("pragma journal_mode = off")
             db.execute("pragma synchronous = off")
             db.execute("begin")
@@ -149,46 +151,46 @@ class Restoring:
         return db
 
     def _insert(self, file: str, table: str, key: str, value: bytes | None, *, is_text: bool) -> None:
-        name, data = _KEY_VALUE[table]
-        cell = "cast(? as text)" if is_text and value is not None else "?"
+        key_column, value_column = _KEY_VALUE_COLUMNS[table]
+        placeholder = "cast(? as text)" if is_text and value is not None else "?"
         self._database(file).execute(
-            f"insert or replace into {table} ({name}, {data}) values (?, {cell})",  # noqa: S608 - our own names
+            f"insert or replace into {table} ({key_column}, {value_column}) values (?, {placeholder})",  # noqa: S608 - our own names
             [key, value],
         )
 
     def _insert_columns(self, file: str, table: str, columns: dict[str, Any]) -> None:
-        """Insert a row with more than a key and a value. Columns are added to the table as needed."""
+        """Insert a row of a table with any columns. Missing columns are added to the table."""
         db = self._database(file)
-        known = [row[1] for row in db.execute(f"pragma table_info({_quoted(table)})")]
+        known = [row[1] for row in db.execute(f"pragma table_info({_quote(table)})")]
         if not known:
-            self._create(db, table)
-            known = [row[1] for row in db.execute(f"pragma table_info({_quoted(table)})")]
+            self._create_table(db, table)
+            known = [row[1] for row in db.execute(f"pragma table_info({_quote(table)})")]
         for name in columns:
             if name not in known and name != "rowid":
-                db.execute(f"alter table {_quoted(table)} add column {_quoted(name)}")
-        names = ", ".join(_quoted(name) for name in columns)
-        marks = ", ".join("?" * len(columns))
+                db.execute(f"alter table {_quote(table)} add column {_quote(name)}")
+        names = ", ".join(_quote(name) for name in columns)
+        placeholders = ", ".join("?" * len(columns))
         db.execute(
-            f"insert or replace into {_quoted(table)} ({names}) values ({marks})",  # noqa: S608 - quoted
+            f"insert or replace into {_quote(table)} ({names}) values ({placeholders})",  # noqa: S608 - quoted
             list(columns.values()),
         )
 
-    def _create(self, db: sqlite3.Connection, table: str) -> None:
+    def _create_table(self, db: sqlite3.Connection, table: str) -> None:
         if table == "conversation_fts":
             try:
-                db.execute(_WORDS)
-            except sqlite3.OperationalError:  # this SQLite lacks FTS5; a plain table reads the same
+                db.execute(_CREATE_FTS_TABLE)
+            except sqlite3.OperationalError:  # no FTS5: queries on a plain table give the same rows
                 db.execute("create table conversation_fts (title, body, branches)")
             return
-        db.execute(f"create table {_quoted(table)} ({_FIRST_COLUMNS.get(table, 'id')})")
+        db.execute(f"create table {_quote(table)} ({_FIRST_COLUMNS.get(table, 'id')})")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _assembled(parts: dict[str, bytes]) -> bytes:
-    """Return the value that consists of these parts: ``field[]/id`` in a list, ``field`` in an object."""
+def _assemble_parts(parts: dict[str, bytes]) -> bytes:
+    """Join parts to a JSON value. The part ``field[]/id`` is an item of a list, ``field`` is a value."""
     fields: dict[str, Any] = {}
     for part, value in parts.items():
         field, is_listed, _ = part.partition("[]/")

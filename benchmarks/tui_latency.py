@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backscroll.history import History
 from backscroll.tui.app import Backscroll
-from backscroll.tui.session_list.panel import PAUSE
+from backscroll.tui.session_list.panel import SEARCH_DELAY_SECONDS
 from benchmarks.benchmark_context import BACKSCROLL_COMMAND, BenchmarkContext
 from benchmarks.measurement import Duration, fastest, percentile
 from benchmarks.result_table import Result, duration_result
@@ -75,33 +75,33 @@ def _drain(terminal: int) -> None:
 
 async def _time_headless(open_history: Callable[[], History]) -> tuple[list[float], float]:
     """Return the seconds per keystroke of a search, and to the first screen of the longest session."""
-    app = Backscroll(open_history, welcome=lambda _: (), syncs=False)
+    app = Backscroll(open_history, welcome=lambda _: (), auto_sync=False)
     async with app.run_test(size=(_COLUMNS, _ROWS)) as pilot:
-        await _wait_until(lambda: app.is_listed)
+        await _wait_until(lambda: app.is_list_complete)
         await pilot.pause(0.5)
         await pilot.press("slash")
         await pilot.pause(0.5)
         keystrokes = [seconds for query in _QUERIES for seconds in await _time_keystrokes(app, query)]
-        longest = max(app.shelf.every, key=lambda summary: summary.message_count)
+        longest = max(app.list_model.summaries, key=lambda summary: summary.message_count)
         await pilot.pause(0.5)
-        app.read_summary = None  # the longest session may already be shown
+        app.shown_session = None  # the longest session may already be shown
         start = time.perf_counter()
-        app.read(longest.ref)
-        await _wait_until(lambda: app.read_summary is not None and app.read_summary.ref == longest.ref)
+        app.show_transcript(longest.ref)
+        await _wait_until(lambda: app.shown_session is not None and app.shown_session.ref == longest.ref)
         return keystrokes, time.perf_counter() - start
 
 
 async def _time_keystrokes(app: Backscroll, query: str) -> list[float]:
     """Return the seconds from each keystroke after the first to its results, without the debounce delay."""
-    app.line.value = query[:1]
+    app.input_line.value = query[:1]
     await asyncio.sleep(1)
     times: list[float] = []
     for letter in query[1:]:
-        previous = app.found
+        previous = app.search_result
         start = time.perf_counter()
-        app.line.insert_text_at_cursor(letter)
-        await _wait_until(lambda previous=previous: app.found is not previous)
-        times.append(time.perf_counter() - start - PAUSE)
+        app.input_line.insert_text_at_cursor(letter)
+        await _wait_until(lambda previous=previous: app.search_result is not previous)
+        times.append(time.perf_counter() - start - SEARCH_DELAY_SECONDS)
         await asyncio.sleep(0.1)  # pause between keystrokes of a fast typist
     return times
 

@@ -58,13 +58,13 @@ def _demo_folder() -> Iterator[Path]:
 
 
 async def _draw_tui(open_history) -> None:  # type: ignore[no-untyped-def]
-    app = Backscroll(open_history, welcome=lambda history: [], syncs=False, theme="dark")
+    app = Backscroll(open_history, welcome=lambda history: [], auto_sync=False, theme="dark")
     async with app.run_test(size=TUI_SIZE) as pilot:
         await _wait(pilot, lambda: "503 in the night" in _screen(app))
         await pilot.press("j", "j", "j")
         await _wait(pilot, lambda: "On 25 October" in _screen(app))
         await pilot.press("tab", "right_square_bracket", "right_square_bracket")
-        while (block := app.transcript.current) is None or not block.head.startswith("Bash"):
+        while (block := app.transcript.current_block) is None or not block.heading.startswith("Bash"):
             await pilot.press("down")
         await pilot.press("enter")
         await _wait(pilot, lambda: "1 failed, 10 passed" in _screen(app))

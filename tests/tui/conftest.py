@@ -1,4 +1,4 @@
-"""The demo, synced once for all tests that only look at it."""
+"""Fixtures: an archive of the demo history."""
 
 import shutil
 from pathlib import Path
@@ -9,21 +9,21 @@ from backscroll.config import NamedRoot
 from backscroll.history import History
 from backscroll.testing import demo
 
-FOLDERS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
+SOURCE_FOLDERS = {"claude-code": ".claude", "cursor": ".config/Cursor", "cursor-cli": ".cursor"}
 
 
 @pytest.fixture(scope="session")
-def synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of the demo."""
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the home of an archive that tests only read."""
     folder = tmp_path_factory.mktemp("tui").resolve()
     demo.write(folder / "demo")
-    roots = [NamedRoot(name, folder / "demo" / below) for name, below in FOLDERS.items()]
+    roots = [NamedRoot(source, folder / "demo" / path) for source, path in SOURCE_FOLDERS.items()]
     with History(home=folder / "home", roots=roots) as history:
         history.sync()
     return folder / "home"
 
 
 @pytest.fixture
-def own(synced: Path, tmp_path: Path) -> Path:
-    """The same for a test that changes it."""
-    return Path(shutil.copytree(synced, tmp_path / "home"))
+def demo_home_copy(demo_home: Path, tmp_path: Path) -> Path:
+    """Return a copy of the archive that a test may change."""
+    return Path(shutil.copytree(demo_home, tmp_path / "home"))

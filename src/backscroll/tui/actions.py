@@ -1,4 +1,4 @@
-"""What is done with a session: resumed, exported, copied, starred, tagged; and all kept up to date."""
+"""Actions on a session (resume, export, copy, star, tag), and the sync in the background."""
 
 import os
 import subprocess
@@ -13,212 +13,217 @@ from textual.app import SuspendNotSupported
 
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.tui.clipboard import copy
-from backscroll.tui.session_list.panel import Listing
+from backscroll.tui.clipboard import copy_with_program
+from backscroll.tui.session_list.panel import SessionListApp
 
 if TYPE_CHECKING:
     from backscroll.model.export_format import Format
     from backscroll.model.tool import Resumption
 
-__all__ = ["Keeping"]
+__all__ = ["SessionActionsApp"]
 
-_SYNCING = "syncing"
-_QUIET = "ignore:resource_tracker:UserWarning"
-_BEAT = 0.1  # seconds between two looks at how far a sync has come
-_GLANCE = 3.0  # seconds between two looks at what it has read
+SYNCING = "syncing"
+IGNORE_TRACKER_WARNINGS = "ignore:resource_tracker:UserWarning"
+PROGRESS_INTERVAL_SECONDS = 0.1
+LIST_RELOAD_INTERVAL_SECONDS = 3.0  # during a sync
 
 
-class Keeping(Listing):
-    """An app that does things with the session that is chosen."""
+class SessionActionsApp(SessionListApp):
+    """An app with actions on the current session."""
 
-    syncs = True  # whether what changed is read
-    sync_state = ""  # how far a sync has come, or how it ended
-    is_watching = False  # what was there is read, and what comes is
-    _last_beat = 0.0
-    _last_list = 0.0
+    auto_sync = True
+    sync_status = ""  # progress or outcome, for the status line
+    is_watching = False  # the first sync is complete; changes are followed live
+    _last_progress_time = 0.0
+    _last_reload_time = 0.0
 
-    # --- up to date ---------------------------------------------------------------------------------------
+    # --- sync ---------------------------------------------------------------------------------------------
 
     def start_sync(self) -> None:
-        """Read what changed, and then go on reading what changes, for as long as the screen is there."""
-        self._last_list = time.monotonic()
-        self._state(_SYNCING)
-        self.ask("sync", self._sync, lambda _: None)
+        """Sync in the background, then follow changes until the app closes."""
+        self._last_reload_time = time.monotonic()
+        self._set_sync_status(SYNCING)
+        self.run_in_worker("sync", self._sync_and_watch, lambda _: None)
 
-    def _sync(self, history: History) -> None:
+    def _sync_and_watch(self, history: History) -> None:
         if self.closing.is_set():
             return
-        _prepare_workers()
-        report = history.sync(self._step, wait=False)
-        ended = "another process is syncing" if report is None else ""
-        self.tell(lambda: self._synced(ended))
+        _start_resource_tracker()
+        report = history.sync(self._report_progress, wait=False)
+        outcome = "another process is syncing" if report is None else ""
+        self.call_on_ui_thread(lambda: self._finish_sync(outcome))
         for change in history.live.watch(self.closing):
             summary = change.session
-            self.tell(lambda summary=summary: self._changed(summary))  # type: ignore[misc]
+            self.call_on_ui_thread(lambda summary=summary: self._session_changed(summary))  # type: ignore[misc]
             if self.closing.is_set():
                 return
 
-    def _step(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         if self.closing.is_set():
-            raise KeyboardInterrupt  # what was read so far is whole
+            raise KeyboardInterrupt  # safe: each unit is one transaction
         now = time.monotonic()
-        if now - self._last_beat > _BEAT:
-            self._last_beat = now
-            share = f"{_SYNCING} {100 * done // total} %" if total else _SYNCING
-            self.tell(lambda: self._progressed(share))
+        if now - self._last_progress_time > PROGRESS_INTERVAL_SECONDS:
+            self._last_progress_time = now
+            status = f"{SYNCING} {100 * done // total} %" if total else SYNCING
+            self.call_on_ui_thread(lambda: self._show_progress(status))
 
-    def _progressed(self, share: str) -> None:
-        """A first sync takes a while: what was read so far is shown meanwhile."""
-        self._state(share)
-        if time.monotonic() - self._last_list > _GLANCE:
-            self._last_list = time.monotonic()
-            self.relist()
+    def _show_progress(self, status: str) -> None:
+        """Update the status line. Also reload the list from time to time, because a first sync is slow."""
+        self._set_sync_status(status)
+        if time.monotonic() - self._last_reload_time > LIST_RELOAD_INTERVAL_SECONDS:
+            self._last_reload_time = time.monotonic()
+            self.reload_list()
 
     @property
     def is_syncing(self) -> bool:
-        return self.syncs and not self.is_watching
+        return self.auto_sync and not self.is_watching
 
-    def _synced(self, ended: str) -> None:
+    def _finish_sync(self, outcome: str) -> None:
         self.is_watching = True
-        self._state(ended)
-        self.relist()
+        self._set_sync_status(outcome)
+        self.reload_list()
 
-    def _changed(self, summary: SessionSummary) -> None:
-        """A session is held right now, or another one was found."""
-        if summary.parent_ref is None and self.is_listed:
-            self.shelf.change(summary)
+    def _session_changed(self, summary: SessionSummary) -> None:
+        """Show a new or changed session."""
+        if summary.parent_ref is None and self.is_list_complete:
+            self.list_model.update(summary)
             self.show_list()
-        shown = self.read_summary
+        shown = self.shown_session
         if shown is not None and shown.ref in (summary.ref, summary.parent_ref):
-            self.refresh_read_soon()
+            self.schedule_reload()
 
-    def _state(self, text: str) -> None:
-        self.sync_state = text
-        self.tell_state()
+    def _set_sync_status(self, text: str) -> None:
+        self.sync_status = text
+        self.update_status()
 
-    # --- the chosen session -------------------------------------------------------------------------------
+    # --- the current session ------------------------------------------------------------------------------
 
     @property
-    def chosen(self) -> SessionSummary | None:
-        """The session that keys are meant for: the one that is read, or the one chosen in the list."""
-        if self.transcript.has_focus and self.read_summary is not None:
-            return self.read_summary
-        return self.shelf.find(self.sessions.ref or "") or self.read_summary
+    def current_session(self) -> SessionSummary | None:
+        """Return the session that actions apply to: the shown one, or the selected one in the list."""
+        if self.transcript.has_focus and self.shown_session is not None:
+            return self.shown_session
+        return self.list_model.find(self.sessions.selected_ref or "") or self.shown_session
 
     def action_copy(self) -> None:
-        """Copy the message under the cursor, or the session's ref from the list."""
-        block = self.transcript.current
+        """Copy the message under the cursor; in the list, the ref of the session."""
+        block = self.transcript.current_block
         if not self.transcript.has_focus or block is None:
             self.action_copy_ref()
             return
-        lines = [line for line, _ in block.body or ()] or [block.head]
-        self._copied("\n".join(lines), "1 line" if len(lines) == 1 else f"{len(lines):,} lines")
+        lines = [line for line, _ in block.body or ()] or [block.heading]
+        self._copy_text("\n".join(lines), "1 line" if len(lines) == 1 else f"{len(lines):,} lines")
 
     def action_copy_ref(self) -> None:
         """Copy the ref of the session."""
-        if (summary := self.chosen) is not None:
-            self._copied(summary.ref, summary.ref)
+        if (summary := self.current_session) is not None:
+            self._copy_text(summary.ref, summary.ref)
 
-    def _copied(self, text: str, what: str) -> None:
+    def _copy_text(self, text: str, description: str) -> None:
         self.copy_to_clipboard(text)
-        copy(text)
-        self.say(f"Copied {what}.")
+        copy_with_program(text)
+        self.show_notice(f"Copied {description}.")
 
     def action_resume(self) -> None:
-        """Continue the session in its own tool; the screen comes back afterwards."""
-        if (summary := self.chosen) is not None:
-            self.ask("list", lambda history: history.resume.plan(summary.ref), self._resume)
+        """Resume the session in its own tool, then return to the UI."""
+        if (summary := self.current_session) is not None:
+            self.run_in_worker("list", lambda history: history.resume.plan(summary.ref), self._resume)
 
-    def _resume(self, found: "Resumption") -> None:
-
-        command = found.command
-        if command is None or found.obstacle is not None:
-            way = f" The command would be: {command.shell_line}" if command is not None else ""
-            self.say(f"{found.obstacle or 'This session cannot be continued'}.{way}", is_trouble=True)
+    def _resume(self, plan: "Resumption") -> None:
+        command = plan.command
+        if command is None or plan.obstacle is not None:
+            hint = f" The command would be: {command.shell_line}" if command is not None else ""
+            reason = plan.obstacle or "This session cannot be resumed"
+            self.show_notice(f"{reason}.{hint}", is_warning=True)
             return
         try:
             with self.suspend():
                 environ = {**os.environ, **command.environ}
                 subprocess.run(command.argv, cwd=command.folder, env=environ, check=False)
         except SuspendNotSupported:
-            self.say(f"This terminal cannot be lent. Run this in another one: {command.shell_line}")
+            self.show_notice(
+                f"The UI cannot be suspended. Run this in another terminal: {command.shell_line}"
+            )
             return
         except OSError as error:
-            self.say(f"{command.argv[0]} could not be run: {error.strerror}", is_trouble=True)
+            self.show_notice(f"Cannot run {command.argv[0]}: {error.strerror}", is_warning=True)
         self.refresh()
 
     def action_export(self) -> None:
-        """Write the session into a file."""
+        """Export the session to a file."""
         from backscroll.history.exports import file_name  # start-up: loads the renderers
         from backscroll.model.export_format import FORMATS
-        from backscroll.tui.dialogs import Ask
+        from backscroll.tui.dialogs import TextDialog
 
-        summary = self.chosen
+        summary = self.current_session
         if summary is None:
             return
         name = file_name(summary)
 
-        def write(path: str | None) -> None:
+        def export(path: str | None) -> None:
             if not path or not path.strip():
                 return
             target = Path(path.strip()).expanduser()
-            named: list[Format] = [one for one in FORMATS if target.suffix == f".{one}"]
-            if not named:
-                self.say(f"A file of a session ends with one of {', '.join(FORMATS)}.", is_trouble=True)
+            formats: list[Format] = [one for one in FORMATS if target.suffix == f".{one}"]
+            if not formats:
+                endings = ", ".join(f".{one}" for one in FORMATS)
+                self.show_notice(f"Unknown format. End the file name with one of {endings}.", is_warning=True)
                 return
 
-            def work(history: History) -> Path:
-                return history.exports.write_file(history.export_session(summary.ref, named[0]), target)
+            def write(history: History) -> Path:
+                return history.exports.write_file(history.export_session(summary.ref, formats[0]), target)
 
-            self.ask("write", work, lambda done: self.say(f"Wrote {done}"))
+            self.run_in_worker("write", write, lambda written: self.show_notice(f"Wrote {written}"))
 
-        self.push_screen(
-            Ask("Export to this file:", name, "md, html, json, jsonl or txt · Esc leaves it"), write
-        )
+        hint = "The ending selects the format: md, html, json, jsonl, txt · Esc to cancel"
+        self.push_screen(TextDialog("Export to file:", name, hint), export)
 
-    def action_star(self) -> None:
-        """Give the session a star, or take it away."""
-        summary = self.chosen
+    def action_toggle_star(self) -> None:
+        """Add or remove the star of the session."""
+        summary = self.current_session
         if summary is not None:
-            wanted = not summary.is_starred
-            self.ask("write", lambda history: history.annotations.star(summary.ref, wanted), self._noted)
+            is_starred = not summary.is_starred
+            self.run_in_worker(
+                "write",
+                lambda history: history.annotations.star(summary.ref, is_starred),
+                self._annotations_changed,
+            )
 
-    def action_tag(self) -> None:
-        """Change the tags of the session."""
-        from backscroll.tui.dialogs import Ask
+    def action_edit_tags(self) -> None:
+        """Edit the tags of the session."""
+        from backscroll.tui.dialogs import TextDialog
 
-        summary = self.chosen
+        summary = self.current_session
         if summary is None:
             return
 
-        def write(text: str | None) -> None:
+        def save(text: str | None) -> None:
             if text is None:
                 return
-            wanted = [tag.lstrip("#").lower() for tag in text.replace(",", " ").split()]
-            take: Sequence[str] = [tag for tag in summary.tags if tag not in wanted]
-            self.ask(
+            tags = [tag.lstrip("#").lower() for tag in text.replace(",", " ").split()]
+            removed: Sequence[str] = [tag for tag in summary.tags if tag not in tags]
+            self.run_in_worker(
                 "write",
-                lambda history: history.annotations.tag(summary.ref, wanted, remove=take),
-                self._noted,
+                lambda history: history.annotations.tag(summary.ref, tags, remove=removed),
+                self._annotations_changed,
             )
 
-        self.push_screen(
-            Ask("Tags of this session:", " ".join(summary.tags), "words · Esc leaves them"), write
-        )
+        hint = "Separate tags with spaces · Esc to cancel"
+        self.push_screen(TextDialog("Tags of this session:", " ".join(summary.tags), hint), save)
 
-    def _noted(self, summary: SessionSummary) -> None:
-        self.shelf.change(summary)
+    def _annotations_changed(self, summary: SessionSummary) -> None:
+        self.list_model.update(summary)
         self.show_list()
-        if self.read_summary is not None and self.read_summary.ref == summary.ref:
-            self.refresh_read()
+        if self.shown_session is not None and self.shown_session.ref == summary.ref:
+            self.reload_transcript()
 
 
-def _prepare_workers() -> None:
-    """Let a sync start processes. They need the error stream's number, which the screen's own has not."""
+def _start_resource_tracker() -> None:
+    """Start the tracker that worker processes need. Textual's stderr has no file descriptor for it."""
     from multiprocessing import resource_tracker
 
     with redirect_stderr(sys.__stderr__):
-        # When somebody quits, a sync is left where it is; that is no news.
-        sys.warnoptions.append(_QUIET)
+        # Quitting interrupts a sync. The tracker would warn about what the sync did not release.
+        sys.warnoptions.append(IGNORE_TRACKER_WARNINGS)
         resource_tracker.ensure_running()
-        sys.warnoptions.remove(_QUIET)
+        sys.warnoptions.remove(IGNORE_TRACKER_WARNINGS)

@@ -1,4 +1,4 @@
-"""The screen as a whole: what stands where, which key does what."""
+"""The app: layout of the screen, key bindings, status line."""
 
 import os
 from pathlib import Path
@@ -12,24 +12,24 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from backscroll.render.terminal.width import cell_width, truncate
-from backscroll.tui.actions import Keeping
-from backscroll.tui.footer import Keys
-from backscroll.tui.session_list.model import Narrowing
+from backscroll.tui.actions import SessionActionsApp
+from backscroll.tui.footer import KeyFooter
+from backscroll.tui.session_list.model import ListFilter
 from backscroll.tui.session_list.panel import Welcome
 from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
-from backscroll.tui.worker import Open
+from backscroll.tui.worker import OpenHistory
 
 __all__ = ["Backscroll"]
 
-_THEMES = {"dark": "textual-dark", "light": "textual-light"}
-_PLACEHOLDER = "words · Enter keeps them · Esc goes back"
-_REST = 0.3  # seconds after which a sync begins, so that the first screen need not wait for it
-_LIGHT = {"7", "9", "10", "11", "12", "13", "14", "15"}  # backgrounds that are bright
+THEMES = {"dark": "textual-dark", "light": "textual-light"}
+INPUT_PLACEHOLDER = "words · Enter to confirm · Esc to go back"
+SYNC_DELAY_SECONDS = 0.3  # shows the first screen before the sync starts
+LIGHT_BACKGROUNDS = {"7", "9", "10", "11", "12", "13", "14", "15"}  # color numbers in COLORFGBG
 
 
-class Backscroll(Keeping):
-    """Sessions on the left, what was said on the right."""
+class Backscroll(SessionActionsApp):
+    """The terminal UI: session list on the left, transcript on the right."""
 
     TITLE = "Backscroll"
     CSS_PATH = Path(__file__).with_name("app.tcss")
@@ -39,171 +39,175 @@ class Backscroll(Keeping):
         (100, "-wide"),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before any widget is asked: what is typed right after these is already meant for the line.
-        Binding("slash", "question('search')", "Search", priority=True),
-        Binding("f", "question('filter')", "Filter", priority=True),
-        Binding("n", "next(1)", "Next"),
-        Binding("N", "next(-1)", "Match before"),
+        # Priority: the input must have the focus before the next key is handled.
+        Binding("slash", "open_input('search')", "Search", priority=True),
+        Binding("f", "open_input('filter')", "Filter", priority=True),
+        Binding("n", "go_to_match(1)", "Next match"),
+        Binding("N", "go_to_match(-1)", "Previous match"),
         Binding("r", "resume", "Resume"),
         Binding("e", "export", "Export"),
         Binding("y", "copy", "Copy"),
-        Binding("s", "star", "Star"),
-        Binding("t", "tag", "Tag"),
-        Binding("question_mark", "help", "Help"),
+        Binding("s", "toggle_star", "Star"),
+        Binding("t", "edit_tags", "Tag"),
+        Binding("question_mark", "show_help", "Help"),
         Binding("q", "quit", "Quit"),
-        Binding("w", "pick('workspace')", "Workspace"),
-        Binding("S", "pick('source')", "Source"),
-        Binding("o", "order", "Order"),
-        Binding("asterisk", "starred", "Starred"),
+        Binding("w", "choose_filter('workspace')", "Workspace"),
+        Binding("S", "choose_filter('source')", "Source"),
+        Binding("o", "change_order", "Order"),
+        Binding("asterisk", "toggle_starred_filter", "Starred"),
         Binding("Y", "copy_ref", "Copy ref"),
-        Binding("D", "theme", "Light or dark"),
-        Binding("escape", "step_back", "Back"),
-        Binding("tab", "switch", "Other side", priority=True),
+        Binding("D", "toggle_theme", "Light or dark"),
+        Binding("escape", "go_back", "Back"),
+        Binding("tab", "switch_panel", "Switch panel", priority=True),
     ]
 
     def __init__(
         self,
-        open_history: Open,
+        open_history: OpenHistory,
         *,
         welcome: Welcome,
-        narrowing: Narrowing | None = None,
-        words: str = "",
+        list_filter: ListFilter | None = None,
+        search_query: str = "",
         theme: str | None = None,
-        syncs: bool = True,
+        auto_sync: bool = True,
     ) -> None:
         super().__init__(open_history, welcome)
-        self.narrowing = narrowing or Narrowing()
-        self.words = words
-        self.syncs = syncs
-        self._first_theme = theme
+        self.list_filter = list_filter or ListFilter()
+        self.search_query = search_query
+        self.auto_sync = auto_sync
+        self._initial_theme = theme
 
     def compose(self) -> ComposeResult:
         yield Static(id="status")
-        with Horizontal(id="question"):
+        with Horizontal(id="input-bar"):
             yield Static("Search", markup=False)
-            yield Input(compact=True, select_on_focus=False, placeholder=_PLACEHOLDER)
+            yield Input(compact=True, select_on_focus=False, placeholder=INPUT_PLACEHOLDER)
         with Horizontal(id="panes"):
             yield SessionList()
             yield Transcript()
-        yield Keys(id="keys")
+        yield KeyFooter(id="keys")
 
     def on_mount(self) -> None:
-        wanted = _THEMES[self._first_theme or _brightness()]
-        if self.theme != wanted:
-            self.theme = wanted
+        theme = THEMES[self._initial_theme or _detect_theme()]
+        if self.theme != theme:
+            self.theme = theme
         self.sessions.focus()
-        self.first_list()
-        if self.words:
+        self.load_list()
+        if self.search_query:
             self.search()
-        if self.syncs:
-            self.set_timer(_REST, self.start_sync)
+        if self.auto_sync:
+            self.set_timer(SYNC_DELAY_SECONDS, self.start_sync)
 
-    # --- back and forth -----------------------------------------------------------------------------------
+    # --- navigation ---------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key does something here: in a line to write in, it is only a letter."""
-        if action == "question":
+        """Return whether a key triggers its action. In an input, the keys / and f are text."""
+        if action == "open_input":
             return len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
         return super().check_action(action, parameters)
 
-    def action_step_back(self) -> None:
-        """One step back: out of the line, the transcript, the search, the filters."""
-        if self.line.has_focus and not self.line.value:
-            self.close_line()
+    def action_go_back(self) -> None:
+        """Leave the input or the transcript; else clear the search; else clear the filter."""
+        if self.input_line.has_focus and not self.input_line.value:
+            self.close_input()
             self.sessions.focus()
-        elif self.line.has_focus or self.transcript.has_focus:
-            self.is_reading = False
+        elif self.input_line.has_focus or self.transcript.has_focus:
+            self.is_transcript_open = False
             self.sessions.focus()
-        elif self.words:
-            self.words = ""
-            self.close_line()
+        elif self.search_query:
+            self.search_query = ""
+            self.close_input()
             self.search()
-            self.transcript.mark("")
-        elif self.narrowing != Narrowing():
-            self.close_line()
-            self.narrow(source=None, workspace=None, is_starred=False, words="")
+            self.transcript.highlight("")
+        elif self.list_filter != ListFilter():
+            self.close_input()
+            self.change_filter(source=None, workspace=None, is_starred=False, text="")
 
-    def action_switch(self) -> None:
-        """To the other side."""
+    def action_switch_panel(self) -> None:
+        """Move the focus to the other panel."""
         if self.transcript.has_focus:
-            self.is_reading = False
+            self.is_transcript_open = False
             self.sessions.focus()
-        elif self.is_wide or self.read_summary is not None:
-            self.is_reading = True
+        elif self.is_wide or self.shown_session is not None:
+            self.is_transcript_open = True
             self.transcript.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """While somebody types, the arrows move in the list."""
-        if self.line.has_focus and event.key in ("down", "up"):
+        """Move the selection with the arrow keys while the input has the focus."""
+        if self.input_line.has_focus and event.key in ("down", "up"):
             self.sessions.action_move(1 if event.key == "down" else -1)
             event.stop()
 
-    def action_help(self) -> None:
-        from backscroll.tui.dialogs import Help
+    def action_show_help(self) -> None:
+        from backscroll.tui.dialogs import HelpDialog
 
-        self.push_screen(Help())
+        self.push_screen(HelpDialog())
 
-    def action_theme(self) -> None:
-        """Light or dark."""
-        self.theme = _THEMES["light" if self.theme == _THEMES["dark"] else "dark"]
+    def action_toggle_theme(self) -> None:
+        """Switch between the light and the dark theme."""
+        self.theme = THEMES["light" if self.theme == THEMES["dark"] else "dark"]
 
-    # --- the line at the top ------------------------------------------------------------------------------
+    # --- status line and footer ---------------------------------------------------------------------------
 
-    @on(Transcript.Moved)
-    def _moved(self) -> None:
-        self.tell_state()
+    @on(Transcript.CursorMoved)
+    def _cursor_moved(self) -> None:
+        self.update_status()
 
-    def tell_state(self) -> None:
-        """What is shown at the top: how much there is, what it is narrowed to, how far somebody has read."""
+    def update_status(self) -> None:
+        """Update the status line: session count, filters, position in the transcript, sync."""
         if not self.is_running:
             return
-        right = " · ".join(part for part in (self._how_far(), self.sync_state) if part)
-        room = max(self.size.width - 2, 1)
-        left = truncate(self._what(), max(room - cell_width(right) - 2, 1))
-        gap = " " * max(room - cell_width(left) - cell_width(right), 1)
-        told = Text(left, no_wrap=True)
-        told.append(gap + right)
-        self.query_one("#status", Static).update(told)
+        right = " · ".join(part for part in (self._transcript_status(), self.sync_status) if part)
+        width = max(self.size.width - 2, 1)
+        left = truncate(self._list_status(), max(width - cell_width(right) - 2, 1))
+        gap = " " * max(width - cell_width(left) - cell_width(right), 1)
+        text = Text(left, no_wrap=True)
+        text.append(gap + right)
+        self.query_one("#status", Static).update(text)
 
     def on_descendant_focus(self) -> None:
-        self.tell_keys()
+        self.update_footer()
 
     def on_resize(self) -> None:
-        self.tell_keys()
-        self.tell_state()
+        self.update_footer()
+        self.update_status()
 
-    def tell_keys(self) -> None:
-        """Show the keys of where somebody is."""
-        where = "line" if self.line.has_focus else "transcript" if self.transcript.has_focus else "sessions"
-        self.query_one(Keys).tell(where, self.size.width)
-
-    def _what(self) -> str:
-        narrowed = self.narrowing.named
-        if self.found is not None:
-            found = self.found
-            number = f"{found.total:,}" if found.total is not None else f"{len(found.data):,} best"
-            parts = [f"{number} found for {self.words.strip()!r} in {found.took_ms:.0f} ms", narrowed]
+    def update_footer(self) -> None:
+        """Show the keys of the focused panel."""
+        if self.input_line.has_focus:
+            panel = "input"
         else:
-            shown, every = self.sessions.count, len(self.shelf.every)
-            more = "" if self.is_listed else "+"
-            number = f"{shown:,} of {every:,}{more}" if shown != every else f"{every:,}{more}"
-            words = f"“{self.narrowing.words.strip()}”" if self.narrowing.words.strip() else ""
-            order = self.order if self.order != "newest" else ""
-            parts = [f"{number} {'session' if number == '1' else 'sessions'}", words, narrowed, order]
+            panel = "transcript" if self.transcript.has_focus else "sessions"
+        self.query_one(KeyFooter).show_keys(panel, self.size.width)
+
+    def _list_status(self) -> str:
+        filters = self.list_filter.label
+        if self.search_result is not None:
+            result = self.search_result
+            count = f"{result.total:,}" if result.total is not None else f"best {len(result.data):,}"
+            parts = [f"{count} found for {self.search_query.strip()!r} in {result.took_ms:.0f} ms", filters]
+        else:
+            shown, total = self.sessions.entry_count, len(self.list_model.summaries)
+            plus = "" if self.is_list_complete else "+"
+            count = f"{shown:,} of {total:,}{plus}" if shown != total else f"{total:,}{plus}"
+            filter_text = self.list_filter.text.strip()
+            quoted_text = f"“{filter_text}”" if filter_text else ""
+            order = self.list_order if self.list_order != "newest" else ""
+            parts = [f"{count} {'session' if count == '1' else 'sessions'}", quoted_text, filters, order]
         return " · ".join(part for part in ("Backscroll", *parts) if part)
 
-    def _how_far(self) -> str:
+    def _transcript_status(self) -> str:
         transcript = self.transcript
-        if self.read_summary is None or not (self.is_wide or self.is_reading):
+        if self.shown_session is None or not (self.is_wide or self.is_transcript_open):
             return ""
         if not transcript.is_complete:
-            return f"reading … {len(transcript.layout_.blocks):,}"
-        height = max(transcript.layout_.height - 1, 1)
-        number = len(self._places or ())
-        matches = "1 match · " if number == 1 else f"{number:,} matches · " if number else ""
+            return f"loading … {len(transcript.text_layout.blocks):,}"
+        height = max(transcript.text_layout.height - 1, 1)
+        match_count = len(self._matches or ())
+        matches = "1 match · " if match_count == 1 else f"{match_count:,} matches · " if match_count else ""
         return f"{matches}{100 * min(transcript.cursor, height) // height} %"
 
 
-def _brightness() -> str:
-    """Whether the terminal is light or dark, as far as it says so."""
-    return "light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT else "dark"
+def _detect_theme() -> str:
+    """Return "light" or "dark" from the terminal's COLORFGBG variable. The default is dark."""
+    return "light" if os.environ.get("COLORFGBG", "").rpartition(";")[2] in LIGHT_BACKGROUNDS else "dark"

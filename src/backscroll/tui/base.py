@@ -1,4 +1,4 @@
-"""What everything on the screen stands on: desks that work beside it, and how their answers come back."""
+"""Base class of the app: runs work on background threads and returns results to the UI thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -15,86 +15,86 @@ from backscroll.history import History
 from backscroll.model.sanitize import sanitize
 from backscroll.tui.session_list.widget import SessionList
 from backscroll.tui.transcript.widget import Transcript
-from backscroll.tui.worker import Desk, Open
+from backscroll.tui.worker import HistoryWorker, OpenHistory
 
-__all__ = ["Frame"]
+__all__ = ["WorkerApp"]
 
 T = TypeVar("T")
 
 
-class Answered(Message):
-    """A desk has done what it was asked for."""
+class JobDone(Message):
+    """A worker has finished a job."""
 
-    def __init__(self, answer: "Future[Any]", then: Callable[[Any], None]) -> None:
+    def __init__(self, future: "Future[Any]", on_result: Callable[[Any], None]) -> None:
         super().__init__()
-        self.answer, self.then = answer, then
+        self.future, self.on_result = future, on_result
 
 
-class Told(Message):
-    """Something happened beside the screen."""
+class CallRequested(Message):
+    """A worker requests a call on the UI thread."""
 
-    def __init__(self, do: Callable[[], None]) -> None:
+    def __init__(self, callback: Callable[[], None]) -> None:
         super().__init__()
-        self.do = do
+        self.callback = callback
 
 
-class Frame(App[None]):
-    """An app whose work is done at desks, so that the screen never waits."""
+class WorkerApp(App[None]):
+    """An app that accesses the history only in workers, so that the screen never blocks."""
 
-    def __init__(self, open_history: Open) -> None:
+    def __init__(self, open_history: OpenHistory) -> None:
         super().__init__()
         self._open_history = open_history
-        self._desks: dict[str, Desk] = {}
-        self._ends: list[Future[None]] = []
+        self._history_workers: dict[str, HistoryWorker] = {}
+        self._closed_workers: list[Future[None]] = []
         self.closing = Event()
 
-    def ask(self, desk: str, work: Callable[[History], T], then: Callable[[T], None]) -> None:
-        """Have something done at a desk, and go on with its answer. What goes wrong is said."""
+    def run_in_worker(self, name: str, work: Callable[[History], T], on_result: Callable[[T], None]) -> None:
+        """Run `work` in the named worker, then `on_result` on the UI thread. Errors are shown as notices."""
         if self.closing.is_set():
-            return  # a timer went off while the screen was being left
-        if desk not in self._desks:
-            self._desks[desk] = Desk(desk, self._open_history)
-        self._desks[desk].ask(work, lambda answer: self._post(Answered(answer, then)))
+            return  # a timer fired during shutdown
+        if name not in self._history_workers:
+            self._history_workers[name] = HistoryWorker(name, self._open_history)
+        self._history_workers[name].submit(work, lambda future: self._post(JobDone(future, on_result)))
 
-    def tell(self, do: Callable[[], None]) -> None:
-        """Have something done on the screen, from a desk."""
-        self._post(Told(do))
+    def call_on_ui_thread(self, callback: Callable[[], None]) -> None:
+        """Call a function on the UI thread, without waiting for it. Used in workers."""
+        self._post(CallRequested(callback))
 
     def _post(self, message: Message) -> None:
         if not self.closing.is_set():
             self.post_message(message)
 
-    @on(Answered)
-    def _go_on(self, event: Answered) -> None:
+    @on(JobDone)
+    def _job_done(self, event: JobDone) -> None:
         try:
-            answer = event.answer.result()
+            result = event.future.result()
         except (BackscrollError, OSError) as error:
-            self.say(str(error), is_trouble=True)
+            self.show_notice(str(error), is_warning=True)
             return
-        event.then(answer)
+        event.on_result(result)
 
-    @on(Told)
-    def _do(self, event: Told) -> None:
-        event.do()
+    @on(CallRequested)
+    def _call_requested(self, event: CallRequested) -> None:
+        event.callback()
 
-    def say(self, text: str, *, is_trouble: bool = False) -> None:
-        """Show a sentence for a moment."""
-        self.notify(sanitize(text), markup=False, severity="warning" if is_trouble else "information")
+    def show_notice(self, text: str, *, is_warning: bool = False) -> None:
+        """Show a text for a few seconds."""
+        self.notify(sanitize(text), markup=False, severity="warning" if is_warning else "information")
 
     def on_unmount(self) -> None:
         self.closing.set()
-        self._ends = [desk.close() for desk in self._desks.values()]
+        self._closed_workers = [worker.close() for worker in self._history_workers.values()]
 
-    def has_ended(self, seconds: float) -> bool:
-        """Whether all that was begun beside the screen has ended, waiting for it so long."""
-        return not wait(self._ends, timeout=seconds).not_done
+    def wait_for_workers(self, timeout_seconds: float) -> bool:
+        """Wait until all workers are closed. Return False on timeout."""
+        return not wait(self._closed_workers, timeout=timeout_seconds).not_done
 
     @cached_property
     def sessions(self) -> SessionList:
-        """The list."""
+        """The session list."""
         return self.query_one(SessionList)
 
     @cached_property
     def transcript(self) -> Transcript:
-        """The session that is read."""
+        """The transcript panel."""
         return self.query_one(Transcript)

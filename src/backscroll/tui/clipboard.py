@@ -1,18 +1,18 @@
-"""Copying where the terminal does not do it: many do not know the escape for it, or were told not to."""
+"""Copy with a program of the system, because many terminals do not support OSC 52 or disable it."""
 
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 
-__all__ = ["copy"]
+__all__ = ["copy_with_program"]
 
-_PATIENCE = 2.0  # seconds
+TIMEOUT_SECONDS = 2.0
 
 
-def copy(text: str) -> bool:
-    """Give the text to the clipboard of the system; False when no program is there that does it."""
-    for command in _commands(os.environ):
+def copy_with_program(text: str) -> bool:
+    """Copy the text with the first clipboard program that works. Return False if none does."""
+    for command in _clipboard_commands(os.environ):
         if shutil.which(command[0]) is None:
             continue
         try:
@@ -21,7 +21,7 @@ def copy(text: str) -> bool:
                 input=text.encode("utf-8", "replace"),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=_PATIENCE,
+                timeout=TIMEOUT_SECONDS,
                 check=True,
             )
         except (OSError, subprocess.SubprocessError):
@@ -30,8 +30,8 @@ def copy(text: str) -> bool:
     return False
 
 
-def _commands(environ: Mapping[str, str]) -> Iterator[list[str]]:
-    """What may be there; a program for a display only when there is one."""
+def _clipboard_commands(environ: Mapping[str, str]) -> Iterator[list[str]]:
+    """Yield the commands to try. Those that need a display are omitted without one."""
     if "TMUX" in environ:
         yield ["tmux", "load-buffer", "-w", "-"]
     if "WAYLAND_DISPLAY" in environ:

@@ -1,4 +1,4 @@
-"""What stands over the screen for a moment: help, a choice, a line to write."""
+"""Modal dialogs: help, a choice from a list, a text input."""
 
 from collections.abc import Sequence
 
@@ -14,67 +14,75 @@ from textual.widgets.option_list import Option
 from backscroll.model.sanitize import one_line
 from backscroll.tui.session_list.model import Choice
 
-__all__ = ["Ask", "Help", "Pick"]
+__all__ = ["HELP_SECTIONS", "ChoiceDialog", "HelpDialog", "TextDialog"]
 
-_MOST = 500  # choices that are shown; typing narrows them
+MAX_OPTIONS = 500
+ALL_OPTION_ID = "*"
 
-KEYS = (
+HELP_SECTIONS = (
     ("Everywhere", (
-        ("/", "search everything that was said"),
-        ("f", "filter the list by title, workspace, branch, tag or model"),
-        ("w  S  *", "only one workspace, only one source, only starred"),
-        ("o", "another order: newest, oldest, longest, tokens, title"),
-        ("Tab", "from the list to the transcript and back"),
-        ("Esc", "one step back: from transcript, search and filters"),
-        ("D", "light or dark"),
-        ("?  q", "this page; quit"),
+        ("/", "search all sessions"),
+        ("f", "filter the list by title, workspace, branch, tag, model or id"),
+        ("w  S  *", "filter by workspace, by source, by star"),
+        ("o", "change the order: newest, oldest, longest, tokens, title"),
+        ("Tab", "switch between list and transcript"),
+        ("Esc", "go back one step: leave the transcript, search or filter"),
+        ("D", "switch between light and dark"),
+        ("?  q", "help, quit"),
     )),
     ("In the list", (
-        ("↑ ↓  j k", "another session; PgUp PgDn, g G for the ends"),
-        ("Enter", "read it"),
+        ("↑ ↓  j k", "move; PgUp PgDn by page, g G to the start or end"),
+        ("Enter", "open the session"),
     )),
     ("In the transcript", (
-        ("↑ ↓  j k", "line by line; Space and b page by page, g G for the ends"),
-        ("[ ]", "the prompt before, the next prompt"),
-        ("n N", "the next place where something was found, the one before"),
-        ("Enter", "unfold a call, a thought or a subagent, or fold it again"),
-        ("x", "unfold all calls and thoughts, or fold them again"),
+        ("↑ ↓  j k", "move; Space and b by page, g G to the start or end"),
+        ("[ ]", "previous, next prompt"),
+        ("f", "find text in this session"),
+        ("n N", "next, previous match"),
+        ("Enter", "expand or fold a tool call, thinking or a subagent"),
+        ("x", "expand or fold all tool calls and thinking"),
     )),
-    ("With the session", (
+    ("Actions on the session", (
         ("r", "resume it in its own tool"),
-        ("e", "export it to a file; the ending says the format: md html json jsonl txt"),
-        ("y  Y", "copy the message under the cursor; copy the ref"),
-        ("s  t", "give it a star or take it away; change its tags"),
+        ("e", "export it to a file: .md .html .json .jsonl .txt"),
+        ("y  Y", "copy the message under the cursor, copy the ref"),
+        ("s  t", "toggle the star, edit the tags"),
     )),
 )  # fmt: skip
+QUERY_SYNTAX_HELP = (
+    'Search syntax: words, "phrases", -not, OR, prefix*,\n'
+    "role: source: workspace: tool: model: file: branch: since: until: tag: is: has:"
+)
 
 
-class Help(ModalScreen[None]):
-    """Every key."""
+class HelpDialog(ModalScreen[None]):
+    """List of all keys."""
 
     BINDINGS = [Binding("escape,q,question_mark,enter", "dismiss", "Back")]  # noqa: RUF012
 
     def compose(self) -> ComposeResult:
-        told = Text()
-        for title, keys in KEYS:
-            told.append(f"{title}\n", "bold")
-            for key, does in keys:
-                told.append(f"  {key:<10}")
-                told.append(f"{does}\n")
-            told.append("\n")
-        told.append('What can be written in a search: words, "phrases", -not, OR, prefix*,\n')
-        told.append("role: source: workspace: tool: model: file: branch: since: until: tag: is: has:")
+        text = Text()
+        for title, keys in HELP_SECTIONS:
+            text.append(f"{title}\n", "bold")
+            for key, action in keys:
+                text.append(f"  {key:<10}")
+                text.append(f"{action}\n")
+            text.append("\n")
+        text.append(QUERY_SYNTAX_HELP)
         with VerticalScroll(classes="dialog"):
-            yield Static(told)
+            yield Static(text)
 
 
-class Pick(ModalScreen[str | None]):
-    """One of several, or all: dismissed with its value, "" for all, None for no change."""
+class ChoiceDialog(ModalScreen[str | None]):
+    """Choice from a list, filtered as the user types.
+
+    The result is the chosen value, "" for all, or None if cancelled.
+    """
 
     BINDINGS = [  # noqa: RUF012
         Binding("escape", "dismiss(None)", "Back"),
-        Binding("down", "step(1)", "Down", show=False),
-        Binding("up", "step(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+        Binding("up", "move(-1)", "Up", show=False),
     ]
 
     def __init__(self, title: str, choices: Sequence[Choice]) -> None:
@@ -85,49 +93,49 @@ class Pick(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Label(self._title, markup=False)
-            yield Input(placeholder="type to narrow", id="narrow", compact=True)
+            yield Input(placeholder="type to filter", id="choice-filter", compact=True)
             yield OptionList(*self._options(""), id="choices", markup=False, compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#choices", OptionList).highlighted = 0
 
-    def _options(self, words: str) -> list[Option]:
-        every = [Option(Text("all"), id="*")] if not words.strip() else []
-        wanted = words.casefold().split()
-        for place, choice in enumerate(self._choices):
-            if all(word in choice.value.casefold() for word in wanted):
-                told = Text(f"{choice.number:>6,}  {one_line(choice.name, 60)}")
+    def _options(self, filter_text: str) -> list[Option]:
+        options = [Option(Text("all"), id=ALL_OPTION_ID)] if not filter_text.strip() else []
+        words = filter_text.casefold().split()
+        for index, choice in enumerate(self._choices):
+            if all(word in choice.value.casefold() for word in words):
+                label = Text(f"{choice.session_count:>6,}  {one_line(choice.name, 60)}")
                 if choice.value != choice.name:
-                    told.append(f"  {one_line(choice.value, 200)}", "dim")
-                every.append(Option(told, id=str(place)))
-        return every[:_MOST]
+                    label.append(f"  {one_line(choice.value, 200)}", "dim")
+                options.append(Option(label, id=str(index)))
+        return options[:MAX_OPTIONS]
 
-    @on(Input.Changed, "#narrow")
-    def _narrow(self, event: Input.Changed) -> None:
-        options = self.query_one("#choices", OptionList)
-        options.clear_options()
-        options.add_options(self._options(event.value))
-        options.highlighted = 0 if options.option_count else None
+    @on(Input.Changed, "#choice-filter")
+    def _filter_changed(self, event: Input.Changed) -> None:
+        option_list = self.query_one("#choices", OptionList)
+        option_list.clear_options()
+        option_list.add_options(self._options(event.value))
+        option_list.highlighted = 0 if option_list.option_count else None
 
-    def action_step(self, step: int) -> None:
-        options = self.query_one("#choices", OptionList)
+    def action_move(self, step: int) -> None:
+        option_list = self.query_one("#choices", OptionList)
         if step > 0:
-            options.action_cursor_down()
+            option_list.action_cursor_down()
         else:
-            options.action_cursor_up()
+            option_list.action_cursor_up()
 
-    @on(Input.Submitted, "#narrow")
-    def _take(self) -> None:
+    @on(Input.Submitted, "#choice-filter")
+    def _filter_submitted(self) -> None:
         self.query_one("#choices", OptionList).action_select()
 
     @on(OptionList.OptionSelected)
-    def _taken(self, event: OptionList.OptionSelected) -> None:
+    def _option_selected(self, event: OptionList.OptionSelected) -> None:
         id_ = event.option.id
-        self.dismiss("" if id_ == "*" or id_ is None else self._choices[int(id_)].value)
+        self.dismiss("" if id_ == ALL_OPTION_ID or id_ is None else self._choices[int(id_)].value)
 
 
-class Ask(ModalScreen[str | None]):
-    """A line to write: dismissed with it, or with None."""
+class TextDialog(ModalScreen[str | None]):
+    """Text input. The result is the text, or None if cancelled."""
 
     BINDINGS = [Binding("escape", "dismiss(None)", "Back")]  # noqa: RUF012
 
@@ -146,5 +154,5 @@ class Ask(ModalScreen[str | None]):
             event.stop()
 
     @on(Input.Submitted)
-    def _done(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)

@@ -1,4 +1,4 @@
-"""The keys that matter where somebody is, in one line, to be read or clicked."""
+"""The bottom line: keys for the focused panel, clickable."""
 
 from collections.abc import Sequence
 
@@ -8,66 +8,73 @@ from textual.widgets import Static
 
 from backscroll.render.terminal.width import cell_width
 
-__all__ = ["LINES", "Keys"]
+__all__ = ["PANEL_KEYS", "KeyFooter"]
 
-# What is shown, what it does, and the key that a click presses; the first ones go first when it is narrow.
-_EVERYWHERE = (("?", "Help", "question_mark"), ("q", "Quit", "q"))
-_WITH_IT = (
+# Label, action, and the key that a click simulates. Most important first: a narrow terminal omits the last.
+Key = tuple[str, str, str]
+ALWAYS_SHOWN_KEYS: Sequence[Key] = (("?", "Help", "question_mark"), ("q", "Quit", "q"))
+SESSION_KEYS: Sequence[Key] = (
     ("r", "Resume", "r"),
     ("e", "Export", "e"),
     ("y", "Copy", "y"),
     ("s", "Star", "s"),
     ("t", "Tag", "t"),
 )
-LINES: dict[str, Sequence[tuple[str, str, str]]] = {
+PANEL_KEYS: dict[str, Sequence[Key]] = {
     "sessions": (
-        ("⏎", "Read", "enter"),
+        ("⏎", "Open", "enter"),
         ("/", "Search", "slash"),
         ("f", "Filter", "f"),
-        *_WITH_IT,
+        *SESSION_KEYS,
         ("w", "Workspace", "w"),
         ("S", "Source", "S"),
         ("o", "Order", "o"),
         ("*", "Starred", "asterisk"),
     ),
     "transcript": (
-        ("⏎", "Unfold", "enter"),
+        ("⏎", "Expand", "enter"),
         ("x", "All", "x"),
         ("n", "Next", "n"),
         ("/", "Search", "slash"),
-        ("f", "Find here", "f"),
-        *_WITH_IT,
+        ("f", "Find", "f"),
+        *SESSION_KEYS,
         ("]", "Next prompt", "right_square_bracket"),
         ("Esc", "Back", "escape"),
     ),
-    "line": (("⏎", "Keep", "enter"), ("↓", "Next", "down"), ("↑", "Before", "up"), ("Esc", "Back", "escape")),
+    "input": (
+        ("⏎", "Confirm", "enter"),
+        ("↓", "Next", "down"),
+        ("↑", "Previous", "up"),
+        ("Esc", "Back", "escape"),
+    ),
 }
 
 
-class Keys(Static):
-    """The line at the bottom."""
+class KeyFooter(Static):
+    """The bottom line."""
 
-    DEFAULT_CSS = "Keys { height: 1; }"
+    DEFAULT_CSS = "KeyFooter { height: 1; }"
     COMPONENT_CLASSES = {"keys--key"}  # noqa: RUF012
 
-    def tell(self, where: str, width: int) -> None:
-        """Show the keys of a place, as many as there is room for; help and the way out always."""
-        always = () if where == "line" else _EVERYWHERE
-        room = width - sum(map(_width, always))
-        shown = []
-        for key in LINES[where]:
-            room -= _width(key)
-            if room < 0:
+    def show_keys(self, panel: str, width: int) -> None:
+        """Show as many keys of a panel as fit. Help and Quit are shown always, except in the input line."""
+        always = () if panel == "input" else ALWAYS_SHOWN_KEYS
+        free_width = width - sum(map(_key_width, always))
+        fitting: list[Key] = []
+        for key in PANEL_KEYS[panel]:
+            free_width -= _key_width(key)
+            if free_width < 0:
                 break
-            shown.append(key)
-        told = Text(no_wrap=True)
+            fitting.append(key)
+        text = Text(no_wrap=True)
         bold = Style(bold=True) + Style(color=self.get_component_rich_style("keys--key", partial=True).color)
-        for name, does, press in (*shown, *always):
-            click = Style(meta={"@click": f"app.simulate_key('{press}')"})
-            told.append(f" {name}", bold + click)
-            told.append(f" {does}", click)
-        self.update(told)
+        for label, action, simulated_key in (*fitting, *always):
+            click = Style(meta={"@click": f"app.simulate_key('{simulated_key}')"})
+            text.append(f" {label}", bold + click)
+            text.append(f" {action}", click)
+        self.update(text)
 
 
-def _width(key: tuple[str, str, str]) -> int:
-    return cell_width(key[0]) + len(key[1]) + 2
+def _key_width(key: Key) -> int:
+    label, action, _ = key
+    return cell_width(label) + len(action) + 2

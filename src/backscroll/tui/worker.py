@@ -1,7 +1,7 @@
-"""Work beside the screen: a thread with a history of its own.
+"""Background threads of the UI.
 
-What the archive is read through stays with the thread that opened it, so there is
-a desk for each kind of work that must not wait for another.
+An archive connection belongs to the thread that opened it. Each kind of work that must not wait for
+another kind has its own worker.
 """
 
 from collections.abc import Callable
@@ -11,41 +11,41 @@ from typing import TypeVar
 
 from backscroll.history import History
 
-__all__ = ["Desk", "Open"]
+__all__ = ["HistoryWorker", "OpenHistory"]
 
-Open = Callable[[], History]
+OpenHistory = Callable[[], History]
 T = TypeVar("T")
 
 
-class Desk:
-    """Does one thing after the other. The thread is started with the first."""
+class HistoryWorker:
+    """One thread with its own `History`. Runs jobs in order; starts with the first job."""
 
-    def __init__(self, name: str, open_history: Open) -> None:
-        self._open = open_history
+    def __init__(self, name: str, open_history: OpenHistory) -> None:
+        self._open_history = open_history
         self._history: History | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
-    def ask(self, work: Callable[[History], T], tell: Callable[[Future[T]], object]) -> None:
-        """Have something done, after all that was asked for before.
+    def submit(self, work: Callable[[History], T], on_done: Callable[[Future[T]], object]) -> None:
+        """Run `work` after all earlier jobs, then call `on_done` with its future.
 
-        Its answer is told by the desk, and so never before what the work itself has told on the way.
+        `on_done` runs on the same thread, so it follows every message that `work` has posted.
         """
-        self._thread.submit(tell, self._thread.submit(self._do, work))
+        self._thread.submit(on_done, self._thread.submit(self._run, work))
 
     def close(self) -> Future[None]:
-        """Close the archive, after all that was asked for."""
+        """Close the history after all submitted jobs."""
         closed = self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
         return closed
 
-    def _do(self, work: Callable[[History], T]) -> T:
+    def _run(self, work: Callable[[History], T]) -> T:
         if self._history is None:
-            self._history = self._open()
-        with ExitStack() as trouble:
-            trouble.push(self._history)  # closes the archive and says in a sentence what went wrong
-            done = work(self._history)
-            trouble.pop_all()
-            return done
+            self._history = self._open_history()
+        with ExitStack() as on_error:
+            on_error.push(self._history)  # closes the archive and raises a readable error
+            result = work(self._history)
+            on_error.pop_all()
+            return result
 
     def _close(self) -> None:
         if self._history is not None:

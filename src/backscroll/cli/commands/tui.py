@@ -48,19 +48,19 @@ def command(
             "The terminal cannot show it (TERM=dumb). Use 'backscroll list' or 'backscroll search' instead."
         )
     from backscroll.tui.app import Backscroll
-    from backscroll.tui.session_list.model import Narrowing
+    from backscroll.tui.session_list.model import ListFilter
 
     setup.history().close()  # reports invalid settings before the UI hides the terminal
     screen = Backscroll(
         setup.history,
         welcome=welcome_lines,
-        narrowing=Narrowing(source=source),
-        words=" ".join(words),
+        list_filter=ListFilter(source=source),
+        search_query=" ".join(words),
         theme=theme,
-        syncs=not no_sync,
+        auto_sync=not no_sync,
     )
     screen.run()
-    if not screen.has_ended(QUIT_TIMEOUT_SECONDS):
+    if not screen.wait_for_workers(QUIT_TIMEOUT_SECONDS):
         click.echo(
             "A sync was interrupted. Everything read so far is saved; the next sync continues.", err=True
         )

@@ -1,1 +1,1 @@
-"""Session list."""
+"""The session list: which sessions are shown, their entries, the widget, and search."""

@@ -1,4 +1,4 @@
-"""An entry of the list: a session, or a session where something was found."""
+"""List entries: a session, or a session with a search match."""
 
 from datetime import datetime
 
@@ -9,83 +9,86 @@ from backscroll.model.sanitize import one_line, sanitize
 from backscroll.render.annotations import format_tags, starred_title
 from backscroll.render.terminal.humanize import compact_number, format_age
 
-__all__ = ["Entry", "of_match", "of_session"]
+__all__ = ["Entry", "match_entry", "session_entry"]
 
-_WIDTH = 400
-_BEFORE = 24  # characters before what was found, so that it is seen in the narrowest list
+MAX_FIELD_CHARS = 400
+MAX_CHARS_BEFORE_MATCH = 24  # keeps the first match visible in a narrow list
 
 
 class Entry(Struct, frozen=True):
-    """What the list shows in two lines, or three with what was found."""
+    """One entry: title, details and, for a search match, an excerpt. Each takes one line."""
 
     ref: str
     title: str
-    facts: str
-    found: str = ""
-    marks: tuple[tuple[int, int], ...] = ()  # what is to be marked in it
-    position: int | None = None  # of the message that was found
+    details: str
+    excerpt: str = ""
+    highlights: tuple[tuple[int, int], ...] = ()  # spans in the excerpt
+    position: int | None = None  # of the matching message
 
 
-def of_session(summary: SessionSummary, now: datetime) -> Entry:
-    """A session as the list shows it."""
-    number = summary.message_count
-    facts = [
+def session_entry(summary: SessionSummary, now: datetime) -> Entry:
+    """Return the entry of a session."""
+    message_count = summary.message_count
+    details = [
         format_age(summary.updated_at, now),
         summary.workspace_name or "no workspace",
         summary.source,
-        "1 message" if number == 1 else f"{compact_number(number)} messages",
+        "1 message" if message_count == 1 else f"{compact_number(message_count)} messages",
         f"{compact_number(summary.total_tokens)} tokens" if summary.total_tokens else "",
         "gone" if summary.is_gone else "",
         "" if summary.completeness == "complete" else summary.completeness,
         format_tags(summary),
     ]
-    unnamed = summary.first_message_preview or "(no words)"
+    untitled = summary.first_message_preview or "(untitled)"
     return Entry(
         summary.ref,
-        starred_title(summary, _WIDTH, unnamed),
-        " · ".join(one_line(fact, _WIDTH) for fact in facts if fact),
+        starred_title(summary, MAX_FIELD_CHARS, untitled),
+        _join_details(details),
     )
 
 
-def of_match(match: SearchMatch, now: datetime) -> Entry:
-    """A session where something was found."""
-    number = match.match_count
-    facts = [
+def match_entry(match: SearchMatch, now: datetime) -> Entry:
+    """Return the entry of a search match."""
+    details = [
         format_age(match.timestamp, now),
         match.workspace_name or "no workspace",
         match.source,
         "note" if match.is_note else match.role,
-        f"{number:,} matches" if number > 1 else "",
+        f"{match.match_count:,} matches" if match.match_count > 1 else "",
     ]
-    found, marks = _part(match)
+    excerpt, highlights = _excerpt(match)
     return Entry(
         match.session_ref,
-        one_line(match.title or match.session_ref, _WIDTH),
-        " · ".join(one_line(fact, _WIDTH) for fact in facts if fact),
-        found,
-        marks,
+        one_line(match.title or match.session_ref, MAX_FIELD_CHARS),
+        _join_details(details),
+        excerpt,
+        highlights,
         None if match.is_note else match.message_index,
     )
 
 
-def _part(match: SearchMatch) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The line around what was found, safe to show, and what is to be marked in it."""
+def _join_details(details: list[str]) -> str:
+    return " · ".join(one_line(detail, MAX_FIELD_CHARS) for detail in details if detail)
+
+
+def _excerpt(match: SearchMatch) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return the sanitized text around the first highlight, and the highlights in it."""
     text, start = match.match, 0
-    if match.highlights and match.highlights[0][0] > _BEFORE:
-        start = match.highlights[0][0] - _BEFORE
+    if match.highlights and match.highlights[0][0] > MAX_CHARS_BEFORE_MATCH:
+        start = match.highlights[0][0] - MAX_CHARS_BEFORE_MATCH
     start += len(text[start:]) - len(text[start:].lstrip())
-    pieces, marks, at = ["…" if text[:start].strip() else ""], [], start
-    for begin, end in match.highlights:
-        if begin < at or begin - start > _WIDTH:
+    pieces, highlights, offset = ["…" if text[:start].strip() else ""], [], start
+    for first, end in match.highlights:
+        if first < offset or first - start > MAX_FIELD_CHARS:
             continue
-        pieces.append(_flat(text[at:begin]))
-        before = sum(map(len, pieces))
-        pieces.append(_flat(text[begin:end]))
-        marks.append((before, before + len(pieces[-1])))
-        at = end
-    pieces.append(_flat(text[at : start + _WIDTH]))
-    return "".join(pieces), tuple(marks)
+        pieces.append(_in_one_line(text[offset:first]))
+        length = sum(map(len, pieces))
+        pieces.append(_in_one_line(text[first:end]))
+        highlights.append((length, length + len(pieces[-1])))
+        offset = end
+    pieces.append(_in_one_line(text[offset : start + MAX_FIELD_CHARS]))
+    return "".join(pieces), tuple(highlights)
 
 
-def _flat(text: str) -> str:
+def _in_one_line(text: str) -> str:
     return sanitize(text).replace("\n", " ").replace("\t", " ")

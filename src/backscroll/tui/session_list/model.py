@@ -1,4 +1,4 @@
-"""Which sessions are shown, and in which order: everything that needs no search."""
+"""Model of the session list: filter and order without a search."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,105 +9,108 @@ from msgspec import Struct
 
 from backscroll.model import SessionSummary
 
-__all__ = ["ORDERS", "Choice", "Narrowing", "Order", "Shelf"]
+__all__ = ["ORDERS", "Choice", "ListFilter", "Order", "SessionListModel"]
 
 Order = Literal["newest", "oldest", "longest", "tokens", "title"]
 ORDERS: tuple[Order, ...] = get_args(Order)
-_NEVER = datetime.min.replace(tzinfo=UTC)
+_MIN_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-class Narrowing(Struct, frozen=True):
-    """What the sessions that are shown have in common."""
+class ListFilter(Struct, frozen=True):
+    """Conditions that the listed sessions meet."""
 
     source: str | None = None
-    workspace: str | None = None  # its path
+    workspace: str | None = None  # path
     is_starred: bool = False
-    words: str = ""
+    text: str = ""  # words that the session's metadata contains
 
     @property
-    def named(self) -> str:
-        """The same in words, without the words themselves; empty when there is nothing else."""
-        parts = [self.source, self.workspace.rstrip("/").rpartition("/")[2] if self.workspace else None]
+    def label(self) -> str:
+        """The conditions for the status line, without `text`."""
+        parts = [self.source, _folder_name(self.workspace) if self.workspace else None]
         return " · ".join([part for part in parts if part] + (["★"] if self.is_starred else []))
 
     @property
-    def conditions(self) -> dict[str, str]:
-        """The same as filters of a search."""
-        named = {"source": self.source, "workspace": self.workspace}
-        named["is"] = "starred" if self.is_starred else None
-        return {name: value for name, value in named.items() if value is not None}
+    def search_filters(self) -> dict[str, str]:
+        """The conditions as search filters, without `text`."""
+        filters = {"source": self.source, "workspace": self.workspace}
+        filters["is"] = "starred" if self.is_starred else None
+        return {name: value for name, value in filters.items() if value is not None}
 
 
 class Choice(Struct, frozen=True):
-    """Something to narrow by, and how many sessions that leaves."""
+    """A value to filter by, and the number of sessions that have it."""
 
     name: str
     value: str
-    number: int
+    session_count: int
 
 
-class Shelf:
-    """Every session, and those of them that are wanted."""
+class SessionListModel:
+    """All sessions, newest first."""
 
     def __init__(self) -> None:
-        self.every: Sequence[SessionSummary] = ()
-        self._haystacks: list[str] | None = None
+        self.summaries: Sequence[SessionSummary] = ()
+        self._searchable_texts: list[str] | None = None
         self._by_ref: dict[str, SessionSummary] | None = None
 
-    def fill(self, summaries: Sequence[SessionSummary]) -> None:
-        """Put other sessions on it, newest first."""
-        self.every = summaries
-        self._haystacks = self._by_ref = None
+    def replace_all(self, summaries: Sequence[SessionSummary]) -> None:
+        """Replace all sessions. `summaries` must be sorted, newest first."""
+        self.summaries = summaries
+        self._searchable_texts = self._by_ref = None
 
     def find(self, ref: str) -> SessionSummary | None:
-        """The session of that ref."""
+        """Return the session with this ref."""
         if self._by_ref is None:
-            self._by_ref = {summary.ref: summary for summary in self.every}
+            self._by_ref = {summary.ref: summary for summary in self.summaries}
         return self._by_ref.get(ref)
 
-    def change(self, summary: SessionSummary) -> None:
-        """Put a session in the place of the one that has its ref, or where its time belongs."""
+    def update(self, summary: SessionSummary) -> None:
+        """Insert a session at its time. Replace the session with the same ref, if any."""
         known = self.find(summary.ref)
         if known is not None and known.updated_at == summary.updated_at:
-            self.fill([summary if one.ref == summary.ref else one for one in self.every])
+            self.replace_all([summary if one.ref == summary.ref else one for one in self.summaries])
             return
-        others = [one for one in self.every if one.ref != summary.ref]
-        at = summary.updated_at or _NEVER
-        place = next((n for n, one in enumerate(others) if (one.updated_at or _NEVER) <= at), len(others))
-        self.fill([*others[:place], summary, *others[place:]])
+        others = [one for one in self.summaries if one.ref != summary.ref]
+        time = summary.updated_at or _MIN_TIME
+        index = next(
+            (n for n, one in enumerate(others) if (one.updated_at or _MIN_TIME) <= time), len(others)
+        )
+        self.replace_all([*others[:index], summary, *others[index:]])
 
-    def wanted(self, narrowing: Narrowing, order: Order) -> list[SessionSummary]:
-        """The sessions that fit, in an order."""
-        found: Iterable[SessionSummary] = self.every
-        if words := narrowing.words.casefold().split():
-            if self._haystacks is None:
-                self._haystacks = list(map(_haystack, self.every))
-            pairs = zip(self.every, self._haystacks, strict=True)
-            found = (one for one, text in pairs if all(word in text for word in words))
-        kept = [
+    def select(self, list_filter: ListFilter, order: Order) -> list[SessionSummary]:
+        """Return the sessions that pass the filter, in this order."""
+        candidates: Iterable[SessionSummary] = self.summaries
+        if words := list_filter.text.casefold().split():
+            if self._searchable_texts is None:
+                self._searchable_texts = list(map(_searchable_text, self.summaries))
+            pairs = zip(self.summaries, self._searchable_texts, strict=True)
+            candidates = (one for one, text in pairs if all(word in text for word in words))
+        selected = [
             one
-            for one in found
-            if (narrowing.source is None or one.source == narrowing.source)
-            and (narrowing.workspace is None or one.workspace_path == narrowing.workspace)
-            and (one.is_starred or not narrowing.is_starred)
+            for one in candidates
+            if (list_filter.source is None or one.source == list_filter.source)
+            and (list_filter.workspace is None or one.workspace_path == list_filter.workspace)
+            and (one.is_starred or not list_filter.is_starred)
         ]
-        return _ordered(kept, order)
+        return _sort(selected, order)
 
-    def sources(self) -> list[Choice]:
-        """The sources that there are sessions of, the most used first."""
-        counts = Counter(summary.source for summary in self.every)
-        return [Choice(name, name, number) for name, number in counts.most_common()]
+    def source_choices(self) -> list[Choice]:
+        """Return the sources of all sessions, the one with most sessions first."""
+        counts = Counter(summary.source for summary in self.summaries)
+        return [Choice(name, name, count) for name, count in counts.most_common()]
 
-    def workspaces(self) -> list[Choice]:
-        """The folders that there are sessions of, the one used last first."""
-        counts = Counter(summary.workspace_path for summary in self.every if summary.workspace_path)
-        return [
-            Choice(path.rstrip("/").rpartition("/")[2] or path, path, number)
-            for path, number in counts.items()
-        ]
+    def workspace_choices(self) -> list[Choice]:
+        """Return the workspaces of all sessions, the most recently used first."""
+        counts = Counter(summary.workspace_path for summary in self.summaries if summary.workspace_path)
+        return [Choice(_folder_name(path) or path, path, count) for path, count in counts.items()]
 
 
-def _haystack(summary: SessionSummary) -> str:
+def _folder_name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _searchable_text(summary: SessionSummary) -> str:
     parts = (
         summary.title, summary.original_title, summary.workspace_path, summary.workspace_name,
         summary.git_branch, summary.ref, summary.first_message_preview,
@@ -116,7 +119,7 @@ def _haystack(summary: SessionSummary) -> str:
     return "\n".join(part for part in parts if part).casefold()
 
 
-def _ordered(summaries: list[SessionSummary], order: Order) -> list[SessionSummary]:
+def _sort(summaries: list[SessionSummary], order: Order) -> list[SessionSummary]:
     match order:
         case "newest":
             return summaries

@@ -1,4 +1,4 @@
-"""The list: all sessions or what a search finds, narrowed while somebody types."""
+"""The session list in the app: all sessions or search results, updated as the user types."""
 
 import gc
 import re
@@ -13,278 +13,289 @@ from textual.widgets import Input, Static
 
 from backscroll.history import History
 from backscroll.model import SearchResult, SessionSummary
-from backscroll.tui.session_list.entry import of_match, of_session
-from backscroll.tui.session_list.model import ORDERS, Narrowing, Order, Shelf
+from backscroll.tui.session_list.entry import match_entry, session_entry
+from backscroll.tui.session_list.model import ORDERS, ListFilter, Order, SessionListModel
 from backscroll.tui.session_list.widget import SessionList
-from backscroll.tui.transcript.panel import Reading
-from backscroll.tui.worker import Open
+from backscroll.tui.transcript.panel import TranscriptApp
+from backscroll.tui.worker import OpenHistory
 
-__all__ = ["PAUSE", "Listing", "Welcome", "as_typed"]
+__all__ = ["SEARCH_DELAY_SECONDS", "SessionListApp", "Welcome", "as_prefix_query"]
 
-Welcome = Callable[[History], Iterable[str]]  # what somebody sees who has no history
+Welcome = Callable[[History], Iterable[str]]  # returns the lines to show if there are no sessions
 
-_FIRST_PAGE = 60  # sessions: more than a screen has lines
-_FOUND = 20  # sessions that a search shows at once: what a screen has room for
-_MORE = 50  # and then, when somebody comes to the end of them
-PAUSE = 0.06  # seconds without a key after which is searched
-_PREVIEW = 0.08  # seconds that a session is chosen before it is read
-_TYPING = 0.2  # the same while somebody types, who has the next letter answered first
-_UNFINISHED = re.compile(r"(?:^|\s)[^\W_]{2,}$")
-_FIRST = ("What the tools have left is read for the first time.", "", "What was read appears here.")
-_LABELS = {"search": "Search", "filter": "Filter", "find": "Find here"}
+FIRST_PAGE_SESSIONS = 60  # more than a screen shows
+FIRST_PAGE_MATCHES = 20
+NEXT_PAGE_MATCHES = 50
+SEARCH_DELAY_SECONDS = 0.06  # after the last key
+FULL_LIST_DELAY_SECONDS = 0.08  # after the first page
+PREVIEW_DELAY_SECONDS = 0.08  # after a session is selected
+TYPING_PREVIEW_DELAY_SECONDS = 0.2  # while the input line has the focus: the next search has priority
+UNFINISHED_WORD = re.compile(r"(?:^|\s)[^\W_]{2,}$")
+FIRST_SYNC_NOTICE = (
+    "Reading your history for the first time.",
+    "",
+    "Sessions appear here as they are read.",
+)
+INPUT_LABELS = {"search": "Search", "filter": "Filter", "find": "Find"}
 
 
-def as_typed(words: str) -> str:
-    """What is searched for while the last word may not be finished."""
-    is_quoted = words.count('"') % 2 == 1
-    return f"{words}*" if _UNFINISHED.search(words) and not is_quoted else words
+def as_prefix_query(query: str) -> str:
+    """Return the query with its last word as a prefix, because the user may still be typing it."""
+    is_in_quotes = query.count('"') % 2 == 1
+    return f"{query}*" if UNFINISHED_WORD.search(query) and not is_in_quotes else query
 
 
-class Listing(Reading):
-    """An app with a list of sessions."""
+class SessionListApp(TranscriptApp):
+    """An app with a session list."""
 
-    def __init__(self, open_history: Open, welcome: Welcome) -> None:
+    def __init__(self, open_history: OpenHistory, welcome: Welcome) -> None:
         super().__init__(open_history)
         self._welcome = welcome
-        self.shelf = Shelf()
-        self.narrowing = Narrowing()
-        self.order: Order = "newest"
-        self.is_listed = False  # every session is on the shelf
-        self.welcome: Sequence[str] = ("Opening the archive …",)
-        self.words = ""  # what is searched for
-        self.found: SearchResult | None = None
-        self._asking = "search"  # what the line is for
-        self._searching = 0
-        self._pause: Timer | None = None
+        self.list_model = SessionListModel()
+        self.list_filter = ListFilter()
+        self.list_order: Order = "newest"
+        self.is_list_complete = False  # the model contains all sessions, not only the first page
+        self.empty_notice: Sequence[str] = ("Opening the archive …",)
+        self.search_query = ""
+        self.search_result: SearchResult | None = None
+        self._input_mode = "search"  # a key of INPUT_LABELS
+        self._search_id = 0  # of the latest search; results of earlier ones are discarded
+        self._search_timer: Timer | None = None
 
     @property
     @abstractmethod
     def is_syncing(self) -> bool:
-        """Whether what changed is being read."""
+        """Return whether a sync is running."""
 
     # --- the list -----------------------------------------------------------------------------------------
 
-    def first_list(self) -> None:
-        """Show the newest sessions at once, and then all of them."""
-        self.ask("list", lambda history: history.list_sessions(limit=_FIRST_PAGE).data, self._first_listed)
+    def load_list(self) -> None:
+        """Show the newest sessions at once, then all sessions."""
+        self.run_in_worker(
+            "list",
+            lambda history: history.list_sessions(limit=FIRST_PAGE_SESSIONS).data,
+            self._show_first_page,
+        )
 
-    def _first_listed(self, summaries: Sequence[SessionSummary]) -> None:
-        self.shelf.fill(summaries)
+    def _show_first_page(self, summaries: Sequence[SessionSummary]) -> None:
+        self.list_model.replace_all(summaries)
         self.show_list()
-        self.set_timer(_PREVIEW, self.relist)
+        self.set_timer(FULL_LIST_DELAY_SECONDS, self.reload_list)
 
-    def relist(self) -> None:
-        """Bring the list up to date, the place in it kept."""
+    def reload_list(self) -> None:
+        """Load all sessions. The selection is kept."""
 
-        def listed(answer: tuple[list[SessionSummary], list[str]]) -> None:
-            summaries, welcome = answer
-            if not self.is_listed:
-                # All that was loaded and made so far stays: looking through it for garbage, time and again,
-                # would hold up whoever types.
+        def show(result: tuple[list[SessionSummary], list[str]]) -> None:
+            summaries, welcome_lines = result
+            if not self.is_list_complete:
+                # Exclude everything loaded at start-up from garbage collection, which would delay keys.
                 gc.freeze()
-            self.is_listed = True
-            self.shelf.fill(summaries)
-            self.welcome = _FIRST if self.is_syncing else welcome
+            self.is_list_complete = True
+            self.list_model.replace_all(summaries)
+            self.empty_notice = FIRST_SYNC_NOTICE if self.is_syncing else welcome_lines
             self.show_list()
 
-        def work(history: History) -> tuple[list[SessionSummary], list[str]]:
+        def load(history: History) -> tuple[list[SessionSummary], list[str]]:
             summaries = history.all_sessions()
             return summaries, [] if summaries else list(self._welcome(history))
 
-        self.ask("list", work, listed)
+        self.run_in_worker("list", load, show)
 
-    def show_list(self, *, keeps_place: bool = True) -> None:
-        """Show what is wanted: matches while there is a search, else sessions."""
+    def show_list(self, *, keep_selection: bool = True) -> None:
+        """Show the search results, or the sessions that pass the filter if there is no search."""
         now = datetime.now(UTC)
-        if self.found is not None:
-            matches = self.found.data
-            self.sessions.show(
+        if self.search_result is not None:
+            matches = self.search_result.data
+            self.sessions.show_entries(
                 [match.session_ref for match in matches],
-                lambda place: of_match(matches[place], now),
-                height=3,
-                notice=("Nothing was found.", "", "Esc shows all sessions again."),
-                keeps_place=keeps_place,
+                lambda index: match_entry(matches[index], now),
+                entry_height=3,
+                notice=("No matches.", "", "Press Esc to show all sessions."),
+                keep_selection=keep_selection,
             )
         else:
-            wanted = self.shelf.wanted(self.narrowing, self.order)
-            self.sessions.show(
-                [summary.ref for summary in wanted],
-                lambda place: of_session(wanted[place], now),
-                notice=("No session fits.", "", "Esc shows all of them again.")
-                if self.shelf.every
-                else self.welcome,
-                keeps_place=keeps_place,
+            summaries = self.list_model.select(self.list_filter, self.list_order)
+            self.sessions.show_entries(
+                [summary.ref for summary in summaries],
+                lambda index: session_entry(summaries[index], now),
+                notice=("No session passes the filter.", "", "Press Esc to show all sessions.")
+                if self.list_model.summaries
+                else self.empty_notice,
+                keep_selection=keep_selection,
             )
-        self.tell_state()
+        self.update_status()
 
-    @on(SessionList.Chosen)
-    def _chosen(self) -> None:
-        if self._preview is not None:
-            self._preview.stop()
-        if self.is_wide or self.is_reading:
-            patience = _TYPING if self.line.has_focus else _PREVIEW
-            self._preview = self.set_timer(patience, self.read_chosen)
+    @on(SessionList.Selected)
+    def _entry_selected(self) -> None:
+        if self._preview_timer is not None:
+            self._preview_timer.stop()
+        if self.is_wide or self.is_transcript_open:
+            delay = TYPING_PREVIEW_DELAY_SECONDS if self.input_line.has_focus else PREVIEW_DELAY_SECONDS
+            self._preview_timer = self.set_timer(delay, self.open_selected)
 
     @on(SessionList.Opened)
-    def _opened(self) -> None:
-        self.is_reading = True
-        self.read_chosen()
+    def _entry_opened(self) -> None:
+        self.is_transcript_open = True
+        self.open_selected()
         self.transcript.focus()
 
-    def read_chosen(self) -> None:
-        """Read the session that is chosen, at the place where something was found."""
-        entry = self.sessions.entry
+    def open_selected(self) -> None:
+        """Show the transcript of the selected session, at the matching message if there is a search."""
+        entry = self.sessions.selected_entry
         if entry is None:
             return
         target = (entry.ref, entry.position) if entry.position is not None else None
-        self.read(entry.ref, target=target, words=as_typed(self.words) if self.found is not None else "")
+        query = as_prefix_query(self.search_query) if self.search_result is not None else ""
+        self.show_transcript(entry.ref, target=target, query=query)
 
-    # --- the line to write in -----------------------------------------------------------------------------
+    # --- the input line -----------------------------------------------------------------------------------
 
     @property
-    def line(self) -> Input:
-        """The line to write in."""
-        return self.query_one("#question Input", Input)
+    def input_line(self) -> Input:
+        """Return the input for search, filter and find."""
+        return self.query_one("#input-bar Input", Input)
 
-    def action_question(self, asking: str) -> None:
-        """Begin to search, to filter, or to look for something in the session that is read."""
-        if asking == "filter" and self.transcript.has_focus:
-            asking = "find"
-        self._asking = asking
-        self.query_one("#question Static", Static).update(_LABELS[asking])
-        self.query_one("#question").add_class("-asked")
-        self.line.value = {"search": self.words, "filter": self.narrowing.words}.get(asking, "")
-        self.set_focus(self.line)  # at once: the next key may already wait
-        if asking == "search":
-            # The index is opened while the first letter is still to be typed.
-            self.ask("search", lambda history: history.search_sessions("", limit=1), lambda _: None)
+    def action_open_input(self, mode: str) -> None:
+        """Start to search, to filter, or to find text in the open transcript."""
+        if mode == "filter" and self.transcript.has_focus:
+            mode = "find"
+        self._input_mode = mode
+        self.query_one("#input-bar Static", Static).update(INPUT_LABELS[mode])
+        self.query_one("#input-bar").add_class("-visible")
+        self.input_line.value = {"search": self.search_query, "filter": self.list_filter.text}.get(mode, "")
+        self.set_focus(self.input_line)  # not deferred: the next key may already be in the queue
+        if mode == "search":
+            # Open the index while the user types the first letter.
+            self.run_in_worker("search", lambda history: history.search_sessions("", limit=1), lambda _: None)
 
-    @on(Input.Changed, "#question Input")
-    def _typed(self, event: Input.Changed) -> None:
-        if not self.line.has_focus:
+    @on(Input.Changed, "#input-bar Input")
+    def _input_changed(self, event: Input.Changed) -> None:
+        if not self.input_line.has_focus:
             return
-        if self._asking == "filter":
-            self.narrow(words=event.value)
-        elif self._asking == "search":
-            self.words = event.value
-            for timer in (self._pause, self._preview):  # whoever types on does not read yet
+        if self._input_mode == "filter":
+            self.change_filter(text=event.value)
+        elif self._input_mode == "search":
+            self.search_query = event.value
+            # Cancel the preview, too: loading it would delay the search.
+            for timer in (self._search_timer, self._preview_timer):
                 if timer is not None:
                     timer.stop()
-            self._pause = self.set_timer(PAUSE, self.search)
+            self._search_timer = self.set_timer(SEARCH_DELAY_SECONDS, self.search)
 
-    @on(Input.Submitted, "#question Input")
-    def _submitted(self, event: Input.Submitted) -> None:
-        if self._asking == "find":
-            self.close_line()
-            if self.read_summary is not None and event.value.strip():
-                self.read(self.read_summary.ref, words=event.value.strip())
-                self.action_next(1)
+    @on(Input.Submitted, "#input-bar Input")
+    def _input_submitted(self, event: Input.Submitted) -> None:
+        if self._input_mode == "find":
+            self.close_input()
+            if self.shown_session is not None and event.value.strip():
+                self.show_transcript(self.shown_session.ref, query=event.value.strip())
+                self.action_go_to_match(1)
             self.transcript.focus()
             return
         self.sessions.focus()
         if not event.value.strip():
-            self.close_line()
+            self.close_input()
 
-    def close_line(self) -> None:
-        """Put the line away."""
-        self.query_one("#question").remove_class("-asked")
+    def close_input(self) -> None:
+        """Hide the input line."""
+        self.query_one("#input-bar").remove_class("-visible")
 
     def search(self) -> None:
-        """Search for what is written; an answer that comes after the next question is dropped."""
-        self._searching += 1
-        number, words = self._searching, self.words
-        if not words.strip():
-            if self.found is not None:
-                self.found = None
-                self.show_list(keeps_place=False)
+        """Search for the current query and show the first page. Results of earlier searches are discarded."""
+        self._search_id += 1
+        search_id, query = self._search_id, self.search_query
+        if not query.strip():
+            if self.search_result is not None:
+                self.search_result = None
+                self.show_list(keep_selection=False)
             return
 
-        def show(found: SearchResult | None) -> None:
-            if found is not None and self._searching == number:
-                self.found = found
-                self.show_list(keeps_place=False)
+        def show(result: SearchResult | None) -> None:
+            if result is not None and self._search_id == search_id:
+                self.search_result = result
+                self.show_list(keep_selection=False)
 
-        self.ask("search", self._page(number, words, _FOUND, 0), show)
+        self.run_in_worker("search", self._search_job(search_id, query, FIRST_PAGE_MATCHES, 0), show)
 
-    def _page(
-        self, number: int, words: str, limit: int, offset: int
+    def _search_job(
+        self, search_id: int, query: str, limit: int, offset: int
     ) -> "Callable[[History], SearchResult | None]":
-        """What finds a page, as long as nothing else was asked for."""
-        conditions = self.narrowing.conditions
+        """Return a job that loads one page of results, or None if a newer search was started."""
+        filters = self.list_filter.search_filters
 
-        def work(history: History) -> SearchResult | None:
-            if self._searching != number:
+        def load(history: History) -> SearchResult | None:
+            if self._search_id != search_id:
                 return None
             return history.search_sessions(
-                as_typed(words), limit=limit, offset=offset, context=0, filters=conditions
+                as_prefix_query(query), limit=limit, offset=offset, context=0, filters=filters
             )
 
-        return work
+        return load
 
-    @on(SessionList.Ending)
-    def _find_more(self) -> None:
-        """Somebody comes to the end of what was found."""
-        found, number = self.found, self._searching
-        if found is None or not found.has_more:
+    @on(SessionList.EndReached)
+    def _load_next_page(self) -> None:
+        result, search_id = self.search_result, self._search_id
+        if result is None or not result.has_more:
             return
 
-        def show(more: SearchResult | None) -> None:
-            if more is not None and self._searching == number and self.found is found:
-                self.found = replace(found, data=found.data + more.data, has_more=more.has_more)
+        def show(page: SearchResult | None) -> None:
+            if page is not None and self._search_id == search_id and self.search_result is result:
+                self.search_result = replace(result, data=result.data + page.data, has_more=page.has_more)
                 self.show_list()
 
-        self.ask("search", self._page(number, self.words, _MORE, len(found.data)), show)
+        job = self._search_job(search_id, self.search_query, NEXT_PAGE_MATCHES, len(result.data))
+        self.run_in_worker("search", job, show)
 
-    # --- narrowing ----------------------------------------------------------------------------------------
+    # --- filter and order ---------------------------------------------------------------------------------
 
-    def narrow(self, **changes: object) -> None:
-        """Show only what has something in common."""
-        values = {name: getattr(self.narrowing, name) for name in Narrowing.__struct_fields__}
-        self.narrowing = Narrowing(**(values | changes))
-        if self.found is not None or self.words.strip():
+    def change_filter(self, **changes: object) -> None:
+        """Change some conditions of the filter; repeat the search, if there is one."""
+        values = {name: getattr(self.list_filter, name) for name in ListFilter.__struct_fields__}
+        self.list_filter = ListFilter(**(values | changes))
+        if self.search_result is not None or self.search_query.strip():
             self.search()
-        self.show_list(keeps_place=True)
+        self.show_list(keep_selection=True)
 
-    def action_pick(self, what: str) -> None:
-        """Choose a workspace or a source."""
-        from backscroll.tui.dialogs import Pick
+    def action_choose_filter(self, field: str) -> None:
+        """Let the user choose a workspace or a source to filter by."""
+        from backscroll.tui.dialogs import ChoiceDialog
 
-        choices = self.shelf.workspaces() if what == "workspace" else self.shelf.sources()
+        model = self.list_model
+        choices = model.workspace_choices() if field == "workspace" else model.source_choices()
         if not choices:
-            self.say(f"No session has a {what} yet.")
+            self.show_notice(f"No session has a {field} yet.")
             return
 
-        def taken(value: str | None) -> None:
+        def apply(value: str | None) -> None:
             if value is not None:
-                self.narrow(**{what: value or None})
+                self.change_filter(**{field: value or None})
                 self.sessions.focus()
 
-        self.push_screen(Pick(f"Only sessions of this {what}:", choices), taken)
+        self.push_screen(ChoiceDialog(f"Filter by {field}:", choices), apply)
 
-    def action_starred(self) -> None:
-        """Show only starred sessions, or all again."""
-        self.narrow(is_starred=not self.narrowing.is_starred)
+    def action_toggle_starred_filter(self) -> None:
+        """Show only starred sessions, or all sessions again."""
+        self.change_filter(is_starred=not self.list_filter.is_starred)
 
-    def action_order(self) -> None:
-        """Show the sessions in another order."""
-        if self.found is not None:
-            self.say("What a search finds is shown best first.")
+    def action_change_order(self) -> None:
+        """Sort the list by the next order."""
+        if self.search_result is not None:
+            self.show_notice("Search results are always sorted by relevance.")
             return
-        self.order = ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
-        self.show_list(keeps_place=False)
+        self.list_order = ORDERS[(ORDERS.index(self.list_order) + 1) % len(ORDERS)]
+        self.show_list(keep_selection=False)
 
-    # --- which pane ---------------------------------------------------------------------------------------
+    # --- visible panels -----------------------------------------------------------------------------------
 
     @property
     def is_wide(self) -> bool:
-        """Whether list and transcript stand side by side."""
+        """Return whether the terminal is wide enough for list and transcript side by side."""
         return not any(screen.has_class("-narrow") for screen in self.screen_stack[:1])
 
     @property
-    def is_reading(self) -> bool:
-        """Whether the transcript is shown where there is room for one only."""
-        return any(screen.has_class("-reading") for screen in self.screen_stack[:1])
+    def is_transcript_open(self) -> bool:
+        """Return whether a narrow terminal shows the transcript instead of the list."""
+        return any(screen.has_class("-transcript-open") for screen in self.screen_stack[:1])
 
-    @is_reading.setter
-    def is_reading(self, value: bool) -> None:
-        self.screen_stack[0].set_class(value, "-reading")
+    @is_transcript_open.setter
+    def is_transcript_open(self, value: bool) -> None:
+        self.screen_stack[0].set_class(value, "-transcript-open")

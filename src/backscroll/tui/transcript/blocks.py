@@ -1,4 +1,4 @@
-"""A session as blocks to read: prompts and answers open, calls, thinking and subagents folded to a line."""
+"""A session as blocks: prompts and answers are expanded, calls, thinking and subagents can be folded."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -20,89 +20,109 @@ from backscroll.render.session_header import (
 from backscroll.render.tool_calls import argument_lines, call_outcome, describe_call
 from backscroll.render.turns import MessageItem, SubagentEnd, SubagentStart, TranscriptItem
 
-__all__ = ["Block", "Kind", "Place", "Teller", "Tone", "body_of", "front"]
+__all__ = [
+    "Block",
+    "BlockBuilder",
+    "Body",
+    "Kind",
+    "Location",
+    "StyleName",
+    "header_block",
+    "message_body",
+    "session_location",
+]
 
-Kind = Literal["front", "prompt", "answer", "thinking", "call", "agent", "trouble"]
-Tone = Literal["title", "fact", "prompt", "plain", "strong", "code", "dim", "added", "removed", "trouble"]
-Place = tuple[str, int]  # a session's or subagent's ref, and the position of a message in it
+Kind = Literal["header", "prompt", "answer", "thinking", "call", "subagent", "error"]
+StyleName = Literal[
+    "title", "detail", "prompt", "plain", "strong", "code", "dim", "added", "removed", "error"
+]
+Body = tuple[tuple[str, StyleName], ...]  # lines
+Location = tuple[str, int]  # ref of a session or subagent; position of a message in it, or -1 for its start
 
-_LABEL = 400  # characters of a head that anybody could see
-_THOUGHT = 120
-_COUNTED = ("Messages", "Tokens", "Lines changed")  # facts that say little without their name
-_FOLDED: tuple[Kind, ...] = ("thinking", "call", "agent")
+MAX_CALL_CHARS = 400
+MAX_TOOL_NAME_CHARS = 100
+MAX_THINKING_CHARS = 120
+LABELED_FIELDS = ("Messages", "Tokens", "Lines changed")  # header fields that are unclear without a label
+FOLDABLE_KINDS: tuple[Kind, ...] = ("thinking", "call", "subagent")
 
 
 class Block(Struct, frozen=True):
-    """Something to read. Its body is None when it is only read once somebody wants to see it."""
+    """A message, the start of a subagent, or the header of the session."""
 
     kind: Kind
-    place: Place
-    depth: int = 0  # of subagents around it
+    location: Location
+    depth: int = 0  # number of enclosing subagents
     turn: int = 0
-    head: str = ""
-    aside: str = ""  # at the right of the head
+    heading: str = ""
+    right_label: str = ""  # at the right end of the heading
     is_failed: bool = False
     is_dim: bool = False  # on an abandoned branch
-    body: tuple[tuple[str, Tone], ...] | None = ()
+    body: Body | None = ()  # None: loaded when the block is expanded
 
     @property
     def is_foldable(self) -> bool:
-        return self.kind in _FOLDED
+        return self.kind in FOLDABLE_KINDS
 
 
-def front(summary: SessionSummary) -> Block:
-    """What stands before the first message."""
-    known = dict(header_fields(summary))
-    ref = known.pop("Session")
-    words = [f"{value} {name.lower()}" if name in _COUNTED else value for name, value in known.items()]
-    told: list[tuple[str, Tone]] = [(session_title(summary), "title")]
-    told += [(" · ".join(words), "fact"), (ref, "fact")]
-    told += [(line, "plain") for line in annotation_lines(summary)]
-    return Block("front", (summary.ref, -1), body=tuple(told))
+def session_location(ref: str) -> Location:
+    """Return the location of the header of a session, or of the start of a subagent."""
+    return ref, -1
 
 
-class Teller:
-    """Makes blocks of what is told of a session, one after the other."""
+def header_block(summary: SessionSummary) -> Block:
+    """Return the block before the first message: title, metadata and annotations."""
+    fields = dict(header_fields(summary))
+    ref = fields.pop("Session")
+    details = [
+        f"{value} {name.lower()}" if name in LABELED_FIELDS else value for name, value in fields.items()
+    ]
+    body: list[tuple[str, StyleName]] = [(session_title(summary), "title")]
+    body += [(" · ".join(details), "detail"), (ref, "detail")]
+    body += [(line, "plain") for line in annotation_lines(summary)]
+    return Block("header", session_location(summary.ref), body=tuple(body))
 
-    def __init__(self, summary: SessionSummary, *, is_full: bool = False) -> None:
-        self._refs = [summary.ref]
+
+class BlockBuilder:
+    """Converts the items of a transcript to blocks, in order."""
+
+    def __init__(self, summary: SessionSummary, *, with_call_bodies: bool = False) -> None:
+        self._ref_stack = [summary.ref]  # the session and the enclosing subagents
         self._base = f"{summary.workspace_path.rstrip('/')}/" if summary.workspace_path else None
-        self._is_full = is_full
+        self._with_call_bodies = with_call_bodies
 
-    def tell(self, event: TranscriptItem) -> Block | None:
-        """The block of an event; a subagent's end has none."""
-        match event:
+    def build(self, item: TranscriptItem) -> Block | None:
+        """Return the block of an item, or None for the end of a subagent."""
+        match item:
             case SubagentStart(summary):
-                self._refs.append(summary.ref)
-                number = summary.message_count
+                self._ref_stack.append(summary.ref)
+                message_count = summary.message_count
                 return Block(
-                    "agent",
-                    (summary.ref, -1),
-                    depth=len(self._refs) - 2,
-                    head=f"Subagent  {session_title(summary)}",
-                    aside="1 message" if number == 1 else f"{number:,} messages",
+                    "subagent",
+                    session_location(summary.ref),
+                    depth=len(self._ref_stack) - 2,
+                    heading=f"Subagent  {session_title(summary)}",
+                    right_label="1 message" if message_count == 1 else f"{message_count:,} messages",
                 )
             case SubagentEnd():
-                self._refs.pop()
+                self._ref_stack.pop()
                 return None
             case MessageItem():
-                return self._said(event)
+                return self._message_block(item)
 
-    def _said(self, said: MessageItem) -> Block:
-        message, depth = said.message, len(self._refs) - 1
+    def _message_block(self, item: MessageItem) -> Block:
+        message, depth = item.message, len(self._ref_stack) - 1
         kind = _kind(message)
-        head, aside = _head(message, self._base, is_agent=depth > 0)
-        is_lazy = kind == "call" and not self._is_full
+        heading, right_label = _heading(message, self._base, is_subagent=depth > 0)
         return Block(
             kind,
-            (self._refs[-1], said.position),
+            (self._ref_stack[-1], item.position),
             depth=depth,
-            turn=said.turn if depth == 0 else 0,
-            head=head,
-            aside=aside,
+            turn=item.turn if depth == 0 else 0,
+            heading=heading,
+            right_label=right_label,
             is_failed=message.tool is not None and message.tool.status == "failed",
             is_dim=not message.is_active,
-            body=None if is_lazy else body_of(message),
+            body=None if kind == "call" and not self._with_call_bodies else message_body(message),
         )
 
 
@@ -115,76 +135,77 @@ def _kind(message: Message) -> Kind:
         case "thinking":
             return "thinking"
         case "error":
-            return "trouble"
+            return "error"
         case _:
             return "answer"
 
 
-def _head(message: Message, base: str | None, *, is_agent: bool) -> tuple[str, str]:
-    """What stands above a body, and at the right of it; paths below ``base`` are told from there on."""
+def _heading(message: Message, base: str | None, *, is_subagent: bool) -> tuple[str, str]:
+    """Return the heading and its right label. A path is shortened by the prefix `base`."""
     is_inferred = message.timestamp_source not in (None, "stored")
-    at = format_time(message.timestamp, is_inferred=is_inferred)
+    time = format_time(message.timestamp, is_inferred=is_inferred)
     tool = message.tool
     if tool is not None:
-        words = (one_line(tool.name, 100), describe_call(tool, _LABEL).removeprefix(base or ""))
-        return "  ".join(word for word in words if word), call_outcome(tool)
+        name = one_line(tool.name, MAX_TOOL_NAME_CHARS)
+        description = describe_call(tool, MAX_CALL_CHARS).removeprefix(base or "")
+        return "  ".join(part for part in (name, description) if part), call_outcome(tool)
     if message.role == "thinking":
-        return f"Thinking  {one_line(message.content, _THOUGHT)}", ""
+        return f"Thinking  {one_line(message.content, MAX_THINKING_CHARS)}", ""
     if message.role == "assistant" and message.kind is None and message.is_active:
         return "", ""
-    return speaker_label(message, is_agent=is_agent), at
+    return speaker_label(message, is_agent=is_subagent), time
 
 
-def body_of(message: Message) -> tuple[tuple[str, Tone], ...]:
-    """Everything of a message in lines."""
-    return tuple(_body(message))
+def message_body(message: Message) -> Body:
+    """Return all lines of a message: text, edits or arguments, result, attachments."""
+    return tuple(_body_lines(message))
 
 
-def _body(message: Message) -> Iterator[tuple[str, Tone]]:
+def _body_lines(message: Message) -> Iterator[tuple[str, StyleName]]:
     tool = message.tool
-    plain: Tone = {"user": "prompt", "thinking": "dim", "error": "trouble"}.get(message.role, "plain")  # type: ignore[assignment]
+    plain: StyleName = {"user": "prompt", "thinking": "dim", "error": "error"}.get(message.role, "plain")  # type: ignore[assignment]
     if message.content.strip():
-        yield from _prose(message.content, plain)
+        yield from _markdown_lines(message.content, plain)
     if tool is not None:
-        changed = [line for edit in tool.edits for line in _diff(edit, is_only=len(tool.edits) == 1)]
-        yield from ((_flat(line), _diff_tone(line)) for line in changed)
-        if not changed:
-            yield from ((_flat(line), "plain") for line in argument_lines(tool))
+        changes = [line for edit in tool.edits for line in _diff(edit, is_only=len(tool.edits) == 1)]
+        yield from ((_expand_tabs(line), _diff_style(line)) for line in changes)
+        if not changes:
+            yield from ((_expand_tabs(line), "plain") for line in argument_lines(tool))
         if tool.result:
-            tone: Tone = "trouble" if tool.status == "failed" else "dim"
+            style: StyleName = "error" if tool.status == "failed" else "dim"
             lines = sanitize(tool.result).removesuffix("\n").split("\n")
-            yield from ((_flat(line), tone) for line in lines)
-    yield from ((f"[{attachment_label(one)}]", "dim") for one in message.attachments)
+            yield from ((_expand_tabs(line), style) for line in lines)
+    yield from ((f"[{attachment_label(attachment)}]", "dim") for attachment in message.attachments)
 
 
-def _prose(text: str, plain: Tone) -> Iterator[tuple[str, Tone]]:
-    """Lines of Markdown, told apart as far as a screen of text shows it; nothing of them is changed."""
+def _markdown_lines(text: str, plain: StyleName) -> Iterator[tuple[str, StyleName]]:
+    """Split Markdown into lines and style code blocks and headings. The markup stays visible."""
     fence = ""
     for line in sanitize(text).strip("\n").split("\n"):
-        mark = line.lstrip(" >")
+        content = line.lstrip(" >")
         if fence:
-            if mark.startswith(fence) and not mark.strip(fence[0]).strip():
+            if content.startswith(fence) and not content.strip(fence[0]).strip():
                 fence = ""
-            yield _flat(line), "code"
-        elif mark.startswith(("```", "~~~")):
-            fence = mark[: len(mark) - len(mark.lstrip(mark[0]))]
-            yield _flat(line), "code"
-        elif mark.startswith("#") and mark.lstrip("#").startswith(" "):
-            yield _flat(line), "strong"
+            yield _expand_tabs(line), "code"
+        elif content.startswith(("```", "~~~")):
+            fence = content[: len(content) - len(content.lstrip(content[0]))]
+            yield _expand_tabs(line), "code"
+        elif content.startswith("#") and content.lstrip("#").startswith(" "):
+            yield _expand_tabs(line), "strong"
         else:
-            yield _flat(line), plain
+            yield _expand_tabs(line), plain
 
 
-def _flat(line: str) -> str:
+def _expand_tabs(line: str) -> str:
     return line.expandtabs(4) if "\t" in line else line
 
 
 def _diff(edit: Edit, *, is_only: bool) -> Iterator[str]:
-    """The lines of an edit; the name of the file only where there are several, as the head has the one."""
+    """Return the lines of an edit. A single edit omits the file name, which is in the heading."""
     return islice(diff_lines(edit), 2 if is_only else 0, None)
 
 
-def _diff_tone(line: str) -> Tone:
+def _diff_style(line: str) -> StyleName:
     if line.startswith(("--- ", "+++ ", "@@")):
-        return "fact"
+        return "detail"
     return "added" if line.startswith("+") else "removed"

@@ -1,48 +1,51 @@
-"""A session read piece by piece beside the screen: the first screen at once, the rest while it is read."""
+"""Load a session as blocks: a first screen at once, then growing batches."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
 
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.tui.transcript.blocks import Block, Place, Teller, body_of, front
+from backscroll.tui.transcript.blocks import Block, BlockBuilder, Body, Location, header_block, message_body
 
-__all__ = ["read_blocks", "read_body"]
+__all__ = ["load_blocks", "load_body"]
 
-_FIRST = 60  # blocks: more than a screen has lines
-_LARGEST = 2000
+FIRST_BATCH_SIZE = 60  # blocks; more than a screen shows
+MAX_BATCH_SIZE = 2000
 
-Take = Callable[[SessionSummary, list[Block]], bool]
+TakeBatch = Callable[[SessionSummary, list[Block]], bool]  # returns whether to continue
 
 
-def read_blocks(history: History, ref: str, take: Take, *, is_full: bool = False) -> SessionSummary:
-    """Hand over a session's blocks in growing batches, as long as somebody takes them.
+def load_blocks(
+    history: History, ref: str, take_batch: TakeBatch, *, with_call_bodies: bool = False
+) -> SessionSummary:
+    """Pass the blocks of a session to `take_batch` until it returns False. Return the session.
 
-    A subagent is read with the session that it belongs to. Raises `SessionNotFoundError` when there is none.
+    The ref of a subagent loads the session that it belongs to. Raises `SessionNotFoundError` if there is no
+    such session.
     """
     summary = history.find(ref)
     if summary.parent_ref is not None:
         summary = history.find(summary.parent_ref)
-    blocks = _blocks(history, summary, is_full=is_full)
-    size = _FIRST
+    blocks = _blocks(history, summary, with_call_bodies=with_call_bodies)
+    size = FIRST_BATCH_SIZE
     while batch := list(islice(blocks, size)):
-        if not take(summary, batch):
+        if not take_batch(summary, batch):
             break
-        size = min(size * 2, _LARGEST)
+        size = min(size * 2, MAX_BATCH_SIZE)
     return summary
 
 
-def _blocks(history: History, summary: SessionSummary, *, is_full: bool) -> Iterator[Block]:
-    yield front(summary)
-    teller = Teller(summary, is_full=is_full)
-    for event in history.transcript.read(summary):
-        if (block := teller.tell(event)) is not None:
+def _blocks(history: History, summary: SessionSummary, *, with_call_bodies: bool) -> Iterator[Block]:
+    yield header_block(summary)
+    builder = BlockBuilder(summary, with_call_bodies=with_call_bodies)
+    for item in history.transcript.read(summary):
+        if (block := builder.build(item)) is not None:
             yield block
 
 
-def read_body(history: History, place: Place) -> Block | None:
-    """The body of one message, as the only thing of a block; None when the message is no longer there."""
-    ref, position = place
+def load_body(history: History, location: Location) -> Body | None:
+    """Return the body of one message, or None if the message no longer exists."""
+    ref, position = location
     for message in history.transcript.messages(history.find(ref), position):
-        return Block("call", place, body=body_of(message))
+        return message_body(message)
     return None

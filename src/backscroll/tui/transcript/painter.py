@@ -1,7 +1,7 @@
-"""Rows of a transcript as coloured text. Nothing in a text is ever taken for markup."""
+"""Rows of a transcript as styled segments. Text is never parsed as terminal markup."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -10,104 +10,118 @@ from rich.style import Style
 
 from backscroll.render.terminal.width import cell_width, truncate
 from backscroll.tui.transcript.blocks import Block
-from backscroll.tui.transcript.finder import Find
-from backscroll.tui.transcript.layout import INDENT, Layout, Row, columns
+from backscroll.tui.transcript.layout import INDENT, Layout, Row, text_width
 
-__all__ = ["Painter"]
+__all__ = ["MatchFinder", "Painter", "make_match_finder"]
 
-_INLINE = re.compile(r"(?P<code>`[^`]+`)|(?P<strong>\*\*[^*\s][^*]*\*\*)")
-_LONGEST = 20_000  # characters of a line in which words are marked
-_MARKS = {"prompt": "▌ ", "answer": "● ", "trouble": "✗ "}
-_PAINTED = {"prompt": "head"}
-_OPEN, _FOLDED = "▾ ", "▸ "
+INLINE_MARKDOWN = re.compile(r"(?P<code>`[^`]+`)|(?P<strong>\*\*[^*\s][^*]*\*\*)")
+MAX_HIGHLIGHTED_CHARS = 20_000  # of a body line; matches after this offset are not highlighted
+MAX_CACHED_LINES = 2048
+KIND_MARKERS = {"prompt": "▌ ", "answer": "● ", "error": "✗ "}
+MARKER_STYLES = {"prompt": "heading"}  # other markers have the style of their kind
+EXPANDED_MARKER, FOLDED_MARKER = "▾ ", "▸ "
 
-Stretch = tuple[int, int, str]  # from one character to before another, and how it is painted
+MatchFinder = Callable[[str], list[tuple[int, int]]]  # returns the spans of all matches in a text
+StyledSpan = tuple[int, int, str]  # start, end, style name
+
+
+def make_match_finder(query: str) -> MatchFinder | None:
+    """Return a function that finds the words of a query in a text; None if the query has no words."""
+    if not query.strip():
+        return None
+    from backscroll.history.search import highlighter  # start-up: loads the index
+
+    return highlighter(query)
 
 
 class Painter:
-    """Paints rows in the colours of a theme, with what is looked for marked."""
+    """Styles rows with the colors of a theme and highlights matches."""
 
-    def __init__(self, find: Find | None, styles: dict[str, Style]) -> None:
+    def __init__(self, match_finder: MatchFinder | None, styles: dict[str, Style]) -> None:
         self._styles = styles
-        self._found: Find = lru_cache(maxsize=2048)(find) if find is not None else lambda _: []
+        self._find_matches: MatchFinder = (
+            lru_cache(maxsize=MAX_CACHED_LINES)(match_finder) if match_finder is not None else lambda _: []
+        )
 
     def style(self, name: str) -> Style:
-        """The colours of a theme for something."""
+        """Return the style of a component class."""
         return self._styles.get(name, Style.null())
 
     def paint(self, layout: Layout, row: Row) -> Iterator[Segment]:
-        """A row from left to right."""
-        block = layout.blocks[row.block]
+        """Yield the segments of a row from left to right."""
+        block = layout.blocks[row.block_index]
         if row.part == "gap":
             return
         yield Segment("│ " * block.depth, self.style("bar"))
-        if row.part == "head":
-            yield from self._head(layout, row, block)
+        if row.part == "heading":
+            yield from self._paint_heading(layout, row, block)
             return
-        yield from self._margin(layout, row, block)
-        yield from self._text(row, block)
+        yield self._margin(row, block)
+        yield from self._paint_text(row, block)
 
-    def marks(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
-        """What stands in a row of what is looked for."""
-        if row.part == "head":
-            return self._found(row.text)
-        return self._row_marks(row, layout.blocks[row.block])
+    def find_matches(self, layout: Layout, row: Row) -> list[tuple[int, int]]:
+        """Return the spans of the matches in a row."""
+        if row.part == "heading":
+            return self._find_matches(row.text)
+        return self._body_matches(row, layout.blocks[row.block_index])
 
-    def _head(self, layout: Layout, row: Row, block: Block) -> Iterator[Segment]:
+    def _paint_heading(self, layout: Layout, row: Row, block: Block) -> Iterator[Segment]:
         if block.is_foldable:
-            yield Segment(_OPEN if layout.is_open(row.block) else _FOLDED, self.style("bar"))
+            is_expanded = layout.is_expanded(row.block_index)
+            yield Segment(EXPANDED_MARKER if is_expanded else FOLDED_MARKER, self.style("bar"))
         else:
-            yield Segment(_MARKS.get(block.kind, "  "), self.style(_PAINTED.get(block.kind, block.kind)))
-        room = columns(block, layout.width) + (INDENT if block.is_foldable else 0)
-        aside = truncate(block.aside, room // 2)
-        text = truncate(row.text, max(room - cell_width(aside) - 2, 1))
-        name = "call" if block.is_foldable else "head"
-        yield from self._painted(text, self._head_stretches(text, name, block))
-        if aside:
-            yield Segment(" " * max(room - cell_width(text) - cell_width(aside), 1))
-            yield Segment(aside, self.style("trouble" if block.is_failed else "dim"))
+            yield self._kind_marker(block)
+        width = text_width(block, layout.width) + (INDENT if block.is_foldable else 0)
+        right_label = truncate(block.right_label, width // 2)
+        text = truncate(row.text, max(width - cell_width(right_label) - 2, 1))
+        yield from self._paint_spans(text, self._heading_spans(text, block), self._find_matches(text))
+        if right_label:
+            yield Segment(" " * max(width - cell_width(text) - cell_width(right_label), 1))
+            yield Segment(right_label, self.style("error" if block.is_failed else "dim"))
 
-    def _head_stretches(self, text: str, name: str, block: Block) -> list[Stretch]:
-        """A call's name stands out; what it is about does not."""
+    def _heading_spans(self, text: str, block: Block) -> list[StyledSpan]:
+        """Emphasize the name of a call and dim its description, which follows after two spaces."""
         if not block.is_foldable:
-            return [(0, len(text), name)]
-        end = text.find("  ")
-        end = len(text) if end == -1 else end
-        return [(0, end, "trouble" if block.is_failed else name), (end, len(text), "dim")]
+            return [(0, len(text), "heading")]
+        name_end = text.find("  ")
+        name_end = len(text) if name_end == -1 else name_end
+        return [(0, name_end, "error" if block.is_failed else "call"), (name_end, len(text), "dim")]
 
-    def _margin(self, layout: Layout, row: Row, block: Block) -> Iterator[Segment]:
-        is_first = row.line == 0 and row.start == 0 and not block.head
+    def _margin(self, row: Row, block: Block) -> Segment:
         if block.is_foldable:
-            yield Segment("  ┆ ", self.style("bar"))
-        elif block.kind == "prompt" or is_first:
-            yield Segment(_MARKS.get(block.kind, "  "), self.style(_PAINTED.get(block.kind, block.kind)))
-        else:
-            yield Segment("  ")
+            return Segment("  ┆ ", self.style("bar"))
+        is_first = row.body_line == 0 and row.start == 0 and not block.heading
+        if block.kind == "prompt" or is_first:
+            return self._kind_marker(block)
+        return Segment("  ")
 
-    def _text(self, row: Row, block: Block) -> Iterator[Segment]:
-        stretches: list[Stretch] = [(0, len(row.text), "dim" if block.is_dim else row.tone)]
-        if row.tone in ("plain", "prompt") and not block.is_foldable:
-            for found in _INLINE.finditer(row.text):
-                stretches.append((*found.span(), found.lastgroup or "plain"))
-        yield from self._painted(row.text, stretches, self._row_marks(row, block))
+    def _kind_marker(self, block: Block) -> Segment:
+        style = self.style(MARKER_STYLES.get(block.kind, block.kind))
+        return Segment(KIND_MARKERS.get(block.kind, "  "), style)
 
-    def _row_marks(self, row: Row, block: Block) -> list[tuple[int, int]]:
-        """What of a line was found is looked for in all of it: a word may be cut by the row's end."""
+    def _paint_text(self, row: Row, block: Block) -> Iterator[Segment]:
+        spans: list[StyledSpan] = [(0, len(row.text), "dim" if block.is_dim else row.style)]
+        if row.style in ("plain", "prompt") and not block.is_foldable:
+            for inline in INLINE_MARKDOWN.finditer(row.text):
+                spans.append((*inline.span(), inline.lastgroup or "plain"))
+        yield from self._paint_spans(row.text, spans, self._body_matches(row, block))
+
+    def _body_matches(self, row: Row, block: Block) -> list[tuple[int, int]]:
+        """Return the matches in a row. The whole line is searched, because wrapping may split a match."""
         if row.part != "body" or block.body is None:
             return []
-        end = row.start + len(row.text)
-        found = self._found(block.body[row.line][0][:_LONGEST])
-        places = ((max(first, row.start), min(last, end)) for first, last in found)
-        return [(first - row.start, last - row.start) for first, last in places if first < last]
+        row_end = row.start + len(row.text)
+        matches = self._find_matches(block.body[row.body_line][0][:MAX_HIGHLIGHTED_CHARS])
+        clipped = ((max(start, row.start), min(end, row_end)) for start, end in matches)
+        return [(start - row.start, end - row.start) for start, end in clipped if start < end]
 
-    def _painted(
-        self, text: str, stretches: list[Stretch], marks: list[tuple[int, int]] | None = None
+    def _paint_spans(
+        self, text: str, spans: list[StyledSpan], matches: list[tuple[int, int]]
     ) -> Iterator[Segment]:
-        """A text in pieces; of stretches that overlap the later one counts, and what was found above all."""
-        marks = self._found(text) if marks is None else marks
-        layers = [*stretches, *((start, end, "match") for start, end in marks)]
-        cuts = sorted({0, len(text), *(edge for start, end, _ in layers for edge in (start, end))})
-        for start, end in pairwise(cuts):
+        """Yield a text in segments. Where spans overlap, the later one wins; matches win over all."""
+        layers = [*spans, *((start, end, "match") for start, end in matches)]
+        boundaries = sorted({0, len(text), *(edge for start, end, _ in layers for edge in (start, end))})
+        for start, end in pairwise(boundaries):
             names = [name for first, last, name in layers if first <= start and end <= last]
             style = self.style(names[0]) if names else Style.null()
             for name in names[1:]:

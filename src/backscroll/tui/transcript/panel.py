@@ -1,4 +1,4 @@
-"""The session that is read: brought piece by piece, kept up to date, searched."""
+"""The transcript panel in the app: loads a session in batches, reloads it after changes, finds matches."""
 
 import time
 from abc import abstractmethod
@@ -9,177 +9,189 @@ from textual.timer import Timer
 from backscroll.errors import SessionNotFoundError
 from backscroll.history import History
 from backscroll.model import SessionSummary
-from backscroll.tui.base import Frame
-from backscroll.tui.transcript.blocks import Block, Place
-from backscroll.tui.transcript.loader import read_blocks, read_body
+from backscroll.tui.base import WorkerApp
+from backscroll.tui.transcript.blocks import Block, Body, Location, session_location
+from backscroll.tui.transcript.loader import load_blocks, load_body
 from backscroll.tui.transcript.widget import Transcript
 
-__all__ = ["Reading"]
+__all__ = ["TranscriptApp"]
 
-_PATIENCE = 0.25  # seconds after which all places of what is looked for are wanted
-_OFTEN = 0.2  # seconds at least between two looks at a session that is being held
-_EASE = 4  # times as long as it takes to read it
-_GONE = "This session is no longer in the archive."
+FIND_DELAY_SECONDS = 0.25  # before all matches of a session are searched
+MIN_RELOAD_DELAY_SECONDS = 0.2  # after a change of the session
+RELOAD_DELAY_FACTOR = 4  # times the duration of the latest load, so that long sessions reload less often
+MISSING_SESSION = "This session is no longer in the archive."
 
 
-class Reading(Frame):
-    """An app that shows a session."""
+class TranscriptApp(WorkerApp):
+    """An app that shows the transcript of a session."""
 
-    read_summary: SessionSummary | None = None  # of what is shown
-    _reading = 0  # counts what was begun to be read, so that what comes late is known
-    _awaited: str | None = None  # the ref of what was begun last, until something of it is shown
-    _asked: tuple[str, str] = ("", "")  # a ref, and what is looked for in it
-    _places: tuple[Place, ...] | None = ()  # where it was found; None while that is not known
-    _queued_step = 0  # to be gone once it is
-    _preview: Timer | None = None
-    _refreshing: Timer | None = None
-    _took = 0.0  # seconds that the last session took to be read
+    shown_session: SessionSummary | None = None
+    _load_id = 0  # of the latest load; results of earlier ones are discarded
+    _loading_ref: str | None = None  # ref of the latest load, until its first blocks are shown
+    _find_request: tuple[str, str] = ("", "")  # ref and query
+    _matches: tuple[Location, ...] | None = ()  # of the find request; None until they are known
+    _queued_match_step = 0  # requested while the matches were unknown
+    _preview_timer: Timer | None = None
+    _reload_timer: Timer | None = None
+    _load_seconds = 0.0  # duration of the latest load
 
-    def read(
-        self, ref: str, *, target: Place | None = None, words: str = "", keeps_place: bool = False
+    def show_transcript(
+        self, ref: str, *, target: Location | None = None, query: str = "", keep_position: bool = False
     ) -> None:
-        """Show a session, or more of the one that is shown."""
-        self.transcript.mark(words)
-        if self.read_summary is not None and not keeps_place and self._is_shown(ref):
-            if self._awaited not in (None, self.read_summary.ref):
-                self._reading += 1  # somebody came back before the other session was there
-                self._awaited = None
+        """Show a session at a target, with the words of a query highlighted.
+
+        A session that is already shown is loaded again only with `keep_position`.
+        """
+        self.transcript.highlight(query)
+        if self.shown_session is not None and not keep_position and self._is_shown(ref):
+            if self._loading_ref not in (None, self.shown_session.ref):
+                self._load_id += 1  # cancel: the user returned before the other session was loaded
+                self._loading_ref = None
             if target is not None:
                 self.transcript.go_to(target)
-            self._find_places(self.read_summary.ref, words)
+            self._find_matches(self.shown_session.ref, query)
             return
-        self._reading += 1
-        self._awaited = ref
-        number = self._reading
-        is_begun = False
-        began = time.monotonic()
+        self._load_id += 1
+        self._loading_ref = ref
+        load_id = self._load_id
+        has_begun = False
+        start_time = time.monotonic()
 
-        def take(summary: SessionSummary, blocks: list[Block]) -> bool:
-            self.tell(lambda: show(summary, blocks))
-            return self._reading == number and not self.closing.is_set()
+        def take_batch(summary: SessionSummary, blocks: list[Block]) -> bool:
+            self.call_on_ui_thread(lambda: show(summary, blocks))
+            return self._load_id == load_id and not self.closing.is_set()
 
         def show(summary: SessionSummary, blocks: list[Block]) -> None:
-            nonlocal is_begun
-            if self._reading != number:
+            nonlocal has_begun
+            if self._load_id != load_id:
                 return
-            if not is_begun:
-                # What was there stays until there is something else to show.
-                is_begun = True
-                self._awaited = None
-                self.read_summary = summary
-                self.transcript.begin(target=target, keeps_place=keeps_place)
-                self._find_places(summary.ref, words)
-            self.transcript.add(blocks)
-            self.tell_state()
+            if not has_begun:
+                # Only now, so that the previous session stays visible until there is something to show.
+                has_begun = True
+                self._loading_ref = None
+                self.shown_session = summary
+                self.transcript.begin_load(target=target, keep_position=keep_position)
+                self._find_matches(summary.ref, query)
+            self.transcript.add_blocks(blocks)
+            self.update_status()
 
-        def work(history: History) -> SessionSummary | None:
-            if self._reading != number:
+        def load(history: History) -> SessionSummary | None:
+            if self._load_id != load_id:
                 return None
-            is_full = "call" in self.transcript.layout_.is_open_by_default and keeps_place
+            with_call_bodies = "call" in self.transcript.text_layout.expanded_kinds and keep_position
             try:
-                return read_blocks(history, ref, take, is_full=is_full)
+                return load_blocks(history, ref, take_batch, with_call_bodies=with_call_bodies)
             except SessionNotFoundError:
-                self.tell(lambda: self._vanished(ref, number))
+                self.call_on_ui_thread(lambda: self._show_missing(ref, load_id))
                 return None
 
-        def done(summary: SessionSummary | None) -> None:
-            if summary is not None and self._reading == number:
-                self._took = time.monotonic() - began
-                self.transcript.end()
-                self.tell_state()
+        def finish(summary: SessionSummary | None) -> None:
+            if summary is not None and self._load_id == load_id:
+                self._load_seconds = time.monotonic() - start_time
+                self.transcript.finish_load()
+                self.update_status()
 
-        self.ask("read", work, done)
+        self.run_in_worker("read", load, finish)
 
     def _is_shown(self, ref: str) -> bool:
-        """Whether all of a session is on the screen, or will be."""
-        is_coming = self.transcript.is_complete or self._awaited is None
-        return is_coming and self.transcript.holds(ref)
+        """Return whether a session is shown, completely or still loading."""
+        is_current = self.transcript.is_complete or self._loading_ref is None
+        return is_current and self.transcript.contains(ref)
 
-    def refresh_read(self) -> None:
-        """Read the session that is shown anew, the place in it kept."""
-        if self.read_summary is not None:
-            self.read(self.read_summary.ref, words=self._asked[1], keeps_place=True)
+    def reload_transcript(self) -> None:
+        """Load the shown session again. The position is kept."""
+        if self.shown_session is not None:
+            _, query = self._find_request
+            self.show_transcript(self.shown_session.ref, query=query, keep_position=True)
 
-    def refresh_read_soon(self) -> None:
-        """The same for a session that is being held, not more often than it can be read at ease."""
-        if self._refreshing is None:
-            self._refreshing = self.set_timer(max(_OFTEN, self._took * _EASE), self._refresh_now)
+    def schedule_reload(self) -> None:
+        """Reload a live session soon. Frequent calls are combined into one reload."""
+        if self._reload_timer is None:
+            delay = max(MIN_RELOAD_DELAY_SECONDS, self._load_seconds * RELOAD_DELAY_FACTOR)
+            self._reload_timer = self.set_timer(delay, self._reload_now)
 
-    def _refresh_now(self) -> None:
-        self._refreshing = None
-        self.refresh_read()
+    def _reload_now(self) -> None:
+        self._reload_timer = None
+        self.reload_transcript()
 
-    def _vanished(self, ref: str, number: int) -> None:
-        if self._reading != number:
+    def _show_missing(self, ref: str, load_id: int) -> None:
+        if self._load_id != load_id:
             return
-        self.read_summary = self._awaited = None
-        self.transcript.tell(Block("front", (ref, -1), body=((_GONE, "dim"),)))
-        self.say(_GONE, is_trouble=True)  # for the next session in the list soon takes its place
-        self.relist()
+        self.shown_session = self._loading_ref = None
+        self.transcript.show_block(Block("header", session_location(ref), body=((MISSING_SESSION, "dim"),)))
+        # Also as a notice, because the preview of the next session soon replaces the block.
+        self.show_notice(MISSING_SESSION, is_warning=True)
+        self.reload_list()
 
     @abstractmethod
-    def relist(self) -> None:
-        """Bring the list of sessions up to date."""
+    def reload_list(self) -> None:
+        """Load the session list again."""
 
     @abstractmethod
-    def tell_state(self) -> None:
-        """Show what is going on."""
+    def update_status(self) -> None:
+        """Update the status line."""
 
-    # --- what is looked for -------------------------------------------------------------------------------
+    # --- matches ------------------------------------------------------------------------------------------
 
-    def _find_places(self, ref: str, words: str) -> None:
-        if self._asked == (ref, words):
+    def _find_matches(self, ref: str, query: str) -> None:
+        request = ref, query
+        if self._find_request == request:
             return
-        self._asked, self._queued_step = (ref, words), 0
-        self._places = None if words else ()
-        if not words:
+        self._find_request, self._queued_match_step = request, 0
+        self._matches = None if query else ()
+        if not query:
             return
 
-        def found(places: list[Place]) -> None:
-            if self._asked == (ref, words):
-                self._places = tuple(places)
-                self.tell_state()
-                if self._queued_step:
-                    self.action_next(self._queued_step)
+        def take_matches(matches: list[Location]) -> None:
+            if self._find_request == request:
+                self._matches = tuple(matches)
+                self.update_status()
+                if self._queued_match_step:
+                    self.action_go_to_match(self._queued_match_step)
 
-        def work(history: History) -> list[Place]:
-            is_asked = self._asked == (ref, words)
-            return history.find_in_session(history.find(ref), words) if is_asked else []
+        def find(history: History) -> list[Location]:
+            is_current = self._find_request == request
+            return history.find_in_session(history.find(ref), query) if is_current else []
 
-        # Whoever is still typing should not wait for it.
-        self.set_timer(_PATIENCE, lambda: self.ask("find", work, found))
+        # Delayed, because the user may still be typing.
+        self.set_timer(FIND_DELAY_SECONDS, lambda: self.run_in_worker("find", find, take_matches))
 
-    def action_next(self, step: int) -> None:
-        """Go to the next place where something was found, or to the one before."""
-        if not self._asked[1]:
-            self.say("Nothing is looked for. / searches everything, f in a transcript what is said there.")
+    def action_go_to_match(self, step: int) -> None:
+        """Go to the next match, or the previous one if `step` is negative."""
+        _, query = self._find_request
+        if not query:
+            self.show_notice(
+                "No search is active. Press / to search all sessions, or f in a transcript to find text."
+            )
             return
-        if self._places is None:
-            self._queued_step = step
+        if self._matches is None:
+            self._queued_match_step = step
             return
-        self._queued_step = 0
-        if self.transcript.step(step, self._places):
+        self._queued_match_step = 0
+        if self.transcript.go_to_match(step, self._matches):
             return
-        self.say("There is no other match in this session." if self._places else "Nothing was found here.")
+        self.show_notice(
+            "No more matches in this session." if self._matches else "No matches in this session."
+        )
 
-    # --- bodies -------------------------------------------------------------------------------------------
+    # --- bodies of tool calls -----------------------------------------------------------------------------
 
-    @on(Transcript.Wanted)
-    def _fetch(self, event: Transcript.Wanted) -> None:
-        place, number = event.place, self._reading
+    @on(Transcript.BodyRequested)
+    def _load_body(self, event: Transcript.BodyRequested) -> None:
+        location, load_id = event.location, self._load_id
 
-        def fill(block: Block | None) -> None:
-            if self._reading == number:
-                self.transcript.fill(place, block)
+        def show(body: Body | None) -> None:
+            if self._load_id == load_id:
+                self.transcript.set_body(location, body)
 
-        def work(history: History) -> Block | None:
+        def load(history: History) -> Body | None:
             try:
-                return read_body(history, place)
+                return load_body(history, location)
             except SessionNotFoundError:
                 return None
 
-        self.ask("search", work, fill)
+        self.run_in_worker("search", load, show)
 
-    @on(Transcript.Refolded)
-    def _reread(self) -> None:
-        self.refresh_read()
+    @on(Transcript.AllToggled)
+    def _all_toggled(self) -> None:
+        self.reload_transcript()

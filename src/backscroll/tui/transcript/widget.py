@@ -1,7 +1,8 @@
-"""What was said, of any length: only the lines that are seen are made."""
+"""Virtualized transcript: computes only the visible rows."""
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding
@@ -11,238 +12,241 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from backscroll.tui.colors import tones_of
-from backscroll.tui.transcript.blocks import Block, Place
-from backscroll.tui.transcript.finder import finder
-from backscroll.tui.transcript.layout import Layout
-from backscroll.tui.transcript.painter import Painter
+from backscroll.tui.colors import component_styles
+from backscroll.tui.transcript.blocks import Block, Body, Location, session_location
+from backscroll.tui.transcript.layout import Anchor, Layout
+from backscroll.tui.transcript.painter import Painter, make_match_finder
 
 __all__ = ["Transcript"]
 
-_TONES = (
-    "title", "fact", "prompt", "plain", "strong", "code", "dim", "added", "removed", "trouble", "head",
+STYLE_NAMES = (
+    "title", "detail", "prompt", "plain", "strong", "code", "dim", "added", "removed", "error", "heading",
     "bar", "cursor", "match", "call", "answer",
 )  # fmt: skip
+MISSING_BODY: Body = (("This message is no longer in the archive.", "dim"),)
 
 
 class Transcript(ScrollView, can_focus=True):
-    """A session, with a cursor that is moved line by line."""
+    """A session with a line cursor."""
 
-    COMPONENT_CLASSES = {f"transcript--{tone}" for tone in _TONES}  # noqa: RUF012
+    COMPONENT_CLASSES = {f"transcript--{name}" for name in STYLE_NAMES}  # noqa: RUF012
     BINDINGS = [  # noqa: RUF012
         Binding("up,k", "move(-1)", "Up"),
         Binding("down,j", "move(1)", "Down"),
         Binding("pageup,ctrl+b,b", "page(-1)", "Page up"),
         Binding("pagedown,ctrl+f,space", "page(1)", "Page down"),
-        Binding("home,g", "edge(-1)", "Top"),
-        Binding("end,G", "edge(1)", "End"),
-        Binding("enter", "fold", "Unfold"),
-        Binding("x", "fold_all", "All"),
-        Binding("left_square_bracket", "turn(-1)", "Earlier prompt"),
-        Binding("right_square_bracket", "turn(1)", "Later prompt"),
+        Binding("home,g", "go_to_edge(-1)", "Top"),
+        Binding("end,G", "go_to_edge(1)", "End"),
+        Binding("enter", "toggle_fold", "Expand or fold"),
+        Binding("x", "toggle_all", "Expand or fold all"),
+        Binding("left_square_bracket", "go_to_prompt(-1)", "Previous prompt"),
+        Binding("right_square_bracket", "go_to_prompt(1)", "Next prompt"),
     ]
-    cursor = reactive(0, repaint=False)
+    cursor = reactive(0, repaint=False)  # line in the layout
 
-    class Wanted(Message):
-        """The body of a block is wanted, which was not read yet."""
+    class BodyRequested(Message):
+        """A block was expanded before its body was loaded."""
 
-        def __init__(self, place: Place) -> None:
+        def __init__(self, location: Location) -> None:
             super().__init__()
-            self.place = place
+            self.location = location
 
-    class Refolded(Message):
-        """All calls are to be shown whole, or folded again."""
+    class AllToggled(Message):
+        """All tool calls and thinking were expanded or folded. The session must be loaded again."""
 
-    class Moved(Message):
-        """The cursor stands on another line."""
+    class CursorMoved(Message):
+        """The cursor has moved to another line."""
 
     def __init__(self) -> None:
         super().__init__(id="transcript")
-        self.layout_ = Layout(80)
-        self.words = ""  # what is marked
+        self.text_layout = Layout(80)
+        self.highlight_query = ""
         self.is_complete = True
-        self._target: Place | None = None  # to be gone to once it was read
-        self._is_end_wanted = False
-        self._coming: Layout | None = None  # the same session, while it is read anew
-        self._anchor: tuple[tuple[Place, int], int] | None = None  # of a transcript that is read anew
-        self._painter_: Painter | None = None  # for the theme and the query of the moment
+        self._target: Location | None = None  # go there when it is loaded
+        self._is_end_target = False  # go to the end when all is loaded
+        self._next_layout: Layout | None = None  # of the running load, until it is shown
+        self._anchor: tuple[Anchor, int] | None = None  # of the cursor before a reload, and its screen line
+        self._cached_painter: Painter | None = None  # for the current theme and query
 
-    # --- what is shown ------------------------------------------------------------------------------------
+    # --- loading ------------------------------------------------------------------------------------------
 
-    def begin(self, *, target: Place | None = None, keeps_place: bool = False) -> None:
-        """Make room for a session; with its place kept, for the same one read anew.
+    def begin_load(self, *, target: Location | None = None, keep_position: bool = False) -> None:
+        """Start to load a session, or the same one again with `keep_position`.
 
-        What is shown stays until what is read anew has come to the same place.
+        On a reload, the old layout stays visible until the new one contains the cursor position.
         """
-        old = self.layout_
+        old = self.text_layout
         self.is_complete = False
         self._target = target
-        self._is_end_wanted = keeps_place and bool(old.blocks) and self.cursor >= old.height - 1
-        anchor = old.anchor(self.cursor) if keeps_place else None
+        self._is_end_target = keep_position and bool(old.blocks) and self.cursor >= old.height - 1
+        anchor = old.anchor_at(self.cursor) if keep_position else None
         self._anchor = (anchor, self.cursor - self.scroll_offset.y) if anchor is not None else None
-        self._coming = Layout(self._columns)
-        if keeps_place:
-            self._coming.opened = old.opened
-            self._coming.is_open_by_default = old.is_open_by_default
+        self._next_layout = Layout(self._text_width)
+        if keep_position:
+            self._next_layout.toggled = old.toggled
+            self._next_layout.expanded_kinds = old.expanded_kinds
             return
         self.cursor = 0
-        self._take_over()
+        self._show_next_layout()
         self.scroll_to(0, 0, animate=False)
 
-    def add(self, blocks: list[Block]) -> None:
-        """Show more of the session."""
-        if self._coming is not None:
-            self._coming.add(blocks)
-            if self._anchor is not None and self._coming.line_of(self._anchor[0]) is None:
+    def add_blocks(self, blocks: list[Block]) -> None:
+        """Append blocks of the session."""
+        if self._next_layout is not None:
+            self._next_layout.add_blocks(blocks)
+            if self._anchor is not None and self._next_layout.line_of(self._anchor[0]) is None:
                 return
-            self._take_over()
+            self._show_next_layout()
         else:
-            self.layout_.add(blocks)
-        self._resized()
-        self._arrive()
+            self.text_layout.add_blocks(blocks)
+        self._update_virtual_size()
+        self._go_to_target()
         self.refresh()
 
-    def end(self) -> None:
-        """All of it is there."""
-        self._take_over()
+    def finish_load(self) -> None:
+        """Mark the session as complete."""
+        self._show_next_layout()
         self.is_complete = True
-        if self._is_end_wanted:
-            self.action_edge(1)
-        self._arrive()
+        if self._is_end_target:
+            self.action_go_to_edge(1)
+        self._go_to_target()
         self._anchor = self._target = None
-        self._stand(self.cursor)
-        for place in self.layout_.opened:
-            number = self.layout_.find(place)
-            if number is not None and self.layout_.blocks[number].body is None:
-                self.post_message(self.Wanted(self.layout_.blocks[number].place))
+        self._move_cursor(self.cursor)
+        for location in self.text_layout.toggled:
+            index = self.text_layout.find_block(location)
+            if index is not None and self.text_layout.blocks[index].body is None:
+                self.post_message(self.BodyRequested(self.text_layout.blocks[index].location))
 
-    def _take_over(self) -> None:
-        """Show what was read anew in the place of what was shown."""
-        if self._coming is None:
+    def _show_next_layout(self) -> None:
+        """Replace the visible layout by the one of the running load."""
+        if self._next_layout is None:
             return
-        is_as_wide = self._coming.width == self._columns
-        self.layout_ = self._coming if is_as_wide else self._coming.at(self._columns)
-        self._coming = None
-        self._resized()
+        has_width = self._next_layout.width == self._text_width
+        self.text_layout = self._next_layout if has_width else self._next_layout.with_width(self._text_width)
+        self._next_layout = None
+        self._update_virtual_size()
 
-    def tell(self, block: Block) -> None:
-        """Show a block in the place of a session."""
-        self.begin()
-        self.add([block])
-        self.end()
+    def show_block(self, block: Block) -> None:
+        """Show a single block instead of a session."""
+        self.begin_load()
+        self.add_blocks([block])
+        self.finish_load()
 
-    def fill(self, place: Place, block: Block | None) -> None:
-        """Put in a body that was read."""
-        number = self.layout_.find(place)
-        if number is None:
+    def set_body(self, location: Location, body: Body | None) -> None:
+        """Set the body of a block; None if the message no longer exists."""
+        index = self.text_layout.find_block(location)
+        if index is None:
             return
-        known = self.layout_.blocks[number]
-        body = block.body if block is not None else (("It is no longer in the archive.", "dim"),)
-        with_body = Block(
-            known.kind, known.place, known.depth, known.turn, known.head, known.aside, known.is_failed,
-            known.is_dim, body,
-        )  # fmt: skip
-        self.layout_.put(number, with_body)
-        self._resized()
-        if self._target == place:
-            self._arrive()
+        block = replace(self.text_layout.blocks[index], body=MISSING_BODY if body is None else body)
+        self.text_layout.replace_block(index, block)
+        self._update_virtual_size()
+        if self._target == location:
+            self._go_to_target()
         self.refresh()
 
-    def go_to(self, place: Place) -> None:
-        """Move to a message, now or as soon as it was read, and show all of it."""
-        self._target = place
-        self._arrive()
+    def contains(self, ref: str) -> bool:
+        """Return whether a session or subagent is part of the transcript."""
+        return self.text_layout.find_block(session_location(ref)) is not None
 
-    def holds(self, ref: str) -> bool:
-        """Whether this session, or the one that this subagent belongs to, is shown."""
-        return self.layout_.find((ref, -1)) is not None
+    # --- target and matches -------------------------------------------------------------------------------
 
-    def step(self, step: int, places: Sequence[Place]) -> bool:
-        """Go to the next line where something is marked, in this block or in one of the places."""
-        layout = self.layout_
-        if not layout.blocks:
-            return False
-        here = layout.block_at(self.cursor)
-        marked = [line for line in self._marked_lines(here) if (line - self.cursor) * step > 0]
-        if marked:
-            self._stand(min(marked) if step > 0 else max(marked), is_centred=True)
-            return True
-        numbers = {layout.find(place) for place in places}
-        wanted = [number for number in numbers if number is not None and (number - here) * step > 0]
-        if not wanted:
-            return False
-        self.go_to(layout.blocks[min(wanted) if step > 0 else max(wanted)].place)
-        return True
+    def go_to(self, location: Location) -> None:
+        """Go to a message and expand it, now or when it is loaded."""
+        self._target = location
+        self._go_to_target()
 
-    def _marked_lines(self, number: int) -> list[int]:
-        top = self.layout_.top_of(number) - self.layout_.gap(number)
-        rows = enumerate(self.layout_.rows_of(number))
-        return [top + place for place, row in rows if self._painter.marks(self.layout_, row)]
-
-    def mark(self, words: str) -> None:
-        """Mark the words of a query wherever they stand."""
-        if words != self.words:
-            self.words = words
-            self._painter_ = None
-            self.refresh()
-
-    def _arrive(self) -> None:
-        """Go to where somebody wanted to be, if that was read by now."""
-        if self._anchor is not None and (line := self.layout_.line_of(self._anchor[0])) is not None:
-            offset, self._anchor = self._anchor[1], None
-            if not self._is_end_wanted:
-                self.scroll_to(y=line - offset, animate=False, force=True)
+    def _go_to_target(self) -> None:
+        """Go to the anchor and to the target, as far as they are loaded."""
+        if self._anchor is not None and (line := self.text_layout.line_of(self._anchor[0])) is not None:
+            screen_line, self._anchor = self._anchor[1], None
+            if not self._is_end_target:
+                self.scroll_to(y=line - screen_line, animate=False, force=True)
                 self.cursor = line
         if self._target is None:
             return
-        number = self.layout_.find(self._target)
-        is_exact = number is not None and self.layout_.blocks[number].place == self._target
-        if number is None or not (is_exact or self.is_complete):
+        index = self.text_layout.find_block(self._target)
+        is_exact = index is not None and self.text_layout.blocks[index].location == self._target
+        if index is None or not (is_exact or self.is_complete):
             return
-        self.layout_.reveal(number)
-        block = self.layout_.blocks[number]
-        if not self.layout_.is_open(number):
-            self.layout_.toggle(number)
-        self._resized()
+        self.text_layout.reveal(index)
+        block = self.text_layout.blocks[index]
+        if not self.text_layout.is_expanded(index):
+            self.text_layout.toggle(index)
+        self._update_virtual_size()
         if block.body is None:
-            self.post_message(self.Wanted(block.place))
-            self._stand(self.layout_.top_of(number), is_centred=True)
+            self.post_message(self.BodyRequested(block.location))
+            self._move_cursor(self.text_layout.first_line(index), with_context=True)
             return
         self._target = None
-        self._stand(self._first_match(number), is_centred=True)
+        first_match = next(iter(self._match_lines(index)), self.text_layout.first_line(index))
+        self._move_cursor(first_match, with_context=True)
 
-    def _first_match(self, number: int) -> int:
-        """The line of a block where something is marked, or its first."""
-        return next(iter(self._marked_lines(number)), self.layout_.top_of(number))
+    def go_to_match(self, step: int, locations: Sequence[Location]) -> bool:
+        """Go to the next line with a match, in the current block or in the block of a location.
 
-    # --- layout -------------------------------------------------------------------------------------------
+        Go backward if `step` is negative. Return False if there is no such line.
+        """
+        layout = self.text_layout
+        if not layout.blocks:
+            return False
+        current = layout.block_at(self.cursor)
+        lines = [line for line in self._match_lines(current) if (line - self.cursor) * step > 0]
+        if lines:
+            line = min(lines) if step > 0 else max(lines)
+            self._move_cursor(line, with_context=True)
+            return True
+        matching = {layout.find_block(location) for location in locations}
+        indexes = [index for index in matching if index is not None and (index - current) * step > 0]
+        if not indexes:
+            return False
+        self.go_to(layout.blocks[min(indexes) if step > 0 else max(indexes)].location)
+        return True
+
+    def _match_lines(self, index: int) -> list[int]:
+        """Return the lines of a block that contain a match."""
+        top = self.text_layout.first_line(index) - self.text_layout.gap_above(index)
+        rows = enumerate(self.text_layout.block_rows(index))
+        return [top + offset for offset, row in rows if self._painter.find_matches(self.text_layout, row)]
+
+    def highlight(self, query: str) -> None:
+        """Highlight the words of a query."""
+        if query != self.highlight_query:
+            self.highlight_query = query
+            self._cached_painter = None
+            self.refresh()
+
+    # --- size ---------------------------------------------------------------------------------------------
 
     @property
-    def _columns(self) -> int:
+    def _text_width(self) -> int:
         return max(self.scrollable_content_region.width, 1)
 
-    def _resized(self) -> None:
-        self.virtual_size = Size(self._columns, self.layout_.height)
+    def _update_virtual_size(self) -> None:
+        self.virtual_size = Size(self._text_width, self.text_layout.height)
 
     def on_resize(self, event: events.Resize) -> None:
-        if self.layout_.width == self._columns:
+        if self.text_layout.width == self._text_width:
             return
-        anchor, offset = self.layout_.anchor(self.cursor), self.cursor - self.scroll_offset.y
-        self.layout_ = self.layout_.at(self._columns)
-        self._resized()
-        if anchor is not None and (line := self.layout_.line_of(anchor)) is not None:
+        anchor, screen_line = self.text_layout.anchor_at(self.cursor), self.cursor - self.scroll_offset.y
+        self.text_layout = self.text_layout.with_width(self._text_width)
+        self._update_virtual_size()
+        if anchor is not None and (line := self.text_layout.line_of(anchor)) is not None:
             self.cursor = line
-            self.scroll_to(y=line - min(offset, max(self.size.height - 1, 0)), animate=False, force=True)
+            screen_line = min(screen_line, max(self.size.height - 1, 0))
+            self.scroll_to(y=line - screen_line, animate=False, force=True)
         self.refresh()
 
-    # --- moving -------------------------------------------------------------------------------------------
+    # --- cursor -------------------------------------------------------------------------------------------
 
-    def _stand(self, line: int, *, is_centred: bool = False) -> None:
-        """Put the cursor on a line and have it seen."""
-        line = min(max(line, 0), max(self.layout_.height - 1, 0))
+    def _move_cursor(self, line: int, *, with_context: bool = False) -> None:
+        """Move the cursor to a line and scroll it into view.
+
+        With `with_context`, also scroll if the line is at the edge, to show the lines around it.
+        """
+        line = min(max(line, 0), max(self.text_layout.height - 1, 0))
         self.cursor = line
         top, height = self.scroll_offset.y, max(self.size.height, 1)
-        if is_centred and not top + 1 <= line < top + height - 1:
+        if with_context and not top + 1 <= line < top + height - 1:
             self.scroll_to(y=max(line - height // 3, 0), animate=False, force=True)
         elif line < top:
             self.scroll_to(y=line, animate=False, force=True)
@@ -251,90 +255,94 @@ class Transcript(ScrollView, can_focus=True):
         self.refresh()
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self.post_message(self.Moved())
+        self.post_message(self.CursorMoved())
 
     def action_move(self, lines: int) -> None:
         top = self.scroll_offset.y
-        # The wheel moves what is seen and not the cursor; it goes on from what is seen.
-        seen = min(max(self.cursor, top), top + max(self.size.height - 1, 0))
-        self._stand(self.cursor + lines if seen == self.cursor else seen)
+        # The mouse wheel may have scrolled the cursor out of view. The first key brings it back.
+        nearest_visible = min(max(self.cursor, top), top + max(self.size.height - 1, 0))
+        self._move_cursor(self.cursor + lines if nearest_visible == self.cursor else nearest_visible)
 
     def action_page(self, pages: int) -> None:
         height = max(self.size.height - 1, 1)
         self.scroll_to(y=self.scroll_offset.y + pages * height, animate=False, force=True)
-        self._stand(self.cursor + pages * height)
+        self._move_cursor(self.cursor + pages * height)
 
-    def action_edge(self, side: int) -> None:
-        self._is_end_wanted = side > 0 and not self.is_complete
-        self._stand(self.layout_.height if side > 0 else 0)
+    def action_go_to_edge(self, direction: int) -> None:
+        self._is_end_target = direction > 0 and not self.is_complete
+        self._move_cursor(self.text_layout.height if direction > 0 else 0)
 
-    def action_turn(self, step: int) -> None:
-        """Go to the next prompt, or the one before."""
-        layout = self.layout_
+    def action_go_to_prompt(self, step: int) -> None:
+        """Go to the next prompt, or the previous one if `step` is negative."""
+        layout = self.text_layout
         if not layout.blocks:
             return
-        number = layout.block_at(self.cursor)
-        while 0 <= (number := number + step) < len(layout.blocks):
-            if layout.blocks[number].turn and layout.blocks[number].kind == "prompt":
-                line = layout.top_of(number)
+        index = layout.block_at(self.cursor)
+        while 0 <= (index := index + step) < len(layout.blocks):
+            if layout.blocks[index].turn and layout.blocks[index].kind == "prompt":
+                line = layout.first_line(index)
                 self.scroll_to(y=line, animate=False, force=True)
-                self._stand(line)
+                self._move_cursor(line)
                 return
-        self.action_edge(step)
+        self.action_go_to_edge(step)
 
     def on_click(self, event: events.Click) -> None:
         line = self.scroll_offset.y + event.y
-        row = self.layout_.row(line)
+        row = self.text_layout.row_at(line)
         if row is None:
             return
-        self._stand(line)
-        if row.part == "head" and self.layout_.blocks[row.block].is_foldable:
-            self.action_fold()
+        self._move_cursor(line)
+        if row.part == "heading" and self.text_layout.blocks[row.block_index].is_foldable:
+            self.action_toggle_fold()
 
     # --- folding ------------------------------------------------------------------------------------------
 
     @property
-    def current(self) -> Block | None:
-        """The block that the cursor stands on."""
-        return self.layout_.blocks[self.layout_.block_at(self.cursor)] if self.layout_.blocks else None
+    def current_block(self) -> Block | None:
+        """Return the block under the cursor."""
+        layout = self.text_layout
+        return layout.blocks[layout.block_at(self.cursor)] if layout.blocks else None
 
-    def action_fold(self) -> None:
-        """Show all of what the cursor stands on, or only its head."""
-        block = self.current
+    def action_toggle_fold(self) -> None:
+        """Expand or fold the block under the cursor."""
+        block = self.current_block
         if block is None or not block.is_foldable:
             return
-        number = self.layout_.block_at(self.cursor)
-        self.layout_.toggle(number)
-        if self.layout_.is_open(number) and block.body is None:
-            self.post_message(self.Wanted(block.place))
-        self._resized()
-        self._stand(self.layout_.top_of(number))
+        index = self.text_layout.block_at(self.cursor)
+        self.text_layout.toggle(index)
+        if self.text_layout.is_expanded(index) and block.body is None:
+            self.post_message(self.BodyRequested(block.location))
+        self._update_virtual_size()
+        self._move_cursor(self.text_layout.first_line(index))
 
-    def action_fold_all(self) -> None:
-        self.layout_.opened = {place for place in self.layout_.opened if place[1] < 0}  # only subagents
-        self.layout_.is_open_by_default ^= {"call", "thinking"}
-        self.post_message(self.Refolded())
+    def action_toggle_all(self) -> None:
+        """Expand or fold all tool calls and thinking. Subagents stay as they are."""
+        layout = self.text_layout
+        layout.toggled = {(ref, position) for ref, position in layout.toggled if position < 0}  # subagents
+        layout.expanded_kinds ^= {"call", "thinking"}
+        self.post_message(self.AllToggled())
 
-    # --- painting -----------------------------------------------------------------------------------------
+    # --- rendering ----------------------------------------------------------------------------------------
 
     @property
     def _painter(self) -> Painter:
-        if self._painter_ is None:
-            self._painter_ = Painter(finder(self.words), tones_of(self, "transcript", _TONES))
-        return self._painter_
+        if self._cached_painter is None:
+            styles = component_styles(self, "transcript", STYLE_NAMES)
+            self._cached_painter = Painter(make_match_finder(self.highlight_query), styles)
+        return self._cached_painter
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._painter_ = None
+        self._cached_painter = None
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
         width = self.size.width
-        row = self.layout_.row(line) if self.layout_.blocks else None
+        row = self.text_layout.row_at(line) if self.text_layout.blocks else None
         base = self.rich_style
         if row is None:
             return Strip.blank(width, base)
-        segments = list(self._painter.paint(self.layout_, row))
+        segments = list(self._painter.paint(self.text_layout, row))
         strip = Strip(segments).adjust_cell_length(width)
         if line == self.cursor and self.has_focus:
             strip = strip.apply_style(self._painter.style("cursor"))

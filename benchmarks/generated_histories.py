@@ -61,7 +61,7 @@ def large_session_history() -> Path:
             for part in sorted(parts.rglob("*.jsonl")):
                 file.write(part.read_bytes())
         shutil.rmtree(parts)
-        claude_code.damage.giant_line(path, _LONG_LINE_BYTES)
+        claude_code.damage.insert_giant_line(path, _LONG_LINE_BYTES)
 
     return cached_history("one-session", write)
 

@@ -395,7 +395,7 @@ def test_a_failure_stays_when_its_line_is_removed(synced: SyncedArchive) -> None
 
 def test_a_title_stays_when_its_line_is_removed(synced: SyncedArchive) -> None:
     session = Transcript(version="1.0.98").user("where is the quay?").assistant("behind the dike")
-    path = session.summary("Finding the quay", session.last).write(synced.root)
+    path = session.summary("Finding the quay", session.last_uuid).write(synced.root)
     synced.sync()
     whole = path.read_bytes()
     for left in (b"".join(whole.splitlines(keepends=True)[:-1]), b"", whole.replace(b"quay?", b"ferry?")):

@@ -1,4 +1,4 @@
-"""What the builders write for Claude Code is what its versions wrote."""
+"""The Claude Code builders write the format of each version."""
 
 import json
 from collections.abc import Iterator
@@ -11,49 +11,54 @@ import pytest
 from backscroll.testing.claude_code import (
     GENERATIONS,
     Call,
-    Era,
+    Release,
     Transcript,
+    append_foreign_lines,
+    continue_in_new_file,
     fork,
-    point_back,
     project_key,
-    repeat,
+    repeat_lines,
     resume,
-    stray,
     tool_calls,
 )
-from backscroll.testing.claude_code.side_files import write_index, write_live, write_settings, write_stub
+from backscroll.testing.claude_code.side_files import (
+    write_empty_stub,
+    write_running_process,
+    write_session_index,
+    write_settings,
+)
 
 Record = dict[str, Any]
-CHAIN = {"user", "assistant", "system", "attachment", "progress"}
+LINKED_TYPES = {"user", "assistant", "system", "attachment", "progress"}
 
 
-def records(path: Path) -> list[Record]:
+def read_records(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def written(session: Transcript) -> list[Record]:
+def written_records(session: Transcript) -> list[Record]:
     return [json.loads(line) for line in session.lines().splitlines()]
 
 
 def responses(session: Transcript) -> list[Record]:
-    return [record for record in written(session) if record["type"] == "assistant"]
+    return [record for record in written_records(session) if record["type"] == "assistant"]
 
 
-def everything(root: Path) -> dict[str, bytes]:
+def file_contents(root: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
     }
 
 
-def keys(value: Any) -> Iterator[str]:
+def all_keys(value: Any) -> Iterator[str]:
     match value:
         case dict():
             for name, inner in value.items():
                 yield name
-                yield from keys(inner)
+                yield from all_keys(inner)
         case list():
             for inner in value:
-                yield from keys(inner)
+                yield from all_keys(inner)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def keys(value: Any) -> Iterator[str]:
         ("/srv/cafe\u0301", "-srv-caf-"),
     ],
 )
-def test_a_project_key_keeps_letters_and_digits_only(path: str, key: str) -> None:
+def test_a_project_key_contains_only_letters_digits_and_dashes(path: str, key: str) -> None:
     assert project_key(path) == key
 
 
@@ -79,11 +84,11 @@ def test_a_long_project_key_ends_in_a_hash_of_the_path() -> None:
 
 @pytest.mark.parametrize("name", GENERATIONS)
 def test_the_same_seed_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
-    for place in ("one", "two"):
-        GENERATIONS[name](tmp_path / place, 3)
+    for folder in ("one", "two"):
+        GENERATIONS[name](tmp_path / folder, 3)
     GENERATIONS[name](tmp_path / "other", 4)
-    assert everything(tmp_path / "one") == everything(tmp_path / "two")
-    assert everything(tmp_path / "one").keys() != everything(tmp_path / "other").keys()
+    assert file_contents(tmp_path / "one") == file_contents(tmp_path / "two")
+    assert file_contents(tmp_path / "one").keys() != file_contents(tmp_path / "other").keys()
 
 
 @pytest.mark.parametrize("name", GENERATIONS)
@@ -91,22 +96,22 @@ def test_every_line_of_a_generation_is_a_record(name: str, tmp_path: Path) -> No
     sessions = GENERATIONS[name](tmp_path, 0)
     files = list(tmp_path.rglob("*.jsonl"))
     assert {session.path(tmp_path) for session in sessions} <= set(files)
-    for record in (record for file in files for record in records(file)):
+    for record in (record for file in files for record in read_records(file)):
         assert isinstance(record, dict)
-        if record.get("type") in CHAIN:
+        if record.get("type") in LINKED_TYPES:
             assert {"uuid", "parentUuid", "timestamp", "sessionId", "cwd", "version"} <= record.keys()
 
 
 @pytest.mark.parametrize("name", GENERATIONS)
-def test_what_was_said_is_in_the_file(name: str, tmp_path: Path) -> None:
+def test_prompts_replies_and_tool_ids_are_in_the_file(name: str, tmp_path: Path) -> None:
     for session in GENERATIONS[name](tmp_path, 0):
         text = session.path(tmp_path).read_text()
-        for said in (*session.prompts, *session.replies, *session.tool_ids):
-            assert json.dumps(said, ensure_ascii=False)[1:-1] in text
+        for expected in (*session.prompts, *session.replies, *session.tool_ids):
+            assert json.dumps(expected, ensure_ascii=False)[1:-1] in text
 
 
 @pytest.mark.parametrize(
-    ("name", "has", "has_not"),
+    ("name", "present", "absent"),
     [
         ("0.2", {"costUSD", "durationMs"}, {"service_tier", "slug", "leafUuid", "snapshot"}),
         ("1.0", {"leafUuid", "originalFileContents", "newTodos"}, {"costUSD", "agentId", "thinkingMetadata"}),
@@ -159,13 +164,15 @@ def test_what_was_said_is_in_the_file(name: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_generation_has_the_fields_of_its_time(
-    name: str, has: set[str], has_not: set[str], tmp_path: Path
+def test_a_generation_has_the_fields_of_its_versions(
+    name: str, present: set[str], absent: set[str], tmp_path: Path
 ) -> None:
     GENERATIONS[name](tmp_path, 0)
-    found = {key for file in tmp_path.rglob("*.jsonl") for record in records(file) for key in keys(record)}
-    assert has <= found
-    assert not has_not & found
+    found = {
+        key for file in tmp_path.rglob("*.jsonl") for record in read_records(file) for key in all_keys(record)
+    }
+    assert present <= found
+    assert not absent & found
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,7 @@ def test_a_generation_has_the_fields_of_its_time(
         ("2.1.25x-2.1.29x", "history.jsonl"),
     ],
 )
-def test_a_generation_puts_its_files_where_its_time_did(name: str, pattern: str, tmp_path: Path) -> None:
+def test_a_generation_has_the_files_of_its_versions(name: str, pattern: str, tmp_path: Path) -> None:
     GENERATIONS[name](tmp_path, 0)
     assert list(tmp_path.glob(pattern))
 
@@ -200,7 +207,7 @@ def test_a_generation_puts_its_files_where_its_time_did(name: str, pattern: str,
         ("2.1.97", [1, 1, 1], ["tool_use", "tool_use", "tool_use"]),
     ],
 )
-def test_a_response_is_split_and_ended_as_its_version_did(
+def test_a_response_has_the_lines_and_stop_reasons_of_its_version(
     version: str, blocks: list[int], reasons: list[str | None]
 ) -> None:
     session = Transcript("s", version=version).assistant("text", thinking="hm", tools=[tool_calls.bash("ls")])
@@ -214,7 +221,7 @@ def test_a_response_is_split_and_ended_as_its_version_did(
     ("version", "outputs"),
     [("2.1.97", [700, 700]), ("2.1.80", [None, 700]), ("2.1.38", [None, None]), ("2.0.5", [None, 700])],
 )
-def test_a_placeholder_stands_where_output_was_not_yet_counted(
+def test_lines_without_final_output_tokens_have_a_placeholder(
     version: str, outputs: list[int | None]
 ) -> None:
     usage = {
@@ -224,30 +231,30 @@ def test_a_placeholder_stands_where_output_was_not_yet_counted(
         "output_tokens": 700,
     }
     session = Transcript("s", version=version).assistant("text", thinking="hm", usage=usage)
-    told = [line["message"]["usage"]["output_tokens"] for line in responses(session)]
-    assert [count if count == 700 else None for count in told] == outputs
+    counts = [line["message"]["usage"]["output_tokens"] for line in responses(session)]
+    assert [count if count == 700 else None for count in counts] == outputs
 
 
-def test_results_of_parallel_calls_hang_on_their_own_calls() -> None:
+def test_the_parent_of_each_parallel_result_is_its_call() -> None:
     session = Transcript("s", version="2.1.38").user("go").run(tool_calls.bash("a"), tool_calls.bash("b"))
-    _, first, second, one, two = written(session)
+    _, first, second, one, two = written_records(session)
     assert second["parentUuid"] == first["uuid"]
     assert (one["parentUuid"], two["parentUuid"]) == (first["uuid"], second["uuid"])
     assert two["message"]["content"][0]["tool_use_id"] == session.tool_ids[1]
 
 
-def test_a_branch_goes_on_from_an_earlier_line() -> None:
+def test_a_branch_continues_from_an_earlier_line() -> None:
     session = Transcript("s").user("one")
-    asked = session.last
+    asked = session.last_uuid
     session.assistant("first try").branch_from(asked).assistant("second try")
-    assert [record["parentUuid"] for record in written(session)] == [None, asked, asked]
+    assert [record["parentUuid"] for record in written_records(session)] == [None, asked, asked]
 
 
-def test_an_inline_subagent_has_a_root_of_its_own_and_the_session_goes_on_before_it() -> None:
+def test_an_inline_subagent_has_its_own_root_and_the_session_continues_from_the_call() -> None:
     session = (
         Transcript("s", version="1.0.98").user("go").delegate("look", "found", calls=[tool_calls.bash("ls")])
     )
-    lines = written(session)
+    lines = written_records(session)
     side = [line for line in lines if line["isSidechain"]]
     assert [line["parentUuid"] is None for line in side] == [True, False, False, False]
     assert lines[-1]["parentUuid"] == lines[1]["uuid"]
@@ -255,139 +262,141 @@ def test_an_inline_subagent_has_a_root_of_its_own_and_the_session_goes_on_before
     assert session.replies == []
 
 
-def test_a_subagent_names_its_parent_and_is_named_by_it(tmp_path: Path) -> None:
+def test_a_subagent_and_its_session_refer_to_each_other(tmp_path: Path) -> None:
     session = Transcript("s", version="2.1.224").user("go").delegate("look", "found")
     session.write(tmp_path)
     (path,) = tmp_path.glob("projects/*/s/subagents/agent-*.jsonl")
     meta = json.loads(path.with_suffix(".meta.json").read_text())
-    agent = records(path)
+    agent = read_records(path)
     assert meta["toolUseId"] == session.tool_ids[0]
     assert {line["sessionId"] for line in agent} == {"s"}
-    assert f"agent-{written(session)[-1]['toolUseResult']['agentId']}" == path.stem
+    assert f"agent-{written_records(session)[-1]['toolUseResult']['agentId']}" == path.stem
     assert agent[0]["message"]["content"] == "look"
 
 
-def test_a_forked_agent_begins_with_a_pointer_and_repeats_one_response() -> None:
+def test_a_forked_agent_begins_with_a_reference_and_repeats_one_response() -> None:
     session = Transcript("s", version="2.1.154").user("go").assistant("starting")
-    pointer, repeated, order, _ = written(session.fork_agent("audit", "sound"))
-    assert pointer["parentLastUuid"] == session.last
+    reference, repeated, prompt, _ = written_records(session.fork_agent("audit", "sound"))
+    assert reference["parentLastUuid"] == session.last_uuid
     assert repeated["message"]["id"] == responses(session)[0]["message"]["id"]
-    assert order["message"]["content"].startswith("<fork-boilerplate>")
+    assert prompt["message"]["content"].startswith("<fork-boilerplate>")
 
 
-def test_a_spilled_result_is_found_by_its_name_beside_the_session(tmp_path: Path) -> None:
+def test_a_spilled_result_is_in_the_named_side_file(tmp_path: Path) -> None:
     session = Transcript("s", version="2.1.9").user("go").spill(tool_calls.bash("cat"), "x" * 40_000)
     path = session.write(tmp_path)
-    told = records(path)[-1]["message"]["content"][0]["content"]
-    name = told.partition("tool-results/")[2].partition("\n")[0]
+    content = read_records(path)[-1]["message"]["content"][0]["content"]
+    name = content.partition("tool-results/")[2].partition("\n")[0]
     assert (path.with_suffix("") / "tool-results" / name).read_text() == "x" * 40_000
-    assert len(told) < 3000
+    assert len(content) < 3000
 
 
-def test_compaction_before_its_boundary_is_only_a_new_root() -> None:
-    old = written(Transcript("s", version="0.2.122").user("a").compact())
-    new = written(Transcript("s", version="2.1.38").user("a").compact())
+def test_a_compaction_without_a_boundary_is_only_a_new_root() -> None:
+    old = written_records(Transcript("s", version="0.2.122").user("a").compact())
+    new = written_records(Transcript("s", version="2.1.38").user("a").compact())
     assert (old[1]["type"], old[1]["parentUuid"], "isCompactSummary" in old[1]) == ("user", None, False)
     assert (new[1]["subtype"], new[1]["logicalParentUuid"]) == ("compact_boundary", new[0]["uuid"])
     assert new[2]["isCompactSummary"]
 
 
 @pytest.mark.parametrize(
-    ("version", "last"), [("2.0.64", "user"), ("2.1.38", "queue-operation"), ("2.1.97", "attachment")]
+    ("version", "last_type"), [("2.0.64", "user"), ("2.1.38", "queue-operation"), ("2.1.97", "attachment")]
 )
-def test_a_queued_prompt_arrives_as_its_version_delivered_it(version: str, last: str) -> None:
+def test_a_queued_prompt_has_the_form_of_its_version(version: str, last_type: str) -> None:
     session = Transcript("s", version=version).user("go").queued("one more thing")
-    assert written(session)[-1]["type"] == last
+    assert written_records(session)[-1]["type"] == last_type
     assert session.prompts == ["go", "one more thing"]
 
 
-def test_every_kind_of_state_is_written_and_flushed_again() -> None:
+def test_every_state_type_is_written_and_a_flush_repeats_the_latest() -> None:
     session = Transcript("s").user("go").every_state()
-    before = {record["type"] for record in written(session)}
+    before = {record["type"] for record in written_records(session)}
     assert len(before) > 30
     count = len(session.records)
     session.flush()
     assert 10 < len(session.records) - count < count
 
 
-def test_a_resumed_session_keeps_uuids_and_takes_a_later_time() -> None:
+def test_a_resumed_session_keeps_uuids_and_has_later_times() -> None:
     first = Transcript("s", version="1.0.98").user("one").assistant("two")
     second = resume(first).user("three")
-    old, new = written(first), written(second)
+    old, new = written_records(first), written_records(second)
     assert [record["uuid"] for record in new[:2]] == [record["uuid"] for record in old]
     assert all(late["timestamp"] > early["timestamp"] for early, late in zip(old, new[:2], strict=True))
     assert {record["sessionId"] for record in new} == {second.session_id} != {"s"}
     assert new[2]["parentUuid"] == old[1]["uuid"]
 
 
-def test_a_session_may_point_back_into_another_file() -> None:
+def test_a_continued_session_has_its_parent_in_another_file() -> None:
     first = Transcript("s", version="1.0.117").user("one")
-    assert written(point_back(first).user("two"))[0]["parentUuid"] == first.last
+    assert written_records(continue_in_new_file(first).user("two"))[0]["parentUuid"] == first.last_uuid
 
 
-def test_a_fork_says_of_every_line_where_it_comes_from() -> None:
+def test_every_line_of_a_fork_records_its_origin() -> None:
     first = Transcript("s", version="2.1.38").user("one").progress().assistant("two")
-    second = written(fork(first, title="One"))
+    second = written_records(fork(first, title="One"))
     assert [record.get("forkedFrom", {}).get("messageUuid") for record in second[:2]] == [
-        written(first)[0]["uuid"],
-        written(first)[2]["uuid"],
+        written_records(first)[0]["uuid"],
+        written_records(first)[2]["uuid"],
     ]
-    assert second[1]["parentUuid"] == second[0]["uuid"] != written(first)[0]["uuid"]
+    assert second[1]["parentUuid"] == second[0]["uuid"] != written_records(first)[0]["uuid"]
     assert second[-1]["customTitle"] == "One (fork)"
 
 
-def test_lines_go_astray_and_exchanges_are_repeated() -> None:
+def test_foreign_lines_can_be_appended_and_lines_repeated() -> None:
     session = Transcript("s", version="2.0.31").user("home").run(tool_calls.bash("ls", "a"))
-    repeat(session, 2)
-    stray(session, "other", lambda file: file.user("astray"))
-    lines = written(session)
+    repeat_lines(session, 2)
+    append_foreign_lines(session, "other", lambda file: file.user("astray"))
+    lines = written_records(session)
     assert lines[3]["message"] == lines[1]["message"]
     assert lines[3]["uuid"] != lines[1]["uuid"]
     assert [line["sessionId"] for line in lines[-2:]] == ["s", "other"]
 
 
-def test_a_failed_call_keeps_only_a_string_as_its_rich_copy() -> None:
+def test_the_tool_use_result_of_a_failed_call_is_a_string() -> None:
     session = Transcript("s").run(tool_calls.read("a.py", "").failed("no such file"))
-    result = written(session)[-1]
+    result = written_records(session)[-1]
     assert result["message"]["content"][0]["is_error"]
     assert result["toolUseResult"] == "Error: no such file"
 
 
-def test_an_edit_tells_what_was_taken_out_and_put_in() -> None:
+def test_an_edit_contains_removed_and_added_lines() -> None:
     call = tool_calls.edit("a.py", "b", "x\ny", original="a\nb\nc")
-    assert call.rich["structuredPatch"] == [
+    assert call.tool_use_result["structuredPatch"] == [
         {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 4, "lines": [" a", "-b", "+x", "+y", " c"]}
     ]
 
 
-def test_half_a_character_is_written_as_an_escape(tmp_path: Path) -> None:
+def test_a_lone_surrogate_is_written_as_an_escape(tmp_path: Path) -> None:
     path = Transcript("s").user("half \ud83d of it").write(tmp_path)
     assert b"half \\ud83d of it" in path.read_bytes()
 
 
-def test_fields_lines_and_bytes_can_be_anything(tmp_path: Path) -> None:
+def test_arbitrary_fields_lines_and_bytes_can_be_written(tmp_path: Path) -> None:
     session = Transcript("s").user("go", teamName="crew").raw(b"not json").line({"type": "new"})
     lines = session.write(tmp_path).read_bytes().splitlines()
     assert json.loads(lines[0])["teamName"] == "crew"
     assert lines[1:] == [b"not json", b'{"type":"new"}']
 
 
-def test_a_file_is_as_old_as_its_last_line(tmp_path: Path) -> None:
+def test_the_modification_time_is_the_time_of_the_last_line(tmp_path: Path) -> None:
     session = Transcript("s").user("go")
     assert session.write(tmp_path).stat().st_mtime == pytest.approx(session.now.timestamp(), abs=0.01)
 
 
-def test_the_files_beside_the_transcripts(tmp_path: Path) -> None:
+def test_side_files_can_be_written(tmp_path: Path) -> None:
     session = Transcript("s").user("go").assistant("gone")
     session.write(tmp_path)
-    assert json.loads(write_index(tmp_path, [session]).read_text())["entries"][0]["firstPrompt"] == "go"
-    assert json.loads(write_live(tmp_path, session, 7).read_text())["pid"] == 7
+    assert (
+        json.loads(write_session_index(tmp_path, [session]).read_text())["entries"][0]["firstPrompt"] == "go"
+    )
+    assert json.loads(write_running_process(tmp_path, session, 7).read_text())["pid"] == 7
     assert json.loads(write_settings(tmp_path, cleanup_days=90).read_text()) == {"cleanupPeriodDays": 90}
-    assert write_stub(tmp_path, session, cwd="/elsewhere").stat().st_size == 0
+    assert write_empty_stub(tmp_path, session, cwd="/elsewhere").stat().st_size == 0
 
 
-@pytest.mark.parametrize("habit", ["model", "stop", "layout", "agent_tool"])
-def test_a_habit_once_left_does_not_come_back(habit: str) -> None:
+@pytest.mark.parametrize("name", ["model", "stop_reason_lines", "subagent_layout", "agent_tool"])
+def test_a_property_never_returns_to_an_earlier_value(name: str) -> None:
     versions = (
         "1.0.0",
         "1.0.117",
@@ -400,14 +409,14 @@ def test_a_habit_once_left_does_not_come_back(habit: str) -> None:
         "2.1.212",
         "2.1.288",
     )
-    told = [getattr(Era(version), habit) for version in versions]
-    assert 1 < len(set(told)) == 1 + sum(one != other for one, other in pairwise(told))
+    values = [getattr(Release(version), name) for version in versions]
+    assert 1 < len(set(values)) == 1 + sum(one != other for one, other in pairwise(values))
 
 
-def test_a_call_keeps_the_id_it_was_given() -> None:
+def test_a_call_keeps_a_given_id() -> None:
     session = Transcript("s").run(Call("Bash", {"command": "ls"}, id="toolu_mine"))
     assert session.tool_ids == ["toolu_mine"]
-    assert written(session)[-1]["message"]["content"][0]["tool_use_id"] == "toolu_mine"
+    assert written_records(session)[-1]["message"]["content"][0]["tool_use_id"] == "toolu_mine"
 
 
 def test_the_golden_lines_are_records() -> None:
@@ -424,4 +433,4 @@ def test_the_golden_lines_are_records() -> None:
         "conversation",
     }
     for path in folder.glob("*.jsonl"):
-        assert all("type" in record for record in records(path))
+        assert all("type" in record for record in read_records(path))

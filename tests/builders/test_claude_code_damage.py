@@ -1,4 +1,4 @@
-"""The damage done to transcripts is the damage that was meant."""
+"""Tests for the damage that the builders do to transcripts."""
 
 import json
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from backscroll.testing.claude_code import DAMAGE, ODDITIES, Transcript, tool_calls
-from backscroll.testing.claude_code.damage import giant_line
+from backscroll.testing.claude_code import DAMAGE, ODD_RECORDS, Transcript, tool_calls
+from backscroll.testing.claude_code.damage import insert_giant_line
 
 SESSION = "5e551011-0000-4000-8000-0000000000aa"
-WHOLE = (
+TRANSCRIPT = (
     Transcript(SESSION)
     .user("café?")
     .run(tool_calls.bash("ls", "a"))
@@ -22,7 +22,7 @@ WHOLE = (
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return WHOLE.write(tmp_path)
+    return TRANSCRIPT.write(tmp_path)
 
 
 def is_record(line: bytes) -> bool:
@@ -32,74 +32,76 @@ def is_record(line: bytes) -> bool:
         return False
 
 
-def good(path: Path) -> list[bytes]:
+def valid(path: Path) -> list[bytes]:
     return [line for line in path.read_bytes().split(b"\n") if is_record(line)]
 
 
-def bad(path: Path) -> list[bytes]:
+def invalid(path: Path) -> list[bytes]:
     return [line for line in path.read_bytes().split(b"\n") if line and not is_record(line)]
 
 
-LINES = WHOLE.lines().splitlines()
+LINES = TRANSCRIPT.lines().splitlines()
 
-# What is to be seen in the file afterwards.
-SEEN: dict[str, Callable[[Path], bool]] = {
-    "partial last line": lambda path: good(path) == LINES[:-1] and len(bad(path)) == 1,
-    "no newline at the end": lambda path: path.read_bytes() + b"\n" == WHOLE.lines(),
-    "stub glued to a record": lambda path: bad(path)[0].startswith(b'{"type":"pr-link","prNu{"parentUuid"'),
-    "records glued together": lambda path: b"}{" in bad(path)[0] and len(good(path)) == len(LINES) - 2,
-    "line of NUL": lambda path: good(path) == LINES and bad(path) == [b"\0" * 512],
-    "NUL before a record": lambda path: bad(path)[0].lstrip(b"\0") in LINES,
-    "NUL at the end": lambda path: path.read_bytes() == WHOLE.lines() + b"\0" * 3400,
-    "malformed middle line": lambda path: len(bad(path)) == 1 and good(path)[-1] == LINES[-1],
-    "lone surrogate": lambda path: b"\\ud83d here" in good(path)[-1] and good(path)[:-1] == LINES,
-    "cut multibyte": lambda path: b"caf\xc3 and" in bad(path)[0] and good(path) == LINES,
-    "giant line": lambda path: max(map(len, good(path))) > 8_000_000,
+# For each kind of damage, a check of the damaged file.
+CHECKS: dict[str, Callable[[Path], bool]] = {
+    "partial last line": lambda path: valid(path) == LINES[:-1] and len(invalid(path)) == 1,
+    "no newline at the end": lambda path: path.read_bytes() + b"\n" == TRANSCRIPT.lines(),
+    "partial line before a record": lambda path: invalid(path)[0].startswith(
+        b'{"type":"pr-link","prNu{"parentUuid"'
+    ),
+    "two records on one line": lambda path: b"}{" in invalid(path)[0] and len(valid(path)) == len(LINES) - 2,
+    "line of NUL": lambda path: valid(path) == LINES and invalid(path) == [b"\0" * 512],
+    "NUL before a record": lambda path: invalid(path)[0].lstrip(b"\0") in LINES,
+    "NUL at the end": lambda path: path.read_bytes() == TRANSCRIPT.lines() + b"\0" * 3400,
+    "malformed middle line": lambda path: len(invalid(path)) == 1 and valid(path)[-1] == LINES[-1],
+    "lone surrogate": lambda path: b"\\ud83d here" in valid(path)[-1] and valid(path)[:-1] == LINES,
+    "invalid UTF-8": lambda path: b"caf\xc3 and" in invalid(path)[0] and valid(path) == LINES,
+    "giant line": lambda path: max(map(len, valid(path))) > 8_000_000,
     "empty file": lambda path: path.stat().st_size == 0,
-    "blank lines": lambda path: good(path) == LINES and [line.strip() for line in bad(path)] == [b""],
-    "byte order mark": lambda path: path.read_bytes() == b"\xef\xbb\xbf" + WHOLE.lines(),
+    "blank lines": lambda path: valid(path) == LINES and [line.strip() for line in invalid(path)] == [b""],
+    "byte order mark": lambda path: path.read_bytes() == b"\xef\xbb\xbf" + TRANSCRIPT.lines(),
     "CRLF": lambda path: path.read_bytes().count(b"\r\n") == len(LINES),
-    "lines that are no objects": lambda path: good(path) == LINES and b"null" in bad(path),
-    "duplicate uuid": lambda path: len(good(path)) == len(LINES) + 1 and set(good(path)) == set(LINES),
-    "own parent": lambda path: json.loads(good(path)[-1])["parentUuid"] == json.loads(LINES[-1])["uuid"],
-    "circle of parents": lambda path: (
-        json.loads(good(path)[0])["parentUuid"] == json.loads(LINES[-1])["uuid"]
-    ),
+    "lines that are not objects": lambda path: valid(path) == LINES and b"null" in invalid(path),
+    "duplicate uuid": lambda path: len(valid(path)) == len(LINES) + 1 and set(valid(path)) == set(LINES),
+    "own parent": lambda path: json.loads(valid(path)[-1])["parentUuid"] == json.loads(LINES[-1])["uuid"],
+    "parent cycle": lambda path: json.loads(valid(path)[0])["parentUuid"] == json.loads(LINES[-1])["uuid"],
     "child before parent": lambda path: (
-        json.loads(good(path)[0])["parentUuid"] == json.loads(good(path)[1])["uuid"]
+        json.loads(valid(path)[0])["parentUuid"] == json.loads(valid(path)[1])["uuid"]
     ),
-    "missing parent": lambda path: sum(b'"parentUuid":"dead0000' in line for line in good(path)) == 1,
-    "shrunk in place": lambda path: good(path) == LINES[:-1],
-    "replaced by another": lambda path: path.stat().st_size == len(WHOLE.lines()) and good(path) != LINES,
-    "foreign session ids": lambda path: len({json.loads(line)["sessionId"] for line in good(path)}) == 2,
-    "bad times": lambda path: "timestamp" not in json.loads(good(path)[-1]),
-    "only state lines": lambda path: all(b'"uuid"' not in line for line in good(path)) and bool(good(path)),
+    "missing parent": lambda path: sum(b'"parentUuid":"dead0000' in line for line in valid(path)) == 1,
+    "truncated in place": lambda path: valid(path) == LINES[:-1],
+    "replaced by another": lambda path: (
+        path.stat().st_size == len(TRANSCRIPT.lines()) and valid(path) != LINES
+    ),
+    "foreign session ids": lambda path: len({json.loads(line)["sessionId"] for line in valid(path)}) == 2,
+    "invalid times": lambda path: "timestamp" not in json.loads(valid(path)[-1]),
+    "only state lines": lambda path: all(b'"uuid"' not in line for line in valid(path)) and bool(valid(path)),
     "unreadable": lambda path: path.stat().st_mode & 0o777 == 0,
-    "odd types and hostile text": lambda path: good(path)[: len(LINES)] == LINES,
+    "odd types and hostile text": lambda path: valid(path)[: len(LINES)] == LINES,
 }
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_file_is_damaged_as_said(name: str, path: Path) -> None:
+def test_each_kind_of_damage_has_its_effect(name: str, path: Path) -> None:
     inode = path.stat().st_ino
     DAMAGE[name](path)
-    assert SEEN[name](path)
+    assert CHECKS[name](path)
     assert (path.stat().st_ino != inode) is (name == "replaced by another")
 
 
 @pytest.mark.parametrize(
     ("name", "lost"),
-    [("partial last line", 1), ("line of NUL", 0), ("empty file", len(LINES)), ("shrunk in place", 1)],
+    [("partial last line", 1), ("line of NUL", 0), ("empty file", len(LINES)), ("truncated in place", 1)],
 )
-def test_damage_says_how_many_records_are_lost(name: str, lost: int, path: Path) -> None:
+def test_damage_returns_the_number_of_lost_records(name: str, lost: int, path: Path) -> None:
     assert DAMAGE[name](path) == lost
 
 
-def test_a_giant_line_is_as_long_as_asked_for(path: Path) -> None:
-    giant_line(path, 50_000)
-    assert 50_000 < max(map(len, good(path))) < 51_000
+def test_a_giant_line_has_the_given_size(path: Path) -> None:
+    insert_giant_line(path, 50_000)
+    assert 50_000 < max(map(len, valid(path))) < 51_000
 
 
-def test_every_oddity_is_another_record() -> None:
-    made = [json.dumps(odd(SESSION)) for odd in ODDITIES.values()]
-    assert len(set(made)) == len(made) > 30
+def test_all_odd_records_differ() -> None:
+    records = [json.dumps(build(SESSION)) for build in ODD_RECORDS.values()]
+    assert len(set(records)) == len(records) > 30

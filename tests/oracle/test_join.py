@@ -26,7 +26,7 @@ def session(root: Path, transcript: Transcript) -> Session:
 
 def test_a_summary_names_the_session_that_holds_its_leaf(tmp_path: Path) -> None:
     first = Transcript(version="1.0.98").user("about ferries").assistant("yes")
-    second = Transcript(version="1.0.98", seed=1).summary("Ferries", first.last).user("else")
+    second = Transcript(version="1.0.98", seed=1).summary("Ferries", first.last_uuid).user("else")
     first.write(tmp_path)
     second.write(tmp_path)
     assert session(tmp_path, first).closing.title == "Ferries"
@@ -41,7 +41,7 @@ def test_a_summary_of_nobody_names_nobody(tmp_path: Path) -> None:
 
 def test_a_summary_does_not_replace_a_chosen_title(tmp_path: Path) -> None:
     only = Transcript().user("a").custom_title("Mine")
-    only.summary("Theirs", only.last).write(tmp_path)
+    only.summary("Theirs", only.last_uuid).write(tmp_path)
     assert session(tmp_path, only).closing.title == "Mine"
 
 

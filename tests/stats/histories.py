@@ -65,7 +65,7 @@ def _work(session: Transcript, steps: Sequence[Step]) -> None:
                 session.run(tool_calls.edit("/home/zoe/a.py", "one", "two\nthree", original="one\n"))
             case "delegate":
                 session.delegate("look", "found", calls=[tool_calls.bash("ls", "a")] * many)
-            case "fork agent" if session.era.reached("2.1.118"):
+            case "fork agent" if session.release.is_at_least("2.1.118"):
                 session.fork_agent("go on", "done")
             case "wait":
                 session.wait(many * 40_000)

@@ -114,7 +114,7 @@ def test_a_web_search_gives_titles_and_addresses(tmp_path: Path) -> None:
         "encrypted_content": "zz",
     }
     found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [page]}
-    session = Transcript().user("go").assistant(further=[call, found])
+    session = Transcript().user("go").assistant(extra_blocks=[call, found])
     (tool,) = tools(only(session, tmp_path).messages)
     assert (tool.name, tool.result, tool.status) == ("web_search", "Oslo\nhttps://tz.example", "completed")
 
@@ -123,19 +123,19 @@ def test_a_web_search_that_failed_says_why(tmp_path: Path) -> None:
     call = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "tz"}}
     error = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
     answer = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": error}
-    (tool,) = tools(only(Transcript().user("go").assistant(further=[call, answer]), tmp_path).messages)
+    (tool,) = tools(only(Transcript().user("go").assistant(extra_blocks=[call, answer]), tmp_path).messages)
     assert (tool.result, tool.status) == ("max_uses_exceeded", "failed")
 
 
 def test_a_result_that_names_no_call_is_kept(tmp_path: Path) -> None:
-    session = Transcript().user("go").wrapped([{"type": "tool_result", "content": "important output"}])
+    session = Transcript().user("go").user_line([{"type": "tool_result", "content": "important output"}])
     (tool,) = tools(only(session, tmp_path).messages)
     assert tool.result == "important output"
 
 
 def test_a_result_without_its_call_does_not_give_way_to_the_words_beside_it(tmp_path: Path) -> None:
     results = [{"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": f"output {n}"} for n in (1, 2)]
-    session = Transcript().user("go").wrapped([*results, blocks.text("and my own words")])
+    session = Transcript().user("go").user_line([*results, blocks.text("and my own words")])
     messages = only(session, tmp_path).messages
     assert [tool.result for tool in tools(messages)] == ["output 1", "output 2"]
     assert said(messages, "user") == ["go", "and my own words"]
@@ -144,7 +144,7 @@ def test_a_result_without_its_call_does_not_give_way_to_the_words_beside_it(tmp_
 def test_an_image_beside_a_result_comes_along_with_it(tmp_path: Path) -> None:
     session = Transcript().user("go").assistant(tools=[tool_calls.bash("shoot")])
     result = {"type": "tool_result", "tool_use_id": session.tool_ids[-1], "content": "taken"}
-    messages = only(session.wrapped([result, blocks.image(b"x" * 30)]), tmp_path).messages
+    messages = only(session.user_line([result, blocks.image(b"x" * 30)]), tmp_path).messages
     assert said(messages, "user") == ["go"]
     (message,) = [m for m in messages if m.tool]
     assert [a.kind for a in message.attachments] == ["image"]

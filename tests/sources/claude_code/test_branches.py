@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from backscroll.model import Unit
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.sources.claude_code.transcript.branches import CAVEAT, COMMAND, META, SIDE, TALK, Tree
-from backscroll.testing.claude_code import Transcript, blocks, repeat, tool_calls
+from backscroll.testing.claude_code import Transcript, blocks, repeat_lines, tool_calls
 from tests.oracle.fold import fold
 from tests.sources.claude_code.reading import only, said, tools
 
@@ -77,8 +77,8 @@ def test_a_prompt_rewound_to_before_a_command_is_left_behind(tmp_path: Path) -> 
 def test_a_command_that_was_answered_and_run_again_is_left_with_its_answer(tmp_path: Path) -> None:
     session = Transcript(version="2.1.50").user("one").assistant("first")
     before = session.leaf
-    session.wrapped("<command-name>/review</command-name>").assistant("a bad review")
-    session.branch_from(before).wrapped("<command-name>/audit</command-name>").assistant("a good one")
+    session.user_line("<command-name>/review</command-name>").assistant("a bad review")
+    session.branch_from(before).user_line("<command-name>/audit</command-name>").assistant("a good one")
     messages = only(session, tmp_path).messages
     assert said(messages, "system") == ["/audit"]
     assert said(messages, "assistant") == ["first", "a good one"]
@@ -86,7 +86,7 @@ def test_a_command_that_was_answered_and_run_again_is_left_with_its_answer(tmp_p
 
 def test_in_a_circle_of_parents_everything_stays_active_in_file_order(tmp_path: Path) -> None:
     session = Transcript().user("one").assistant("two").user("three").assistant("four")
-    session.records[0]["parentUuid"] = session.last
+    session.records[0]["parentUuid"] = session.last_uuid
     messages = only(session, tmp_path).messages
     assert [m.content for m in messages if m.is_active] == ["one", "two", "three", "four"]
 
@@ -100,7 +100,7 @@ def test_a_circle_in_the_middle_harms_nothing(tmp_path: Path) -> None:
 
 def test_a_first_line_that_names_a_line_after_a_compaction_leaves_nothing_behind(tmp_path: Path) -> None:
     session = Transcript().user("before").assistant("yes").compact().user("after").assistant("indeed")
-    session.records[0]["parentUuid"] = session.last
+    session.records[0]["parentUuid"] = session.last_uuid
     messages = only(session, tmp_path).messages
     assert said(messages, "user") == ["before", "after"]
     assert said(messages, "assistant") == ["yes", "indeed"]
@@ -113,7 +113,11 @@ def test_a_line_that_stands_before_its_parent_is_active(tmp_path: Path) -> None:
 
 
 def test_a_line_written_again_with_fewer_blocks_leaves_nothing_active_over(tmp_path: Path) -> None:
-    session = Transcript(version="1.0.3").user("go").assistant("A", further=[blocks.text("B")], together=True)
+    session = (
+        Transcript(version="1.0.3")
+        .user("go")
+        .assistant("A", extra_blocks=[blocks.text("B")], on_one_line=True)
+    )
     again = dict(session.records[-1])
     again["message"] = {**again["message"], "content": [blocks.text("C")]}
     session.line(again)
@@ -123,7 +127,11 @@ def test_a_line_written_again_with_fewer_blocks_leaves_nothing_active_over(tmp_p
 
 
 def test_a_line_that_shrank_and_grew_again_is_whole(tmp_path: Path) -> None:
-    session = Transcript(version="1.0.3").user("go").assistant("A", further=[blocks.text("B")], together=True)
+    session = (
+        Transcript(version="1.0.3")
+        .user("go")
+        .assistant("A", extra_blocks=[blocks.text("B")], on_one_line=True)
+    )
     whole = dict(session.records[-1])
     session.line({**whole, "message": {**whole["message"], "content": [blocks.text("A")]}}).line(whole)
     assert said(only(session, tmp_path).messages, "assistant") == ["A", "B"]
@@ -151,7 +159,7 @@ def test_a_prompt_written_again_beside_the_first_is_active_and_told_once(tmp_pat
     root = session.leaf
     session.user("the prompt").assistant("the answer")
     session.leaf = root
-    repeat(session, 2)
+    repeat_lines(session, 2)
     messages = only(session, tmp_path).messages
     assert said(messages, "user") == ["go", "before", "the prompt"]
     assert said(messages, "assistant") == ["the answer"]
@@ -160,8 +168,8 @@ def test_a_prompt_written_again_beside_the_first_is_active_and_told_once(tmp_pat
 def test_a_superseded_line_of_a_subagent_is_inactive_with_all_its_messages(tmp_path: Path) -> None:
     session = Transcript().user("go")
     agent = session.subagent("look", layout="flat", agent_id="a1")
-    agent.assistant("bad", further=[blocks.text("worse")], together=True)
-    dead = agent.last
+    agent.assistant("bad", extra_blocks=[blocks.text("worse")], on_one_line=True)
+    dead = agent.last_uuid
     agent.assistant("good", supersedesUuids=[dead])
     session.write(tmp_path)
     unit = Unit("claude-code", "", str(agent.path(tmp_path)), kind="agent")

@@ -123,7 +123,7 @@ def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
 
 
 def test_a_block_of_redacted_thinking_does_not_take_the_cost_away(tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant("Done.", further=[blocks.redacted()], usage=LARGE)
+    session = Transcript().user("go").assistant("Done.", extra_blocks=[blocks.redacted()], usage=LARGE)
     assert spent(session, tmp_path) == [(200, False)]
 
 

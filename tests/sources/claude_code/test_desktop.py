@@ -13,7 +13,7 @@ from backscroll.history import History
 from backscroll.model import SessionSummary
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.side_files import Prompt, write_desktop, write_prompts
+from backscroll.testing.claude_code.side_files import Prompt, write_desktop_entry, write_prompts
 from tests.sources.claude_code.reading import tell
 
 
@@ -32,7 +32,7 @@ class Desk:
 
     def note(self, title: str | None, **fields: object) -> Path:
         self.session.now = self.session.now.replace(microsecond=len(title or "") * 1000)
-        return write_desktop(self.desktop, self.session, title=title, **fields)
+        return write_desktop_entry(self.desktop, self.session, title=title, **fields)
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_the_desktops_own_folder_is_a_root_when_it_has_notes(tmp_path: Path, sys
 def test_a_session_of_the_agent_mode_is_called_as_its_note_says(tmp_path: Path) -> None:
     desktop = tmp_path / "Library" / "Application Support" / "Claude"
     session = Transcript(cwd="/sessions/sweet-cool-newton").user("where is the quay?").assistant("behind it")
-    fields = {"place": "local-agent-mode-sessions", "userSelectedFolders": ["/home/zoe/ferry"]}
-    note = write_desktop(desktop, session, title="The quay", **fields)
+    fields = {"subfolder": "local-agent-mode-sessions", "userSelectedFolders": ["/home/zoe/ferry"]}
+    note = write_desktop_entry(desktop, session, title="The quay", **fields)
     session.write(note.with_suffix("") / ".claude")
     (note.with_suffix("") / "local_other.json").write_text("no note, but a file of the session")
     roots = ClaudeCode().roots(Machine(tmp_path, {}, "darwin"))

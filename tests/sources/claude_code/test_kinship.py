@@ -113,7 +113,7 @@ def test_an_agent_is_never_started_by_a_call_of_its_own(tmp_path: Path) -> None:
 def test_an_agent_whose_first_line_has_a_lost_parent_keeps_its_task(tmp_path: Path) -> None:
     session = Transcript(version="2.0.70").user("go")
     agent = session.subagent(None, layout="flat", agent_id="a1")
-    agent.branch_from("dead0000-0000-4000-8000-000000000000").wrapped("do the task").assistant("ok")
+    agent.branch_from("dead0000-0000-4000-8000-000000000000").user_line("do the task").assistant("ok")
     session.write(tmp_path)
     told = told_of(agent, tmp_path)
     assert own(told).prompt == "do the task"

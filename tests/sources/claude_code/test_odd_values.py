@@ -21,7 +21,7 @@ def test_a_type_may_be_anything(value: Any, tmp_path: Path) -> None:
     session.records[-1]["subtype"] = value  # type: ignore[index]
     session.attachment("date")
     session.records[-1]["attachment"]["type"] = value  # type: ignore[index]
-    session.assistant("x", further=[{"type": value, "text": "block"}])
+    session.assistant("x", extra_blocks=[{"type": value, "text": "block"}])
     session.user([{"type": value, "text": "block"}, {"type": "tool_result", "tool_use_id": value}])
     session.line({"type": value, "sessionId": value, "uuid": value}).user("after")
     told = tell(session.write(tmp_path))
@@ -72,13 +72,13 @@ def test_a_line_too_large_to_decode_is_one_problem(
 
 
 def test_content_that_holds_nothing_gives_no_message(tmp_path: Path) -> None:
-    session = Transcript().user("go").wrapped([None])  # type: ignore[list-item]
-    session.chain({"type": "assistant", "message": {"role": "assistant", "content": [None]}}, {})
+    session = Transcript().user("go").user_line([None])  # type: ignore[list-item]
+    session.linked_line({"type": "assistant", "message": {"role": "assistant", "content": [None]}}, {})
     assert [m.role for m in only(session, tmp_path).messages] == ["user"]
 
 
 def test_an_injected_image_was_not_sent_by_the_user(tmp_path: Path) -> None:
-    session = Transcript().user("go").wrapped([blocks.image(b"x" * 30)], isMeta=True)
+    session = Transcript().user("go").user_line([blocks.image(b"x" * 30)], isMeta=True)
     messages = only(session, tmp_path).messages
     assert said(messages, "user") == ["go"]
     assert [(m.role, len(m.attachments)) for m in messages[1:]] == [("system", 1)]
@@ -98,7 +98,7 @@ def test_a_summary_is_known_by_its_first_words(words: str, tmp_path: Path) -> No
 
 def test_an_attribute_may_hold_an_arrow(tmp_path: Path) -> None:
     words = '<teammate-message teammate_id="x" color="red" summary="A -> B">hi</teammate-message>'
-    messages = only(Transcript().user("go").wrapped(words), tmp_path).messages
+    messages = only(Transcript().user("go").user_line(words), tmp_path).messages
     assert [(m.role, m.kind, m.content) for m in messages[1:]] == [("system", "peer", "hi")]
 
 
@@ -113,7 +113,7 @@ def test_the_programs_error_without_its_flag_is_an_error(tmp_path: Path) -> None
 
 def test_a_prompt_typed_after_an_interruption_is_the_users(tmp_path: Path) -> None:
     session = Transcript().user("go").user("please use tabs", interruptedMessageId="msg_1")
-    session.wrapped("[Request interrupted by user] no, the other file")
+    session.user_line("[Request interrupted by user] no, the other file")
     messages = only(session, tmp_path).messages
     assert [words.strip() for words in said(messages, "user")] == [
         "go",
@@ -132,7 +132,7 @@ def test_an_attachment_nobody_knows_is_a_problem_and_a_new_output_style_is_not(t
 
 def test_a_block_nobody_knows_is_said_out_loud_wherever_it_stands(tmp_path: Path) -> None:
     session = Transcript().user([blocks.text("look"), {"type": "hologram", "data": 1}])
-    session.assistant("I see", further=[{"type": "hologram", "data": 1}])
+    session.assistant("I see", extra_blocks=[{"type": "hologram", "data": 1}])
     told = tell(session.write(tmp_path))
     assert told.counts.unknown == {"content block hologram": 2}
     assert said(told.sessions[0].messages, "user") == ["look"]
@@ -164,14 +164,16 @@ def test_a_message_copied_by_a_fork_says_where_from(tmp_path: Path) -> None:
     ],
 )
 def test_a_block_of_an_unknown_form_still_says_its_words(block: Any, tmp_path: Path) -> None:
-    session = Transcript().user("go").assistant("before", further=[block]).user([blocks.text("and"), block])
+    session = (
+        Transcript().user("go").assistant("before", extra_blocks=[block]).user([blocks.text("and"), block])
+    )
     told = " ".join(message.content for message in only(session, tmp_path).messages)
     assert told.count("what was said so far") == 2
 
 
 def test_data_in_a_block_of_an_unknown_form_is_nobodys_words(tmp_path: Path) -> None:
     audio = {"type": "audio", "data": "UklGRg==", "waveform": "A" * 5000}
-    session = Transcript().user("go").assistant("before", further=[audio]).user([audio])
+    session = Transcript().user("go").assistant("before", extra_blocks=[audio]).user([audio])
     told = [m.content for m in only(session, tmp_path).messages if m.kind == "unknown block"]
     assert told == ["[audio]", "[audio]"]
 
@@ -191,7 +193,7 @@ def test_a_line_that_must_say_something_and_does_not_is_a_problem(
     fields: dict[str, Any], reason: str | None, tmp_path: Path
 ) -> None:
     session = Transcript().user("go")
-    session.chain({"type": "assistant", **fields}, {})
+    session.linked_line({"type": "assistant", **fields}, {})
     told = tell(session.assistant("done").write(tmp_path))
     assert [problem.reason for problem in told.problems] == ([reason] if reason else [])
     assert told.counts.problems == len(told.problems)

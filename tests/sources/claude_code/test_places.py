@@ -8,7 +8,7 @@ from backscroll.config import Machine
 from backscroll.model import Workspace
 from backscroll.sources.claude_code import ClaudeCode
 from backscroll.testing.claude_code import Transcript
-from backscroll.testing.claude_code.side_files import write_index, write_stub
+from backscroll.testing.claude_code.side_files import write_empty_stub, write_session_index
 from tests.sources.claude_code.reading import only, tell
 
 
@@ -62,7 +62,7 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_an_empty_stub_is_no_session_and_no_problem(tmp_path: Path) -> None:
-    told = tell(write_stub(tmp_path, Transcript(), cwd="/home/zoe/other"))
+    told = tell(write_empty_stub(tmp_path, Transcript(), cwd="/home/zoe/other"))
     assert (told.sessions, told.problems, told.counts.records) == ((), (), 0)
 
 
@@ -98,7 +98,7 @@ def test_without_any_cwd_the_index_is_asked_and_the_name_is_never_decoded(tmp_pa
     session = Transcript(cwd="/nowhere/zoe/my-app").user("a", cwd=None)
     assert workspace(session, tmp_path) is None
     assert only(session, tmp_path).closing.metadata["encoded_path"] == "-nowhere-zoe-my-app"
-    write_index(tmp_path, [session])
+    write_session_index(tmp_path, [session])
     found = workspace(session, tmp_path)
     assert found is not None
     assert (found.path, found.evidence) == ("/nowhere/zoe/my-app", "sessions-index.json")

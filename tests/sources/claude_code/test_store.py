@@ -126,7 +126,7 @@ def test_half_of_a_session_may_lie_in_the_database(tmp_path: Path) -> None:
 def test_a_summary_names_the_session_that_holds_its_message(tmp_path: Path) -> None:
     root = tmp_path / "root"
     session = talk()
-    write_store(root, session.summary("The quay behind the dike", session.last))
+    write_store(root, session.summary("The quay behind the dike", session.last_uuid))
     with open_history(tmp_path, root) as history:
         history.sync()
         (summary,) = history.list_sessions().data
@@ -153,7 +153,7 @@ def test_a_session_that_grows_in_the_database_is_read_again_and_no_other(tmp_pat
 def test_a_session_of_the_database_is_kept_when_it_goes_and_can_be_written_back(tmp_path: Path) -> None:
     root = tmp_path / "root"
     one, two = talk(1), talk(2)
-    path = write_store(root, one.summary("The quay", one.last), two)
+    path = write_store(root, one.summary("The quay", one.last_uuid), two)
     with open_history(tmp_path, root) as history:
         history.sync()
         before = history.get_session(one.session_id)
@@ -194,7 +194,7 @@ def test_rows_without_a_session_or_without_words_are_problems(tmp_path: Path) ->
         "insert into user_messages values ('lost', '{}', null, 1)",
         "delete from assistant_messages where uuid = :last",
         "insert into conversation_summaries values ('nobody', 'Nothing', 1)",
-        last=session.last,
+        last=session.last_uuid,
     )
     found = told(tmp_path)
     assert [problem.reason for problem in found[""].problems] == ["1 rows belong to no session"]

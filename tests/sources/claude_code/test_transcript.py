@@ -7,7 +7,7 @@ import pytest
 
 from backscroll.model import Checkpoint, Message, TokenUsage, Unit
 from backscroll.sources.claude_code import ClaudeCode
-from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat, tool_calls
+from backscroll.testing.claude_code import GENERATIONS, Call, Transcript, blocks, repeat_lines, tool_calls
 from tests.oracle.fold import fold
 from tests.sources.claude_code.reading import only, said, tell
 
@@ -171,14 +171,14 @@ def test_command_and_output_hanging_on_one_caveat_are_a_sequence(tmp_path: Path)
 
 def test_lines_the_model_refused_are_dead(tmp_path: Path) -> None:
     session = Transcript().user("go").assistant("half an answer")
-    session.refusal([session.last]).assistant("a whole one")
+    session.refusal([session.last_uuid]).assistant("a whole one")
     assert "half an answer" not in said(only(session, tmp_path).messages, "assistant")
 
 
 def test_a_line_written_twice_is_told_once(tmp_path: Path) -> None:
     session = Transcript(version="2.0.20").user("go").assistant("Done.")
     before = only(session, tmp_path / "once").messages
-    messages = only(repeat(session, 2), tmp_path).messages
+    messages = only(repeat_lines(session, 2), tmp_path).messages
     assert [m.content for m in messages] == [m.content for m in before]
 
 
@@ -266,8 +266,8 @@ def test_every_type_of_state_line_is_known(tmp_path: Path) -> None:
 
 def test_tracked_files_are_listed_with_their_last_version(tmp_path: Path) -> None:
     session = Transcript().user("a")
-    session.snapshot(session.last, {"src/tz.py": ("0a@v1", 1), "new.txt": (None, 1)})
-    session.snapshot(session.last, {"src/tz.py": ("0a@v2", 2)})
+    session.snapshot(session.last_uuid, {"src/tz.py": ("0a@v1", 1), "new.txt": (None, 1)})
+    session.snapshot(session.last_uuid, {"src/tz.py": ("0a@v2", 2)})
     files = {file.path: (file.version, file.backup) for file in only(session, tmp_path).closing.tracked_files}
     assert files == {"src/tz.py": (2, "0a@v2"), "new.txt": (1, None)}
 

@@ -1,37 +1,49 @@
-"""Claude Code's files, as every version wrote them.
+"""Builders for the files of Claude Code, for every version.
 
-`Transcript` writes one session line by line, `GENERATIONS` one example history
-per row of the version timeline, `DAMAGE` breaks a file in every way met so far,
-and `history` writes as much as a benchmark asks for. Tool calls with their
-answers are in `calls`, content blocks in `blocks`, the files beside the
-transcripts in `stores`.
+transcript   write one session line by line; built from lines, turns, events and state_lines
+tool_calls   tool calls with their results
+blocks       content blocks of a message
+versions     differences between the versions
+generations  one example history per version range
+forks        resumed, forked and continued sessions
+side_files   files next to the transcripts: prompts, settings, tasks, plans
+legacy_db    the database of Claude Code 0.2
+damage       every known kind of file damage
+odd_records  valid JSON with unexpected types
+bulk         large histories for benchmarks
 """
 
 from backscroll.testing.claude_code.bulk.history import Written, history
 from backscroll.testing.claude_code.damage import DAMAGE
-from backscroll.testing.claude_code.forks import fork, point_back, repeat, resume, stray
+from backscroll.testing.claude_code.forks import (
+    append_foreign_lines,
+    continue_in_new_file,
+    fork,
+    repeat_lines,
+    resume,
+)
 from backscroll.testing.claude_code.generations import GENERATIONS
-from backscroll.testing.claude_code.odd_records import ODDITIES
+from backscroll.testing.claude_code.odd_records import ODD_RECORDS
 from backscroll.testing.claude_code.project_key import project_key
 from backscroll.testing.claude_code.side_files import Prompt
 from backscroll.testing.claude_code.tool_calls import Call
 from backscroll.testing.claude_code.transcript import Transcript
-from backscroll.testing.claude_code.versions import Era
+from backscroll.testing.claude_code.versions import Release
 
 __all__ = [
     "DAMAGE",
     "GENERATIONS",
-    "ODDITIES",
+    "ODD_RECORDS",
     "Call",
-    "Era",
     "Prompt",
+    "Release",
     "Transcript",
     "Written",
+    "append_foreign_lines",
+    "continue_in_new_file",
     "fork",
     "history",
-    "point_back",
     "project_key",
-    "repeat",
+    "repeat_lines",
     "resume",
-    "stray",
 ]

@@ -1,4 +1,4 @@
-"""The content blocks of a message, and how a record becomes a line."""
+"""Content blocks of a message, and the encoding of a record as a line."""
 
 import base64
 import json
@@ -11,24 +11,24 @@ __all__ = ["Block", "Record", "document", "encode", "image", "redacted", "text",
 Block = dict[str, Any]
 Record = dict[str, Any]
 
-_LONE = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """One record as ``JSON.stringify`` would write it, without the line's end.
+    """Encode a record as ``JSON.stringify`` does, without a newline.
 
-    Half a surrogate pair becomes an escape, everything else stays UTF-8.
+    A lone surrogate becomes an escape. All other characters are UTF-8.
     """
     line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    return _LONE.sub(lambda half: f"\\u{ord(half[0]):04x}", line).encode()
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", line).encode()
 
 
-def text(words: str) -> Block:
-    return {"type": "text", "text": words}
+def text(content: str) -> Block:
+    return {"type": "text", "text": content}
 
 
-def thinking(words: str, signature: str) -> Block:
-    return {"type": "thinking", "thinking": words, "signature": signature}
+def thinking(content: str, signature: str) -> Block:
+    return {"type": "thinking", "thinking": content, "signature": signature}
 
 
 def redacted(data: str = "b3BhcXVl") -> Block:
@@ -43,8 +43,8 @@ def document(data: bytes, media_type: str = "application/pdf") -> Block:
     return {"type": "document", "source": _base64(data, media_type)}
 
 
-def text_document(words: str) -> Block:
-    return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": words}}
+def text_document(content: str) -> Block:
+    return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": content}}
 
 
 def _base64(data: bytes, media_type: str) -> dict[str, str]:

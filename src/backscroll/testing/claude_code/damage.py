@@ -1,7 +1,7 @@
-"""Break a transcript in every way that real ones were found broken.
+"""Every kind of damage that was found in real transcripts.
 
-Each function changes the file at a path and returns how many of the records
-that were in it nobody can read any more. Everything else must still be read.
+Each function damages the file at a path and returns how many of its records are lost.
+A reader must still read all others.
 """
 
 import json
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from backscroll.testing.claude_code.blocks import Record, encode
-from backscroll.testing.claude_code.odd_records import ODDITIES
+from backscroll.testing.claude_code.odd_records import ODD_RECORDS
 
-__all__ = ["DAMAGE", "Damage", "giant_line"]
+__all__ = ["DAMAGE", "Damage", "insert_giant_line"]
 
 Damage = Callable[[Path], int]
 
-_STUB = b'{"type":"pr-link","prNu'
-_NOT_RECORDS = (b"null", b"[1,2]", b"42", b'"text"', b"true")
+_PARTIAL_LINE = b'{"type":"pr-link","prNu'
+_NON_OBJECTS = (b"null", b"[1,2]", b"42", b'"text"', b"true")
 
 
 def cut_last_line(path: Path) -> int:
-    """The writer was killed in the middle of the last line."""
+    """Cut the last line in half, as if the writer was killed."""
     lines = _lines(path)
     lines[-1] = lines[-1][: len(lines[-1]) // 2]
     path.write_bytes(b"\n".join(lines))
@@ -29,207 +29,209 @@ def cut_last_line(path: Path) -> int:
 
 
 def drop_last_newline(path: Path) -> int:
-    """The last line is whole and lacks only its end."""
+    """Remove the newline of the last line."""
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     return 0
 
 
-def glue_to_stub(path: Path) -> int:
-    """A line that broke off, and the next record right behind it."""
-    return _at_middle(path, lambda line: [_STUB + line])
+def prepend_partial_line(path: Path) -> int:
+    """Put a partial line directly before a record, on the same line."""
+    return _replace_middle_line(path, lambda line: [_PARTIAL_LINE + line])
 
 
-def glue_records(path: Path) -> int:
-    """Two records on one line, where a restored file had no final newline."""
+def join_records(path: Path) -> int:
+    """Put two records on one line, as if a restored file had no final newline."""
     lines = _lines(path)
     middle = len(lines) // 2
     lines[middle - 1 : middle + 1] = [lines[middle - 1] + lines[middle]]
-    return _store(path, lines)
+    return _write_lines(path, lines)
 
 
 def insert_nul_line(path: Path) -> int:
-    """A crash left a run of NUL bytes as a line of its own."""
-    return _at_middle(path, lambda line: [b"\0" * 512, line])
+    """Insert a line of NUL bytes, as a crash leaves it."""
+    return _replace_middle_line(path, lambda line: [b"\0" * 512, line])
 
 
 def prefix_nuls(path: Path) -> int:
-    """A crash left NUL bytes in front of a record."""
-    return _at_middle(path, lambda line: [b"\0" * 300 + line])
+    """Insert NUL bytes before a record, as a crash leaves them."""
+    return _replace_middle_line(path, lambda line: [b"\0" * 300 + line])
 
 
 def append_nuls(path: Path) -> int:
-    """A crash left NUL bytes where the file should have grown."""
+    """Append NUL bytes, as a crash leaves them."""
     path.write_bytes(path.read_bytes() + b"\0" * 3400)
     return 0
 
 
 def break_middle_line(path: Path) -> int:
-    """A line that is no JSON, with good ones before and after it."""
-    return _at_middle(path, lambda line: [line[: len(line) // 2]], lost=1)
+    """Cut a line in the middle of the file in half."""
+    return _replace_middle_line(path, lambda line: [line[: len(line) // 2]], lost=1)
 
 
-def halve_surrogate(path: Path) -> int:
-    """Half of an emoji, as an escape that strict parsers refuse."""
-    return _in_text(path, b"half an emoji \\ud83d here")
+def add_lone_surrogate(path: Path) -> int:
+    """Add a prompt with half of an emoji, as an escape that strict parsers reject."""
+    return _add_prompt(path, b"half an emoji \\ud83d here")
 
 
-def cut_multibyte(path: Path) -> int:
-    """A character cut in the middle of its bytes."""
-    return _in_text(path, b"caf\xc3 and more \xff")
+def add_invalid_utf8(path: Path) -> int:
+    """Add a prompt with an incomplete UTF-8 character."""
+    return _add_prompt(path, b"caf\xc3 and more \xff")
 
 
-def giant_line(path: Path, size: int = 8_000_000) -> int:
-    """One more record, of that many characters."""
-    return _in_text(path, (b"all work and no play " * (size // 21 + 1))[:size], whole=True)
+def insert_giant_line(path: Path, size: int = 8_000_000) -> int:
+    """Insert a prompt of ``size`` characters in the middle of the file."""
+    return _add_prompt(path, (b"all work and no play " * (size // 21 + 1))[:size], in_middle=True)
 
 
-def empty(path: Path) -> int:
-    """Nothing is left; the file is."""
+def empty_file(path: Path) -> int:
+    """Remove the content of the file."""
     lost = len(_lines(path))
     path.write_bytes(b"")
     return lost
 
 
-def blank_lines(path: Path) -> int:
-    """Lines of nothing but white space."""
-    return _at_middle(path, lambda line: [b"", b"  \t ", line, b""])
+def insert_blank_lines(path: Path) -> int:
+    """Insert lines with nothing but white space."""
+    return _replace_middle_line(path, lambda line: [b"", b"  \t ", line, b""])
 
 
 def add_bom(path: Path) -> int:
-    """A byte order mark at the very beginning."""
+    """Insert a byte order mark at the start of the file."""
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     return 0
 
 
 def end_lines_with_crlf(path: Path) -> int:
-    """Line ends of another system."""
+    """Replace all newlines with CRLF."""
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     return 0
 
 
 def insert_non_objects(path: Path) -> int:
-    """Lines that are JSON and no records."""
-    return _at_middle(path, lambda line: [*_NOT_RECORDS, line])
+    """Insert lines that are JSON but not objects."""
+    return _replace_middle_line(path, lambda line: [*_NON_OBJECTS, line])
 
 
 def repeat_uuid(path: Path) -> int:
-    """The same record twice."""
-    return _at_middle(path, lambda line: [line, line])
+    """Repeat a record."""
+    return _replace_middle_line(path, lambda line: [line, line])
 
 
-def parent_itself(path: Path) -> int:
-    """A line that names itself as its parent."""
-    return _on_chain(path, lambda chain: chain[-1].update(parentUuid=chain[-1]["uuid"]))
+def make_own_parent(path: Path) -> int:
+    """Make the last line its own parent."""
+    return _change_linked(path, lambda linked: linked[-1].update(parentUuid=linked[-1]["uuid"]))
 
 
-def close_circle(path: Path) -> int:
-    """The first line of the chain names the last one as its parent."""
-    return _on_chain(path, lambda chain: chain[0].update(parentUuid=chain[-1]["uuid"]))
+def make_parent_cycle(path: Path) -> int:
+    """Make the last line the parent of the first line."""
+    return _change_linked(path, lambda linked: linked[0].update(parentUuid=linked[-1]["uuid"]))
 
 
-def put_child_first(path: Path) -> int:
-    """A line stands before the one it names as its parent."""
+def move_child_first(path: Path) -> int:
+    """Move a line before its parent."""
     lines = _lines(path)
     records = [json.loads(line) for line in lines]
-    child = next(n for n in range(1, len(records)) if _follows(records[n], records[n - 1]))
+    child = next(n for n in range(1, len(records)) if _is_parent(records[n - 1], records[n]))
     lines[child - 1], lines[child] = lines[child], lines[child - 1]
-    return _store(path, lines)
+    return _write_lines(path, lines)
 
 
-def lose_parent(path: Path) -> int:
-    """A line names a parent that is nowhere."""
-    nowhere = "dead0000-0000-4000-8000-000000000000"
-    return _on_chain(path, lambda chain: chain[len(chain) // 2].update(parentUuid=nowhere))
+def set_missing_parent(path: Path) -> int:
+    """Change a line's parent to a uuid that does not exist."""
+    missing = "dead0000-0000-4000-8000-000000000000"
+    return _change_linked(path, lambda linked: linked[len(linked) // 2].update(parentUuid=missing))
 
 
-def shrink(path: Path) -> int:
-    """The last line was taken away again, in place."""
+def truncate_in_place(path: Path) -> int:
+    """Remove the last line from the same file."""
     lines = _lines(path)
     with path.open("r+b") as file:
         file.truncate(sum(len(line) + 1 for line in lines[:-1]))
     return 1
 
 
-def rewrite(path: Path) -> int:
-    """Another file of the same name and size took its place: the first line now says something else."""
+def replace_file(path: Path) -> int:
+    """Replace the file with another file of the same size whose first line differs."""
     before = path.read_bytes()
-    spot = before.index(b'"timestamp":"20') + len(b'"timestamp":"20')
-    beside = path.with_suffix(".new")
-    beside.write_bytes(before[:spot] + b"19" + before[spot + 2 :])
-    beside.replace(path)
+    position = before.index(b'"timestamp":"20') + len(b'"timestamp":"20')
+    replacement = path.with_suffix(".new")
+    replacement.write_bytes(before[:position] + b"19" + before[position + 2 :])
+    replacement.replace(path)
     return 0
 
 
 def change_session_ids(path: Path) -> int:
-    """Half of the lines say that they belong to another session."""
+    """Change the session id in half of the lines."""
     other = "0badc0de-0000-4000-8000-000000000000"
-    return _on_chain(path, lambda chain: [one.update(sessionId=other) for one in chain[: len(chain) // 2]])
+    return _change_linked(
+        path, lambda linked: [record.update(sessionId=other) for record in linked[: len(linked) // 2]]
+    )
 
 
-def spoil_times(path: Path) -> int:
-    """Times that are missing, empty, no times, or seconds since 1970."""
+def make_times_invalid(path: Path) -> int:
+    """Change times to invalid text, Unix seconds or null, and remove the last time."""
 
-    def spoil(chain: list[Record]) -> None:
+    def change(linked: list[Record]) -> None:
         for record, time in zip(
-            chain, ("", "yesterday", 1_790_000_000, 1_790_000_000_000, None), strict=False
+            linked, ("", "yesterday", 1_790_000_000, 1_790_000_000_000, None), strict=False
         ):
             record["timestamp"] = time
-        chain[-1].pop("timestamp")
+        linked[-1].pop("timestamp")
 
-    return _on_chain(path, spoil)
+    return _change_linked(path, change)
 
 
-def leave_only_state(path: Path) -> int:
-    """Titles and snapshots remain, and no message."""
+def keep_only_state(path: Path) -> int:
+    """Remove all messages. Titles and snapshots remain."""
     lines = [line for line in _lines(path) if b'"uuid":' not in line]
     lost = len(_lines(path)) - len(lines)
-    _store(
+    _write_lines(
         path, [*lines, encode({"type": "custom-title", "customTitle": "Left over", "sessionId": path.stem})]
     )
     return lost
 
 
-def forbid(path: Path) -> int:
-    """Nobody may read the file (the superuser still can)."""
+def remove_permissions(path: Path) -> int:
+    """Remove all permissions. The superuser can still read the file."""
     lost = len(_lines(path))
     path.chmod(0)
     return lost
 
 
-def add_oddities(path: Path) -> int:
-    """Records whose fields have other types than they should, and text that means harm."""
-    return _store(path, _lines(path) + [encode(odd(path.stem)) for odd in ODDITIES.values()])
+def add_odd_records(path: Path) -> int:
+    """Append records with unexpected field types and hostile text."""
+    return _write_lines(path, _lines(path) + [encode(build(path.stem)) for build in ODD_RECORDS.values()])
 
 
 DAMAGE: dict[str, Damage] = {
     "partial last line": cut_last_line,
     "no newline at the end": drop_last_newline,
-    "stub glued to a record": glue_to_stub,
-    "records glued together": glue_records,
+    "partial line before a record": prepend_partial_line,
+    "two records on one line": join_records,
     "line of NUL": insert_nul_line,
     "NUL before a record": prefix_nuls,
     "NUL at the end": append_nuls,
     "malformed middle line": break_middle_line,
-    "lone surrogate": halve_surrogate,
-    "cut multibyte": cut_multibyte,
-    "giant line": giant_line,
-    "empty file": empty,
-    "blank lines": blank_lines,
+    "lone surrogate": add_lone_surrogate,
+    "invalid UTF-8": add_invalid_utf8,
+    "giant line": insert_giant_line,
+    "empty file": empty_file,
+    "blank lines": insert_blank_lines,
     "byte order mark": add_bom,
     "CRLF": end_lines_with_crlf,
-    "lines that are no objects": insert_non_objects,
+    "lines that are not objects": insert_non_objects,
     "duplicate uuid": repeat_uuid,
-    "own parent": parent_itself,
-    "circle of parents": close_circle,
-    "child before parent": put_child_first,
-    "missing parent": lose_parent,
-    "shrunk in place": shrink,
-    "replaced by another": rewrite,
+    "own parent": make_own_parent,
+    "parent cycle": make_parent_cycle,
+    "child before parent": move_child_first,
+    "missing parent": set_missing_parent,
+    "truncated in place": truncate_in_place,
+    "replaced by another": replace_file,
     "foreign session ids": change_session_ids,
-    "bad times": spoil_times,
-    "only state lines": leave_only_state,
-    "unreadable": forbid,
-    "odd types and hostile text": add_oddities,
+    "invalid times": make_times_invalid,
+    "only state lines": keep_only_state,
+    "unreadable": remove_permissions,
+    "odd types and hostile text": add_odd_records,
 }
 
 
@@ -237,32 +239,33 @@ def _lines(path: Path) -> list[bytes]:
     return path.read_bytes().rstrip(b"\n").split(b"\n")
 
 
-def _store(path: Path, lines: list[bytes]) -> int:
+def _write_lines(path: Path, lines: list[bytes]) -> int:
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return 0
 
 
-def _at_middle(path: Path, replace: Callable[[bytes], list[bytes]], *, lost: int = 0) -> int:
+def _replace_middle_line(path: Path, replace: Callable[[bytes], list[bytes]], *, lost: int = 0) -> int:
     lines = _lines(path)
     middle = len(lines) // 2
     lines[middle : middle + 1] = replace(lines[middle])
-    _store(path, lines)
+    _write_lines(path, lines)
     return lost
 
 
-def _in_text(path: Path, words: bytes, *, whole: bool = False) -> int:
-    """Add a prompt with these bytes for text; ``whole`` puts it in the middle, else at the end."""
+def _add_prompt(path: Path, text: bytes, *, in_middle: bool = False) -> int:
+    """Add a prompt with these bytes as its text, at the end or in the middle of the file."""
     lines = _lines(path)
-    record = encode(ODDITIES["plain"](path.stem)).replace(b"PLAIN", words)
-    lines.insert(len(lines) // 2 if whole else len(lines), record)
-    return _store(path, lines)
+    record = encode(ODD_RECORDS["plain"](path.stem)).replace(b"PLAIN", text)
+    lines.insert(len(lines) // 2 if in_middle else len(lines), record)
+    return _write_lines(path, lines)
 
 
-def _on_chain(path: Path, change: Callable[[list[Record]], Any]) -> int:
+def _change_linked(path: Path, change: Callable[[list[Record]], Any]) -> int:
+    """Change the records that have a uuid."""
     records = [json.loads(line) for line in _lines(path)]
     change([record for record in records if "uuid" in record])
-    return _store(path, [encode(record) for record in records])
+    return _write_lines(path, [encode(record) for record in records])
 
 
-def _follows(child: Record, parent: Record) -> bool:
+def _is_parent(parent: Record, child: Record) -> bool:
     return parent.get("uuid") is not None and child.get("parentUuid") == parent["uuid"]

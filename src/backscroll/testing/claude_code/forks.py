@@ -1,4 +1,4 @@
-"""The same conversation in a second file: resumed, forked, or gone astray."""
+"""Sessions that share lines with another session: resumed, forked or continued."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -7,89 +7,92 @@ from random import Random
 from uuid import UUID
 
 from backscroll.testing.claude_code.blocks import Record
-from backscroll.testing.claude_code.lines import stamp
+from backscroll.testing.claude_code.lines import format_time
 from backscroll.testing.claude_code.transcript import Transcript
 
-__all__ = ["fork", "point_back", "repeat", "resume", "stray"]
+__all__ = ["append_foreign_lines", "continue_in_new_file", "fork", "repeat_lines", "resume"]
 
 
 def resume(first: Transcript, *, restamp: bool = True, seed: int = 1) -> Transcript:
-    """Go on in a new file, as versions up to 1.0 did: lines copied, uuids kept, ``sessionId`` rewritten.
+    """Resume a session in a new file, as versions up to 1.0 did.
 
-    ``restamp`` gives the copies the time of copying, which most builds did.
+    The new file starts with a copy of all lines. They keep their uuids and get the new
+    ``sessionId``. ``restamp`` sets their time to the time of copying, as most builds did.
     """
-    second = _beside(first, seed)
+    second = _new_session(first, seed)
     for record in _records(first):
-        copy = _renamed(record, first.session_id, second.session_id)
+        copy = _replace_session_id(record, first.session_id, second.session_id)
         if restamp and "timestamp" in copy:
             second.now += timedelta(milliseconds=1)
-            copy["timestamp"] = stamp(second.now)
+            copy["timestamp"] = format_time(second.now)
         second.line(copy)
     second.leaf = first.leaf
     return second
 
 
-def point_back(first: Transcript, *, seed: int = 1) -> Transcript:
-    """Go on in a new file that holds no copy: its first line's parent is in the other file."""
-    second = _beside(first, seed)
+def continue_in_new_file(first: Transcript, *, seed: int = 1) -> Transcript:
+    """Continue a session in a new file without copies. The parent of its first line is in the other file."""
+    second = _new_session(first, seed)
     second.leaf = first.leaf
     second.tool_ids, second.prompts, second.replies = [], [], []
     return second
 
 
 def fork(first: Transcript, *, remap: bool = True, title: str | None = None, seed: int = 1) -> Transcript:
-    """A fork in a new file (``--fork-session``): every line says where it comes from.
+    """Fork a session into a new file (``--fork-session``). Every line records its origin.
 
-    With ``remap`` lines get new uuids, sidechains and progress are left out and
-    their children re-linked, as the vendor's own library does it.
+    With ``remap``, lines get new uuids. Sidechains and progress lines are omitted and
+    their children get new parents, as in the vendor's own library.
     """
-    second = _beside(first, seed)
-    new: dict[str, str | None] = {}
+    second = _new_session(first, seed)
+    new_uuids: dict[str, str | None] = {}
     for record in _records(first):
         uuid = record.get("uuid")
         if uuid is None:
             continue
         if remap and (record.get("isSidechain") or record["type"] == "progress"):
-            new[uuid] = new.get(record["parentUuid"]) if record["parentUuid"] else None
+            new_uuids[uuid] = new_uuids.get(record["parentUuid"]) if record["parentUuid"] else None
             continue
-        copy = _renamed(record, first.session_id, second.session_id)
+        copy = _replace_session_id(record, first.session_id, second.session_id)
         copy["forkedFrom"] = {"sessionId": first.session_id, "messageUuid": uuid}
         if remap:
-            new[uuid] = second.new_uuid()
-            copy |= {"uuid": new[uuid], "parentUuid": new.get(record["parentUuid"] or "")}
+            new_uuids[uuid] = second.new_uuid()
+            copy |= {"uuid": new_uuids[uuid], "parentUuid": new_uuids.get(record["parentUuid"] or "")}
             if record.get("logicalParentUuid"):
-                copy["logicalParentUuid"] = new.get(record["logicalParentUuid"])
+                copy["logicalParentUuid"] = new_uuids.get(record["logicalParentUuid"])
             for field in ("slug", "sourceToolAssistantUUID", "teamName", "agentName"):
                 copy.pop(field, None)
         second.line(copy)
-    second.leaf = new.get(first.leaf or "") if remap else first.leaf
+    second.leaf = new_uuids.get(first.leaf or "") if remap else first.leaf
     if title is not None:
         second.custom_title(f"{title} (fork)")
     return second
 
 
-def stray(into: Transcript, foreign: str, write: Callable[[Transcript], object]) -> Transcript:
-    """Lines of another session appended to this file, which a faulty resume did."""
-    own, into.session_id = into.session_id, foreign
-    write(into)
-    into.session_id = own
-    return into
-
-
-def repeat(session: Transcript, count: int) -> Transcript:
-    """Write the last lines once more under new uuids, as 2.0 sometimes did with a whole exchange."""
-    chain = [record for record in _records(session) if "uuid" in record][-count:]
-    for record in chain:
-        session.line(record | {"uuid": session.new_uuid(), "parentUuid": session.leaf})
-        session.leaf = session.last
+def append_foreign_lines(
+    session: Transcript, session_id: str, write: Callable[[Transcript], object]
+) -> Transcript:
+    """Append lines of another session to this file, as a faulty resume did."""
+    own_id, session.session_id = session.session_id, session_id
+    write(session)
+    session.session_id = own_id
     return session
 
 
-def _beside(first: Transcript, seed: int) -> Transcript:
-    """An empty session in the same project, begun a day after."""
-    own = Random(f"{first.session_id}:{seed}")
+def repeat_lines(session: Transcript, count: int) -> Transcript:
+    """Repeat the last linked lines with new uuids, as 2.0 sometimes did with a prompt and its response."""
+    linked = [record for record in _records(session) if "uuid" in record][-count:]
+    for record in linked:
+        session.line(record | {"uuid": session.new_uuid(), "parentUuid": session.leaf})
+        session.leaf = session.last_uuid
+    return session
+
+
+def _new_session(first: Transcript, seed: int) -> Transcript:
+    """Return an empty session of the same project that starts a day later."""
+    rng = Random(f"{first.session_id}:{seed}")
     second = Transcript(
-        str(UUID(int=own.getrandbits(128), version=4)),
+        str(UUID(int=rng.getrandbits(128), version=4)),
         version=first.version,
         cwd=first.cwd,
         branch=first.branch,
@@ -104,12 +107,12 @@ def _beside(first: Transcript, seed: int) -> Transcript:
     return second
 
 
-def _records(first: Transcript) -> list[Record]:
-    return [deepcopy(record) for record in first.records if isinstance(record, dict)]
+def _records(session: Transcript) -> list[Record]:
+    return [deepcopy(record) for record in session.records if isinstance(record, dict)]
 
 
-def _renamed(record: Record, old: str, new: str) -> Record:
-    """The record with another session's id wherever it names its own."""
+def _replace_session_id(record: Record, old: str, new: str) -> Record:
+    """Replace a session id in all fields of a record that contain it."""
     for field in ("sessionId", "session_id"):
         if record.get(field) == old:
             record[field] = new

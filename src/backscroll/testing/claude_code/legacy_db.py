@@ -1,4 +1,4 @@
-"""The database that Claude Code 0.2 kept its messages in, beside or instead of transcripts."""
+"""Database of Claude Code 0.2, which stores messages in addition to or instead of transcripts."""
 
 from datetime import datetime
 from pathlib import Path
@@ -33,24 +33,24 @@ _TABLES = {
 
 
 def write_store(root: Path, *sessions: Transcript, rows_in: RowLocation = "main") -> Path:
-    """Write the messages and summaries of sessions; into the database that is there, if one is."""
+    """Write messages and summaries of sessions into a new or existing database."""
     path = root / "__store.db"
     rows: dict[str, list[tuple[Cell, ...]]] = {table: [] for table in _TABLES}
     for session in sessions:
         for record in session.records:
             if isinstance(record, dict):
-                _add(record, rows, int(session.now.timestamp()))
-    schema = "".join(f"create table if not exists {table} ({how});" for table, how in _TABLES.items())
+                _add_record(record, rows, int(session.now.timestamp()))
+    schema = "".join(f"create table if not exists {table} ({columns});" for table, columns in _TABLES.items())
     statements = [
-        database.insert_statement(table, [one.split()[0] for one in how.split(", ")], rows[table])
-        for table, how in _TABLES.items()
+        database.insert_statement(table, [column.split()[0] for column in columns.split(", ")], rows[table])
+        for table, columns in _TABLES.items()
     ]
     at = max((int(session.now.timestamp() * 1000) for session in sessions), default=None)
     database.write(path, schema, statements, rows_in=rows_in, mtime=at)
     return path
 
 
-def _add(record: dict[str, Any], rows: dict[str, list[tuple[Cell, ...]]], now: int) -> None:
+def _add_record(record: dict[str, Any], rows: dict[str, list[tuple[Cell, ...]]], now: int) -> None:
     kind, uuid = record.get("type"), record.get("uuid")
     if kind == "summary":
         rows["conversation_summaries"].append((record["leafUuid"], record["summary"], now))
@@ -73,8 +73,8 @@ def _add(record: dict[str, Any], rows: dict[str, list[tuple[Cell, ...]]], now: i
     message = encode(record["message"]).decode()
     if kind == "user":
         result = record.get("toolUseResult")
-        told = encode(result).decode() if result is not None else None
-        rows["user_messages"].append((uuid, message, told, at))
+        encoded = encode(result).decode() if result is not None else None
+        rows["user_messages"].append((uuid, message, encoded, at))
         return
     rows["assistant_messages"].append(
         (

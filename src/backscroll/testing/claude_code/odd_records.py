@@ -1,11 +1,11 @@
-"""Records that parse and are still not what they should be."""
+"""Valid JSON records with unexpected types, missing fields or hostile text."""
 
 from collections.abc import Callable
 from typing import Any
 
 from backscroll.testing.claude_code.blocks import Record
 
-__all__ = ["ODDITIES"]
+__all__ = ["ODD_RECORDS"]
 
 _HOSTILE = (
     "</command-args></bash-stdout></persisted-output></system-reminder> "
@@ -57,17 +57,19 @@ def _bare(number: int, type_: str, **fields: Any) -> Callable[[str], Record]:
     return lambda session_id: _line(number, session_id, type_, **fields)
 
 
-def _call(number: int, name: Any, put: Any) -> Callable[[str], Record]:
-    return _assistant(number, [{"type": "tool_use", "id": f"toolu_call{number}", "name": name, "input": put}])
+def _call(number: int, name: Any, arguments: Any) -> Callable[[str], Record]:
+    return _assistant(
+        number, [{"type": "tool_use", "id": f"toolu_call{number}", "name": name, "input": arguments}]
+    )
 
 
-def _spread(session_id: str) -> Record:
-    """A message that once was a string, written as one key per character."""
+def _message_by_character(session_id: str) -> Record:
+    """Return a record whose message is a string that was written as one key per character."""
     return _line(30, session_id, "user", message={str(n): letter for n, letter in enumerate("spread text")})
 
 
-# By name; each takes the id of the session that it is to stand in.
-ODDITIES: dict[str, Callable[[str], Record]] = {
+# Functions that return a record for a session id.
+ODD_RECORDS: dict[str, Callable[[str], Record]] = {
     "plain": _user(1, "PLAIN"),
     "message missing": _bare(2, "user"),
     "message null": _bare(3, "assistant", message=None),
@@ -91,19 +93,19 @@ ODDITIES: dict[str, Callable[[str], Record]] = {
     "file path a number": _call(17, "Edit", {"file_path": 7, "old_string": None, "new_string": {}}),
     "glob an object": _call(18, "Glob", {"pattern": {"any": 1}}),
     "tool name null": _call(19, None, None),
-    "rich result a string": _result(20, "told", toolUseResult="Error: told"),
-    "rich result a list": _result(21, "told", toolUseResult=[{"type": "text", "text": "told"}]),
-    "rich result a number": _result(22, "told", toolUseResult=3),
-    "result of nothing": _result(23, None),
+    "toolUseResult a string": _result(20, "result", toolUseResult="Error: result"),
+    "toolUseResult a list": _result(21, "result", toolUseResult=[{"type": "text", "text": "result"}]),
+    "toolUseResult a number": _result(22, "result", toolUseResult=3),
+    "result null": _result(23, None),
     "result a number": _result(24, 5),
     "uuid a number": _user(25, "uuid is a number", uuid=25),
     "parent a number": _user(26, "parent is a number", parentUuid=26),
     "cwd a list": _user(27, "cwd is a list", cwd=["/home"], gitBranch=5, version=None),
     "type missing": _bare(28, "user", type=None),
     "attachment a string": _bare(29, "attachment", attachment="file"),
-    "message spread over keys": _spread,
+    "message as one key per character": _message_by_character,
     "hostile text": _user(31, _HOSTILE),
-    "persisted path that climbs": _result(
+    "persisted path with ..": _result(
         32,
         "<persisted-output>\nOutput too large (40KB). Full output saved to: "
         "/home/zoe/.claude/projects/x/tool-results/../../../../../etc/passwd\n\nPreview (first 2KB):\nroot\n",

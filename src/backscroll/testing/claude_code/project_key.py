@@ -1,24 +1,24 @@
-"""The name Claude Code gives to the folder of a project."""
+"""Name of the folder in which Claude Code stores a project."""
 
 import unicodedata
 
 __all__ = ["project_key"]
 
-_LONGEST = 200
+_MAX_KEY_CHARS = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def project_key(path: str) -> str:
-    """The folder below ``projects/`` for a working directory.
+    """Return the name of the folder below ``projects/`` for a working directory.
 
-    Counts in UTF-16 units as JavaScript does, so an emoji gives two dashes, and
-    paths that differ only in what is not a letter or digit share a key.
+    Counts UTF-16 units as JavaScript does, so an emoji becomes two dashes. Paths that
+    differ only in characters other than letters and digits have the same key.
     """
     units = _utf16(unicodedata.normalize("NFC", path))
     name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
-    if len(name) <= _LONGEST:
+    if len(name) <= _MAX_KEY_CHARS:
         return name
-    return f"{name[:_LONGEST]}-{_base36(abs(_hash(units)))}"
+    return f"{name[:_MAX_KEY_CHARS]}-{_base36(abs(_hash(units)))}"
 
 
 def _utf16(text: str) -> list[int]:

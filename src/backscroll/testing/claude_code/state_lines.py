@@ -1,4 +1,4 @@
-"""State lines: what a session is called and how it stands. Of each type the last one counts."""
+"""State lines: title, mode and other properties of a session. The last line of each type is current."""
 
 from typing import Any, Self
 
@@ -6,7 +6,7 @@ from backscroll.testing.claude_code.lines import Lines
 
 __all__ = ["OPAQUE_TYPES", "StateLines"]
 
-# Types that are known to occur and to say nothing that a person would miss.
+# Known types without information for the user.
 OPAQUE_TYPES = (
     "atis-latch",
     "isolation-latch",
@@ -22,18 +22,18 @@ OPAQUE_TYPES = (
 
 
 class StateLines(Lines):
-    """Lines outside the chain."""
+    """Lines that are not linked by ``parentUuid``."""
 
     def state(self, type_: str, **fields: Any) -> Self:
-        """Any state line of this session."""
+        """Add a state line of the given type."""
         return self.line({"type": type_, **fields, "sessionId": self.session_id})
 
-    def timed(self, type_: str, **fields: Any) -> Self:
-        """Any state line that carries the time of its writing."""
+    def timestamped_state(self, type_: str, **fields: Any) -> Self:
+        """Add a state line with a timestamp."""
         return self.state(type_, **fields, timestamp=self.tick())
 
     def flush(self) -> Self:
-        """Write the latest state line of each type once more, as Claude Code does on every flush."""
+        """Repeat the latest state line of each type, as Claude Code does at every flush."""
         latest: dict[str, dict[str, Any]] = {}
         for record in self.records:
             if isinstance(record, dict) and "uuid" not in record and "timestamp" not in record:
@@ -43,7 +43,7 @@ class StateLines(Lines):
         return self
 
     def summary(self, text: str, leaf: str) -> Self:
-        """A title for whichever session holds the line ``leaf``, in this file or another."""
+        """Add a title for the session that contains the line ``leaf``, in this file or another."""
         return self.line({"type": "summary", "summary": text, "leafUuid": leaf})
 
     def custom_title(self, title: str) -> Self:
@@ -62,11 +62,11 @@ class StateLines(Lines):
         return self.state("agent-setting", agentSetting=setting)
 
     def tag(self, tag: str) -> Self:
-        """An empty tag takes the earlier one away."""
+        """Add a tag. An empty tag removes the earlier one."""
         return self.state("tag", tag=tag)
 
     def last_prompt(self, text: str | None = None, *, leaf: str | None = None) -> Self:
-        """Written as text first, as a leaf since 2.1.123; the leaf may be stale."""
+        """Add the last prompt: as text, since 2.1.123 as a leaf. The leaf can be out of date."""
         fields = {"lastPrompt": text, "leafUuid": leaf}
         return self.state(
             "last-prompt", **{name: value for name, value in fields.items() if value is not None}
@@ -79,16 +79,17 @@ class StateLines(Lines):
         return self.state("permission-mode", permissionMode=mode)
 
     def queue(self, operation: str, content: str | list[Any] | None = None, **fields: Any) -> Self:
-        """One of ``enqueue``, ``dequeue``, ``remove``, ``popAll``."""
-        said = {} if content is None else {"content": content}
-        return self.timed("queue-operation", operation=operation, **said, **fields)
+        """Add a queue operation: ``enqueue``, ``dequeue``, ``remove`` or ``popAll``."""
+        if content is not None:
+            fields = {"content": content, **fields}
+        return self.timestamped_state("queue-operation", operation=operation, **fields)
 
     def snapshot(
         self, message_id: str, files: dict[str, tuple[str | None, int]], *, update: bool = True
     ) -> Self:
-        """The files tracked so far, each with the name and version of its kept copy.
+        """Add a snapshot of the tracked files, each with the name and version of its backup.
 
-        A name of None says that the file did not exist before.
+        The name is None if the file did not exist.
         """
         at = self.tick()
         backups = {
@@ -106,7 +107,7 @@ class StateLines(Lines):
         )
 
     def delta(self, message_id: str, path: str, name: str | None, version: int, *, snapshot_id: str) -> Self:
-        """One more kept copy, since 2.1.208."""
+        """Add the backup of one more file (since 2.1.208)."""
         at = self.tick()
         parent = f"{self.cwd}/{path}".rpartition("/")[0]
         backup = {"backupFileName": name, "version": version, "backupTime": at, "realParentDir": parent}
@@ -123,13 +124,13 @@ class StateLines(Lines):
 
     def pr_link(self, number: int, repository: str = "zoe/ferry") -> Self:
         url = f"https://git.example/{repository}/pull/{number}"
-        return self.timed("pr-link", prNumber=number, prUrl=url, prRepository=repository)
+        return self.timestamped_state("pr-link", prNumber=number, prUrl=url, prRepository=repository)
 
     def relocated(self, cwd: str) -> Self:
         return self.state("relocated", relocatedCwd=cwd)
 
     def worktree(self, name: str | None) -> Self:
-        """The session works in a worktree; None says that it left it."""
+        """Add the worktree of the session. None means that the session left its worktree."""
         if name is None:
             return self.state("worktree-state", worktreeSession=None)
         session = {
@@ -147,11 +148,13 @@ class StateLines(Lines):
         return self.state("bridge-session", bridgeSessionId=bridge_id, lastSequenceNum=sequence)
 
     def frame_link(self, path: str, title: str) -> Self:
-        return self.timed("frame-link", path=path, frameUrl="https://example.invalid/a/1", title=title)
+        return self.timestamped_state(
+            "frame-link", path=path, frameUrl="https://example.invalid/a/1", title=title
+        )
 
     def cost(self, dollars: float, *, model: str | None = None, output_tokens: int = 900) -> Self:
-        """The running total as Claude Code reckons it, background calls included."""
-        spent = {
+        """Add the total cost as Claude Code computes it, including background calls."""
+        usage = {
             "inputTokens": 40,
             "outputTokens": output_tokens,
             "cacheReadInputTokens": 60_000,
@@ -169,14 +172,14 @@ class StateLines(Lines):
             totalLinesAdded=12,
             totalLinesRemoved=4,
             hasUnknownModelCost=False,
-            modelUsage={model or self.era.model: spent},
+            modelUsage={model or self.release.model: usage},
         )
 
     def content_replacement(self, *replacements: Any) -> Self:
         return self.state("content-replacement", replacements=list(replacements))
 
     def fork_context(self, parent_session: str, parent_last: str, *, length: int) -> Self:
-        """The pointer that stands for all that a forked agent inherits."""
+        """Add the reference to the context that a forked agent inherits."""
         agent = {} if self.agent_id is None else {"agentId": self.agent_id}
         return self.line(
             {
@@ -189,20 +192,20 @@ class StateLines(Lines):
         )
 
     def continued_in(self, session_id: str) -> Self:
-        return self.timed("continued-in", continuedInSessionId=session_id)
+        return self.timestamped_state("continued-in", continuedInSessionId=session_id)
 
     def teleported_from(self, remote: str, *, count: int = 3) -> Self:
         return self.state("teleported-from", remoteSessionId=remote, branch=self.branch, messageCount=count)
 
     def opaque(self) -> Self:
-        """One line of each type that says nothing."""
+        """Add one line of each type in `OPAQUE_TYPES`."""
         for type_ in OPAQUE_TYPES:
             self.state(type_, **({"atis": ""} if type_ == "atis-latch" else {}))
         return self
 
     def every_state(self) -> Self:
-        """One line of every type of state there is; the chain must have a line already."""
-        leaf = self.last
+        """Add one line of every state type. A linked line must exist."""
+        leaf = self.last_uuid
         self.summary("Ferry timetable DST fix", leaf)
         self.custom_title("Ferry DST").ai_title("Fix ferry DST offset")
         self.agent_name("ferry-helper").agent_color("blue").agent_setting("reviewer").tag("bugfix")

@@ -1,7 +1,7 @@
-"""Tool calls together with what came of them.
+"""Tool calls with their results.
 
-``content`` is what the model was told, ``rich`` the structured copy that Claude
-Code keeps beside it in ``toolUseResult``.
+``content`` is the result as the model receives it. ``tool_use_result`` is the structured
+copy in the record's field ``toolUseResult``.
 """
 
 from collections.abc import Sequence
@@ -36,26 +36,29 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Call:
-    """A tool's name and input, and the answer it gets."""
+    """Tool name, input and result of a call."""
 
     name: str
     input: Any
     content: str | list[Block] = ""
-    rich: Any = None
+    tool_use_result: Any = None
     is_error: bool = False
-    id: str | None = None  # given when the call is written, unless set
+    id: str | None = None  # None: generated when the call is written
 
     def failed(self, reason: str) -> "Call":
-        """The same call, answered with an error; its rich copy is then only a string."""
+        """Return the same call with an error as its result. ``tool_use_result`` is then a string."""
         return replace(
-            self, content=f"<tool_use_error>{reason}</tool_use_error>", rich=f"Error: {reason}", is_error=True
+            self,
+            content=f"<tool_use_error>{reason}</tool_use_error>",
+            tool_use_result=f"Error: {reason}",
+            is_error=True,
         )
 
 
 def bash(command: str, stdout: str = "", *, stderr: str = "", description: str = "") -> Call:
-    rich = {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False}
-    put = {"command": command} | ({"description": description} if description else {})
-    return Call("Bash", put, "\n".join(filter(None, (stdout, stderr))), rich)
+    structured = {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False}
+    arguments = {"command": command} | ({"description": description} if description else {})
+    return Call("Bash", arguments, "\n".join(filter(None, (stdout, stderr))), structured)
 
 
 def read(path: str, content: str, *, start: int = 1) -> Call:
@@ -72,87 +75,103 @@ def read(path: str, content: str, *, start: int = 1) -> Call:
 
 
 def screenshot(path: str, data: bytes) -> Call:
-    """Reading an image: its base64 is stored twice."""
+    """Return a call that reads an image. The base64 data is stored twice."""
     block = image(data)
     file = {"base64": block["source"]["data"], "type": "image/png", "originalSize": len(data)}
     return Call("Read", {"file_path": path}, [block], {"type": "image", "file": file})
 
 
 def write(path: str, content: str, *, original: str | None = None) -> Call:
-    rich: dict[str, Any] = {"type": "create", "filePath": path, "content": content, "structuredPatch": []}
+    structured: dict[str, Any] = {
+        "type": "create",
+        "filePath": path,
+        "content": content,
+        "structuredPatch": [],
+    }
     if original is None:
         return Call(
-            "Write", {"file_path": path, "content": content}, f"File created successfully at: {path}", rich
+            "Write",
+            {"file_path": path, "content": content},
+            f"File created successfully at: {path}",
+            structured,
         )
-    rich |= {"type": "update", "structuredPatch": patch(original, content), "originalFile": original}
-    return Call("Write", {"file_path": path, "content": content}, f"The file {path} has been updated.", rich)
+    structured |= {
+        "type": "update",
+        "structuredPatch": structured_patch(original, content),
+        "originalFile": original,
+    }
+    return Call(
+        "Write", {"file_path": path, "content": content}, f"The file {path} has been updated.", structured
+    )
 
 
 def edit(
     path: str, old: str, new: str, *, original: str, replace_all: bool = False, user_modified: bool = False
 ) -> Call:
     after = original.replace(old, new) if replace_all else original.replace(old, new, 1)
-    rich = {
+    structured = {
         "filePath": path,
         "oldString": old,
         "newString": new,
         "originalFile": original,
-        "structuredPatch": patch(original, after),
+        "structuredPatch": structured_patch(original, after),
         "userModified": user_modified,
         "replaceAll": replace_all,
     }
-    put: dict[str, Any] = {"file_path": path, "old_string": old, "new_string": new}
+    arguments: dict[str, Any] = {"file_path": path, "old_string": old, "new_string": new}
     if replace_all:
-        put["replace_all"] = True
-    return Call("Edit", put, f"The file {path} has been updated.", rich)
+        arguments["replace_all"] = True
+    return Call("Edit", arguments, f"The file {path} has been updated.", structured)
 
 
 def multi_edit(path: str, edits: Sequence[tuple[str, str]], *, original: str) -> Call:
     after = original
     for old, new in edits:
         after = after.replace(old, new, 1)
-    asked = [{"old_string": old, "new_string": new} for old, new in edits]
-    rich = {
+    replacements = [{"old_string": old, "new_string": new} for old, new in edits]
+    structured = {
         "filePath": path,
-        "edits": [{**one, "replace_all": False} for one in asked],
+        "edits": [{**replacement, "replace_all": False} for replacement in replacements],
         "originalFileContents": original,
-        "structuredPatch": patch(original, after),
+        "structuredPatch": structured_patch(original, after),
         "userModified": False,
     }
-    told = f"Applied {len(edits)} edits to {path}"
-    return Call("MultiEdit", {"file_path": path, "edits": asked}, told, rich)
+    text = f"Applied {len(edits)} edits to {path}"
+    return Call("MultiEdit", {"file_path": path, "edits": replacements}, text, structured)
 
 
 def glob(pattern: str, found: Sequence[str]) -> Call:
-    rich = {"filenames": list(found), "durationMs": 12, "numFiles": len(found), "truncated": False}
-    return Call("Glob", {"pattern": pattern}, "\n".join(found) or "No files found", rich)
+    structured = {"filenames": list(found), "durationMs": 12, "numFiles": len(found), "truncated": False}
+    return Call("Glob", {"pattern": pattern}, "\n".join(found) or "No files found", structured)
 
 
 def grep(pattern: str, found: Sequence[str], *, content: str = "") -> Call:
-    rich = {
+    structured = {
         "mode": "content" if content else "files_with_matches",
         "numFiles": len(found),
         "filenames": list(found),
         "content": content,
         "numLines": content.count("\n") + 1 if content else 0,
     }
-    told = content or f"Found {len(found)} files\n" + "\n".join(found)
-    return Call("Grep", {"pattern": pattern, "output_mode": rich["mode"]}, told, rich)
+    text = content or f"Found {len(found)} files\n" + "\n".join(found)
+    return Call("Grep", {"pattern": pattern, "output_mode": structured["mode"]}, text, structured)
 
 
 def ls(path: str, names: Sequence[str]) -> Call:
-    told = f"- {path}/\n" + "\n".join(f"  - {name}" for name in names)
-    return Call("LS", {"path": path}, told, told)
+    text = f"- {path}/\n" + "\n".join(f"  - {name}" for name in names)
+    return Call("LS", {"path": path}, text, text)
 
 
 def todos(new: Sequence[tuple[str, str]], *, old: Sequence[tuple[str, str]] = ()) -> Call:
-    """Pairs of what is to do and its status."""
-    rich = {"oldTodos": _todos(old), "newTodos": _todos(new)}
-    return Call("TodoWrite", {"todos": _todos(new)}, "Todos have been modified successfully.", rich)
+    """Return a call that writes a todo list. Each item is a pair of content and status."""
+    structured = {"oldTodos": _todo_items(old), "newTodos": _todo_items(new)}
+    return Call(
+        "TodoWrite", {"todos": _todo_items(new)}, "Todos have been modified successfully.", structured
+    )
 
 
 def fetch(url: str, result: str) -> Call:
-    rich = {
+    structured = {
         "bytes": len(result),
         "code": 200,
         "codeText": "OK",
@@ -160,22 +179,22 @@ def fetch(url: str, result: str) -> Call:
         "durationMs": 840,
         "url": url,
     }
-    return Call("WebFetch", {"url": url, "prompt": "What does it say?"}, result, rich)
+    return Call("WebFetch", {"url": url, "prompt": "What does it say?"}, result, structured)
 
 
 def web_search(query: str, titles: Sequence[str]) -> Call:
-    """Results as they come, with the null that some builds write among them."""
+    """Return a web search. Its results contain a null, as some builds write it."""
     found = [{"title": title, "url": f"https://example.invalid/{n}"} for n, title in enumerate(titles)]
-    rich = {
+    structured = {
         "query": query,
         "results": [{"tool_use_id": "srvtoolu_demo", "content": found}, None],
         "durationSeconds": 2.5,
     }
-    return Call("WebSearch", {"query": query}, "\n".join(titles), rich)
+    return Call("WebSearch", {"query": query}, "\n".join(titles), structured)
 
 
 def bash_output(shell: str, stdout: str) -> Call:
-    rich = {
+    structured = {
         "shellId": shell,
         "command": "npm run dev",
         "status": "running",
@@ -186,42 +205,45 @@ def bash_output(shell: str, stdout: str) -> Call:
         "stderrLines": 0,
         "timestamp": "2025-10-01T08:00:00.000Z",
     }
-    told = f"<status>running</status>\n<stdout>\n{stdout}\n</stdout>"
-    return Call("BashOutput", {"bash_id": shell}, told, rich)
+    text = f"<status>running</status>\n<stdout>\n{stdout}\n</stdout>"
+    return Call("BashOutput", {"bash_id": shell}, text, structured)
 
 
 def kill_bash(shell: str) -> Call:
-    told = f"Successfully killed shell: {shell}"
-    return Call("KillBash", {"shell_id": shell}, told, {"message": told, "shell_id": shell, "success": True})
+    text = f"Successfully killed shell: {shell}"
+    return Call("KillBash", {"shell_id": shell}, text, {"message": text, "shell_id": shell, "success": True})
 
 
 def ask(question: str, options: Sequence[str], answer: str) -> Call:
-    asked = [{"question": question, "header": "Choice", "options": [{"label": name} for name in options]}]
-    told = f'User has answered your questions: "{question}"="{answer}".'
+    questions = [{"question": question, "header": "Choice", "options": [{"label": name} for name in options]}]
+    text = f'User has answered your questions: "{question}"="{answer}".'
     return Call(
-        "AskUserQuestion", {"questions": asked}, told, {"questions": asked, "answers": {question: answer}}
+        "AskUserQuestion",
+        {"questions": questions},
+        text,
+        {"questions": questions, "answers": {question: answer}},
     )
 
 
 def exit_plan(plan: str) -> Call:
-    told = "User has approved your plan. You can now start coding."
-    return Call("ExitPlanMode", {"plan": plan}, told, {"plan": plan, "isAgent": False})
+    text = "User has approved your plan. You can now start coding."
+    return Call("ExitPlanMode", {"plan": plan}, text, {"plan": plan, "isAgent": False})
 
 
 def tool_search(query: str, names: Sequence[str]) -> Call:
     found: list[Block] = [{"type": "tool_reference", "tool_name": name} for name in names]
-    rich = {"query": query, "matches": list(names), "total_deferred_tools": 40}
-    return Call("ToolSearch", {"query": query}, found, rich)
+    structured = {"query": query, "matches": list(names), "total_deferred_tools": 40}
+    return Call("ToolSearch", {"query": query}, found, structured)
 
 
-def mcp(server: str, tool: str, put: dict[str, Any], told: str) -> Call:
-    """A tool of an MCP server: its rich copy is a list of blocks."""
-    blocks: list[Block] = [{"type": "text", "text": told}]
-    return Call(f"mcp__{server}__{tool}", put, blocks, blocks)
+def mcp(server: str, tool: str, arguments: dict[str, Any], text: str) -> Call:
+    """Return a call of an MCP tool. Its ``tool_use_result`` is a list of blocks."""
+    blocks: list[Block] = [{"type": "text", "text": text}]
+    return Call(f"mcp__{server}__{tool}", arguments, blocks, blocks)
 
 
-def patch(before: str, after: str) -> list[dict[str, Any]]:
-    """The difference of two texts as ``structuredPatch`` tells it, with three lines of context."""
+def structured_patch(before: str, after: str) -> list[dict[str, Any]]:
+    """Return the difference of two texts in the form of ``structuredPatch``, with three context lines."""
     old, new = before.split("\n"), after.split("\n")
     out: list[dict[str, Any]] = []
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
@@ -238,5 +260,7 @@ def patch(before: str, after: str) -> list[dict[str, Any]]:
     return out
 
 
-def _todos(items: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"content": what, "status": status, "activeForm": f"Doing: {what}"} for what, status in items]
+def _todo_items(items: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [
+        {"content": content, "status": status, "activeForm": f"Doing: {content}"} for content, status in items
+    ]

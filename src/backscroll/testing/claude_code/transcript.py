@@ -1,4 +1,4 @@
-"""One session's transcript with all that belongs to it."""
+"""Transcript of one session with its subagents and side files."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,51 +8,50 @@ from hashlib import sha256
 from typing import Any, Self
 
 from backscroll.testing.claude_code.blocks import text
-from backscroll.testing.claude_code.events import Events
+from backscroll.testing.claude_code.events import EventLines
 from backscroll.testing.claude_code.tool_calls import Call
-from backscroll.testing.claude_code.versions import Layout
+from backscroll.testing.claude_code.versions import SubagentLayout
 
 __all__ = ["Transcript"]
 
-_PREVIEW = 2000
+_PREVIEW_CHARS = 2000
 
 
-class Transcript(Events):
-    """Write a session line by line, in the manner of a version.
+class Transcript(EventLines):
+    """Builder for the transcript of one session, in the format of one version.
 
-    Every method writes and returns the transcript, so that calls can be joined;
-    `write` puts it below a root. Keyword arguments that a method does not know
-    become fields of the line.
+    Most methods add lines and return the transcript, so that calls can be chained.
+    `write` writes the files. Unknown keyword arguments become fields of the line.
     """
 
     @contextmanager
     def sidechain(self, prompt: str) -> Iterator[Self]:
-        """A subagent inside the session's own file, as 1.0 wrote it; the session goes on afterwards."""
-        before, self.leaf, self.is_sidechain = self.leaf, None, True
-        self.wrapped(prompt)
-        said = list(self.prompts), list(self.replies), list(self.tool_ids)
+        """Add a subagent inside the session's own file, as 1.0 did. The session continues afterwards."""
+        parent, self.leaf, self.is_sidechain = self.leaf, None, True
+        self.user_line(prompt)
+        lists = list(self.prompts), list(self.replies), list(self.tool_ids)
         yield self
-        self.prompts, self.replies, self.tool_ids = said
-        self.leaf, self.is_sidechain = before, False
+        self.prompts, self.replies, self.tool_ids = lists
+        self.leaf, self.is_sidechain = parent, False
 
     def subagent(
         self,
         prompt: str | None,
         *,
         agent_id: str | None = None,
-        layout: Layout | None = None,
+        layout: SubagentLayout | None = None,
         under: str = "",
         meta: dict[str, Any] | None = None,
     ) -> "Transcript":
-        """A subagent with a file of its own, written together with this session.
+        """Return a subagent with its own file, which is written with this session.
 
-        ``under`` is a folder below ``subagents/``, such as ``workflows/wf_1``;
-        ``meta`` becomes its sidecar. Without a prompt nothing is written yet.
+        ``under`` is a folder below ``subagents/``, such as ``workflows/wf_1``. ``meta`` is
+        the content of its metadata file. Without a prompt, the subagent has no lines yet.
         """
         id_ = agent_id or self.new_agent_id()
-        flat = (layout or self.era.layout) == "flat"
-        where = (
-            f"projects/{self.key}" if flat else "/".join(filter(None, (f"{self.folder}/subagents", under)))
+        is_flat = (layout or self.release.subagent_layout) == "flat"
+        folder = (
+            f"projects/{self.key}" if is_flat else "/".join(filter(None, (f"{self.folder}/subagents", under)))
         )
         agent = Transcript(
             self.session_id,
@@ -64,12 +63,12 @@ class Transcript(Events):
             entrypoint=self.entrypoint,
             key=self.key,
             agent_id=id_,
-            place=f"{where}/agent-{id_}.jsonl",
+            relative_path=f"{folder}/agent-{id_}.jsonl",
         )
         if meta is not None:
-            agent.files[f"{where}/agent-{id_}.meta.json"] = json.dumps(meta, separators=(",", ":")).encode()
+            agent.files[f"{folder}/agent-{id_}.meta.json"] = json.dumps(meta, separators=(",", ":")).encode()
         if prompt is not None:
-            agent.wrapped(prompt)
+            agent.user_line(prompt)
         self.agents.append(agent)
         return agent
 
@@ -81,81 +80,81 @@ class Transcript(Events):
         description: str = "Look it up",
         calls: Sequence[Call] = (),
         agent_type: str = "general-purpose",
-        layout: Layout | None = None,
+        layout: SubagentLayout | None = None,
         nested: "Transcript | None" = None,
     ) -> Self:
-        """Start a subagent, let it call tools and answer, and take its answer.
+        """Add a subagent that calls tools and answers, and its result in the session.
 
-        Where it is written and how it is linked follow the version's habits.
-        ``nested`` names the agent that gives the order instead of the session.
+        Its location and its links have the format of the version. ``nested`` is the
+        subagent that starts it, instead of the session.
         """
-        boss = nested or self
-        layout = layout or self.era.layout
-        put = {"description": description, "prompt": prompt, "subagent_type": agent_type}
-        boss.assistant(tools=[Call(self.era.agent_tool, put)])
-        tool_id = boss.tool_ids[-1]
+        caller = nested or self
+        layout = layout or self.release.subagent_layout
+        arguments = {"description": description, "prompt": prompt, "subagent_type": agent_type}
+        caller.assistant(tools=[Call(self.release.agent_tool, arguments)])
+        tool_id = caller.tool_ids[-1]
         if layout == "inline":
-            with boss.sidechain(prompt):
-                _work(boss, calls, answer)
-            boss.result(tool_id, [text(answer)], tool_use_result=_outcome(prompt, answer, len(calls), None))
+            with caller.sidechain(prompt):
+                _add_work(caller, calls, answer)
+            caller.result(tool_id, [text(answer)], tool_use_result=_outcome(prompt, answer, len(calls), None))
             return self
         agent = self.subagent(prompt, layout=layout)
-        agent.now = boss.now
+        agent.now = caller.now
         if layout == "nested":
-            self._describe(agent, tool_id, description, agent_type, boss)
-        if self.era.reached("2.1.0") and not self.era.reached("2.1.92"):
-            boss.progress("agent_progress", parent_tool_id=tool_id, agentId=agent.agent_id, prompt=prompt)
-        _work(agent, calls, answer)
-        boss.now = agent.now
-        rich = _outcome(prompt, answer, len(calls), agent.agent_id)
-        boss.result(tool_id, [text(answer)], tool_use_result=rich)
+            self._add_meta_file(agent, tool_id, description, agent_type, caller)
+        if self.release.is_at_least("2.1.0") and not self.release.is_at_least("2.1.92"):
+            caller.progress("agent_progress", parent_tool_id=tool_id, agentId=agent.agent_id, prompt=prompt)
+        _add_work(agent, calls, answer)
+        caller.now = agent.now
+        outcome = _outcome(prompt, answer, len(calls), agent.agent_id)
+        caller.result(tool_id, [text(answer)], tool_use_result=outcome)
         return self
 
-    def fork_agent(self, order: str, answer: str) -> "Transcript":
-        """A forked agent: a pointer to this session, its last response again, then its own work.
+    def fork_agent(self, prompt: str, answer: str) -> "Transcript":
+        """Add a forked agent (since 2.1.118).
 
-        Since 2.1.118.
+        Its file contains a reference to this session, a copy of the last response and the
+        agent's own lines.
         """
-        leaf = self.last
-        length = sum(isinstance(one, dict) and "uuid" in one for one in self.records)
-        repeated = next(
-            one for one in reversed(self.records) if isinstance(one, dict) and one.get("type") == "assistant"
-        )
+        leaf = self.last_uuid
+        records = [record for record in self.records if isinstance(record, dict)]
+        length = sum("uuid" in record for record in records)
+        repeated = next(record for record in reversed(records) if record.get("type") == "assistant")
         agent = self.subagent(
             None, layout="nested", meta={"agentType": "fork", "isFork": True, "toolUseId": "toolu_fork"}
         )
         agent.fork_context(self.session_id, leaf, length=length)
-        agent.chain(
+        agent.linked_line(
             {"message": repeated["message"], "requestId": repeated["requestId"], "type": "assistant"}, {}
         )
-        agent.wrapped(f"<fork-boilerplate>You are a fork.</fork-boilerplate>\n{order}")
+        agent.user_line(f"<fork-boilerplate>You are a fork.</fork-boilerplate>\n{prompt}")
         return agent.assistant(answer)
 
     def spill(
         self, call: Call, full: str, *, name: str | None = None, home: str = "/home/zoe/.claude"
     ) -> Self:
-        """A tool result too long for its line, saved beside the session (2.1.2)."""
+        """Add a tool result that is too long for its line and is stored in a side file (2.1.2)."""
         id_ = call.id or self.new_id("toolu")
         file = f"{name or id_}.txt"
         self.files[f"{self.folder}/tool-results/{file}"] = full.encode()
-        where = f"{home}/{self.folder}/tool-results/{file}"
-        told = (
+        path = f"{home}/{self.folder}/tool-results/{file}"
+        content = (
             f"<persisted-output>\nOutput too large ({len(full) / 1024:.1f}KB). "
-            f"Full output saved to: {where}\n\n"
-            f"Preview (first 2KB):\n{full[:_PREVIEW]}\n...\n</persisted-output>"
+            f"Full output saved to: {path}\n\n"
+            f"Preview (first 2KB):\n{full[:_PREVIEW_CHARS]}\n...\n</persisted-output>"
         )
-        rich = call.rich
-        if isinstance(rich, dict):
-            rich = {
-                **rich,
-                "stdout": full[:_PREVIEW],
-                "persistedOutputPath": where,
+        structured = call.tool_use_result
+        if isinstance(structured, dict):
+            structured = {
+                **structured,
+                "stdout": full[:_PREVIEW_CHARS],
+                "persistedOutputPath": path,
                 "persistedOutputSize": len(full),
             }
-        return self.run(replace(call, id=id_, content=told, rich=rich))
+        return self.run(replace(call, id=id_, content=content, tool_use_result=structured))
 
-    def keep(self, path: str, content: bytes | None, *, version: int = 1) -> tuple[str | None, int]:
-        """Keep a copy of a file before it is edited; gives what a snapshot says of it."""
+    def back_up_file(self, path: str, content: bytes | None, *, version: int = 1) -> tuple[str | None, int]:
+        """Store a backup of a file before an edit. Return its name and version, for `snapshot`."""
         if content is None:
             return None, version
         name = f"{sha256(path.encode()).hexdigest()[:16]}@v{version}"
@@ -163,34 +162,38 @@ class Transcript(Events):
         return name, version
 
     def new_agent_id(self) -> str:
-        """Seven hex digits in 2.0, seventeen since 2.1."""
-        digits = 16 if self.era.reached("2.1.0") else 6
+        """Return an agent id: seven hex digits in 2.0, seventeen since 2.1."""
+        digits = 16 if self.release.is_at_least("2.1.0") else 6
         return f"a{self.random.getrandbits(digits * 4):0{digits}x}"
 
-    def _describe(
-        self, agent: "Transcript", tool_id: str, description: str, agent_type: str, boss: "Transcript"
+    def _add_meta_file(
+        self, agent: "Transcript", tool_id: str, description: str, agent_type: str, caller: "Transcript"
     ) -> None:
-        """The sidecar, which grew with the versions."""
-        if not self.era.reached("2.1.63"):
+        """Add the metadata file of a subagent. Later versions write more fields."""
+        if not self.release.is_at_least("2.1.63"):
             return
         meta: dict[str, Any] = {"agentType": agent_type}
-        if self.era.reached("2.1.118"):
+        if self.release.is_at_least("2.1.118"):
             meta["description"] = description
-        if self.era.reached("2.1.207"):
-            meta |= {"toolUseId": tool_id, "model": self.era.model, "spawnDepth": 1 if boss is self else 2}
-        if self.era.reached("2.1.172") and boss is not self:
-            meta["parentAgentId"] = boss.agent_id
-        place = agent._place.removesuffix(".jsonl") + ".meta.json"
-        agent.files[place] = json.dumps(meta, separators=(",", ":")).encode()
+        if self.release.is_at_least("2.1.207"):
+            meta |= {
+                "toolUseId": tool_id,
+                "model": self.release.model,
+                "spawnDepth": 1 if caller is self else 2,
+            }
+        if self.release.is_at_least("2.1.172") and caller is not self:
+            meta["parentAgentId"] = caller.agent_id
+        path = agent._relative_path.removesuffix(".jsonl") + ".meta.json"
+        agent.files[path] = json.dumps(meta, separators=(",", ":")).encode()
 
 
-def _work(agent: Transcript, calls: Sequence[Call], answer: str) -> None:
+def _add_work(agent: Transcript, calls: Sequence[Call], answer: str) -> None:
     for call in calls:
         agent.run(call)
     agent.assistant(answer)
 
 
-def _outcome(prompt: str, answer: str, calls: int, agent_id: str | None) -> dict[str, Any]:
+def _outcome(prompt: str, answer: str, call_count: int, agent_id: str | None) -> dict[str, Any]:
     out: dict[str, Any] = {"status": "completed", "prompt": prompt}
     if agent_id is not None:
         out["agentId"] = agent_id
@@ -198,6 +201,6 @@ def _outcome(prompt: str, answer: str, calls: int, agent_id: str | None) -> dict
         "content": [text(answer)],
         "totalDurationMs": 4200,
         "totalTokens": 5120,
-        "totalToolUseCount": calls,
+        "totalToolUseCount": call_count,
     }
     return out | {"usage": {"input_tokens": 12, "output_tokens": 108}}

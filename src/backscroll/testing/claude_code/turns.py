@@ -1,4 +1,4 @@
-"""What the assistant and its user say: ``user`` and ``assistant`` lines."""
+"""Lines of type ``user`` and ``assistant``."""
 
 import base64
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from backscroll.testing.claude_code.blocks import Block
 from backscroll.testing.claude_code.lines import Lines
 from backscroll.testing.claude_code.tool_calls import Call
 
-__all__ = ["Talk"]
+__all__ = ["MessageLines"]
 
 _REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a "
@@ -18,26 +18,30 @@ _REJECTED = (
 )
 
 
-class Talk(Lines):
+class MessageLines(Lines):
     """Prompts, replies, tool calls and their results."""
 
     def user(self, content: str | list[Any], *, mode: str = "default", **extra: Any) -> Self:
-        """Say something as a person; blocks stand for pasted images and the like."""
-        body: dict[str, Any] = {"promptId": self.new_uuid()} if self.era.reached("2.1.80") else {}
+        """Add a prompt that the user typed. A list of blocks can contain pasted images."""
+        body: dict[str, Any] = {"promptId": self.new_uuid()} if self.release.is_at_least("2.1.80") else {}
         body |= {"type": "user", "message": {"role": "user", "content": content}}
-        self.chain(body | self.era.user_fields(mode), extra)
-        texts = [content] if isinstance(content, str) else [b["text"] for b in content if "text" in b]
+        self.linked_line(body | self.release.user_fields(mode), extra)
+        texts = (
+            [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+        )
         self.prompts += texts
         return self
 
     def meta(self, text: str, **extra: Any) -> Self:
-        """Text that Claude Code put there itself, in the user's name."""
-        self.chain({"type": "user", "isMeta": True, "message": {"role": "user", "content": text}}, extra)
+        """Add a user line with text that Claude Code generated."""
+        self.linked_line(
+            {"type": "user", "isMeta": True, "message": {"role": "user", "content": text}}, extra
+        )
         return self
 
-    def wrapped(self, content: str | list[Block], **extra: Any) -> Self:
-        """A user line that no person typed: its text is markup, or its fields say so."""
-        self.chain({"type": "user", "message": {"role": "user", "content": content}}, extra)
+    def user_line(self, content: str | list[Block], **extra: Any) -> Self:
+        """Add a user line that is not a typed prompt: markup, tool results or generated text."""
+        self.linked_line({"type": "user", "message": {"role": "user", "content": content}}, extra)
         return self
 
     def assistant(
@@ -46,22 +50,22 @@ class Talk(Lines):
         *,
         thinking: str | None = None,
         tools: Sequence[Call] = (),
-        further: Sequence[Block] = (),
+        extra_blocks: Sequence[Block] = (),
         usage: dict[str, Any] | None = None,
         model: str | None = None,
         message_id: str | None = None,
         request_id: str | None = None,
-        together: bool | None = None,
+        on_one_line: bool | None = None,
         streamed: bool | None = None,
         stop_reason: str | None = None,
         **extra: Any,
     ) -> Self:
-        """One response: thinking, text, any further blocks, then tool calls.
+        """Add a response: thinking, text, ``extra_blocks``, then tool calls.
 
-        Lines, ``stop_reason`` and ``usage`` follow the version's habits.
-        ``together`` puts all blocks on one line, ``streamed`` writes null and a
-        placeholder on all but the last. The same ``message_id`` in a later call
-        is a further fragment of the same response.
+        Lines, ``stop_reason`` and ``usage`` have the format of the version.
+        ``on_one_line`` puts all blocks on one line. ``streamed`` writes null and a
+        placeholder on all lines but the last. A later call with the same
+        ``message_id`` continues the same response.
         """
         content: list[Block] = []
         if thinking is not None:
@@ -69,18 +73,19 @@ class Talk(Lines):
         if text is not None:
             content.append(blocks.text(text))
             self.replies.append(text)
-        content += [*further, *map(self._tool_use, tools)]
-        joined = self.era.joins_blocks if together is None else together
-        lines = [content] if joined else [[block] for block in content]
+        content += [*extra_blocks, *map(self._tool_use, tools)]
+        if on_one_line is None:
+            on_one_line = self.release.has_all_blocks_on_one_line
+        lines = [content] if on_one_line else [[block] for block in content]
         stop = stop_reason or ("tool_use" if tools else "end_turn")
         common = {"id": message_id or self.new_id("msg"), "type": "message", "role": "assistant"}
         request = request_id or self.new_id("req")
-        final = usage or self._tokens(content)
-        for number, part in enumerate(lines):
-            is_last = number == len(lines) - 1
-            message = {"model": model or self.era.model, **common, "content": part}
-            message |= self._ending(stop, final, is_last=is_last, streamed=streamed)
-            self.chain(self._response(message, request, number, part), extra)
+        final_usage = usage or self._token_counts(content)
+        for index, part in enumerate(lines):
+            is_last = index == len(lines) - 1
+            message = {"model": model or self.release.model, **common, "content": part}
+            message |= self._stop_and_usage(stop, final_usage, is_last=is_last, streamed=streamed)
+            self.linked_line(self._response(message, request, index, part), extra)
         return self
 
     def result(
@@ -92,42 +97,42 @@ class Talk(Lines):
         is_error: bool = False,
         **extra: Any,
     ) -> Self:
-        """Answer a tool call."""
-        caller = self._caller(tool_use_id)
+        """Add the result of a tool call."""
+        caller = self._caller_uuid(tool_use_id)
         block: Block = {"tool_use_id": tool_use_id, "type": "tool_result", "content": content}
-        if is_error or self.era.reached("2.1.250"):
+        if is_error or self.release.is_at_least("2.1.250"):
             block["is_error"] = is_error
-        if caller is not None and self.era.parents_results_to_calls:
+        if caller is not None and self.release.links_results_to_calls:
             self.leaf = caller
         body: dict[str, Any] = {"type": "user", "message": {"role": "user", "content": [block]}}
         if tool_use_result is not None:
             body["toolUseResult"] = tool_use_result
-        if caller is not None and self.era.reached("2.0.76"):
+        if caller is not None and self.release.is_at_least("2.0.76"):
             body["sourceToolAssistantUUID"] = caller
-        self.chain(body, extra)
+        self.linked_line(body, extra)
         return self
 
     def run(self, *calls: Call, text: str | None = None, thinking: str | None = None, **extra: Any) -> Self:
-        """One response that calls tools, then their answers; several calls run in parallel."""
+        """Add a response with tool calls, then their results. Several calls run in parallel."""
         self.assistant(text, thinking=thinking, tools=calls, **extra)
         for call, id_ in zip(calls, self.tool_ids[len(self.tool_ids) - len(calls) :], strict=True):
-            self.result(id_, call.content, tool_use_result=call.rich, is_error=call.is_error)
+            self.result(id_, call.content, tool_use_result=call.tool_use_result, is_error=call.is_error)
         return self
 
     def reject(self, tool_use_id: str) -> Self:
-        """The user does not let a tool run."""
-        extra = {"toolDenialKind": "user-rejected"} if self.era.reached("2.1.118") else {}
-        rich = "User rejected tool use" if self.era.reached("2.1.0") else "Error: " + _REJECTED
-        return self.result(tool_use_id, _REJECTED, tool_use_result=rich, is_error=True, **extra)
+        """Add the result of a tool call that the user rejected."""
+        extra = {"toolDenialKind": "user-rejected"} if self.release.is_at_least("2.1.118") else {}
+        reason = "User rejected tool use" if self.release.is_at_least("2.1.0") else "Error: " + _REJECTED
+        return self.result(tool_use_id, _REJECTED, tool_use_result=reason, is_error=True, **extra)
 
     def interrupt(self, *, for_tool: bool = False) -> Self:
-        """The user presses Escape."""
-        words = "[Request interrupted by user for tool use]" if for_tool else "[Request interrupted by user]"
-        extra = {"interruptedMessageId": self.new_id("msg")} if self.era.reached("2.1.0") else {}
-        return self.wrapped([blocks.text(words)], **extra)
+        """Add the line for a request that the user interrupted."""
+        text = "[Request interrupted by user for tool use]" if for_tool else "[Request interrupted by user]"
+        extra = {"interruptedMessageId": self.new_id("msg")} if self.release.is_at_least("2.1.0") else {}
+        return self.user_line([blocks.text(text)], **extra)
 
     def error(self, text: str = "API Error: Overloaded", *, status: int | None = 529, **extra: Any) -> Self:
-        """Something that Claude Code says in the assistant's place."""
+        """Add an error message that Claude Code wrote as an assistant line."""
         message = {
             "id": self.new_uuid(),
             "type": "message",
@@ -139,9 +144,9 @@ class Talk(Lines):
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
         body: dict[str, Any] = {"type": "assistant", "message": message, "isApiErrorMessage": True}
-        if status is not None and self.era.reached("2.1.80"):
+        if status is not None and self.release.is_at_least("2.1.80"):
             body |= {"error": "overloaded", "apiErrorStatus": status}
-        self.chain(body, extra)
+        self.linked_line(body, extra)
         return self
 
     def signature(self, size: int = 96) -> str:
@@ -151,11 +156,11 @@ class Talk(Lines):
         id_ = call.id or self.new_id("toolu")
         self.tool_ids.append(id_)
         block: Block = {"type": "tool_use", "id": id_, "name": call.name, "input": call.input}
-        if self.era.reached("2.1.250"):
+        if self.release.is_at_least("2.1.250"):
             block["caller"] = {"type": "direct"}
         return block
 
-    def _tokens(self, content: list[Block]) -> dict[str, int]:
+    def _token_counts(self, content: list[Block]) -> dict[str, int]:
         size = sum(len(blocks.encode(block)) for block in content)
         return {
             "input_tokens": self.random.randrange(2, 12),
@@ -164,47 +169,52 @@ class Talk(Lines):
             "output_tokens": 8 + size // 4,
         }
 
-    def _ending(
-        self, stop: str, final: dict[str, Any], *, is_last: bool, streamed: bool | None
+    def _stop_and_usage(
+        self, stop: str, final_usage: dict[str, Any], *, is_last: bool, streamed: bool | None
     ) -> dict[str, Any]:
-        """How a response's line says that it is over, and what it has cost so far."""
-        habit = "last" if streamed else self.era.stop
-        reason = stop if habit == "always" or (habit == "last" and is_last) else None
-        known = habit == "always" or (is_last and self.era.counts_output)
-        usage = final
-        if "input_tokens" in final and "cache_read_input_tokens" in final:
-            usage = self.era.usage(
-                final if known else {**final, "output_tokens": 1 + self.random.randrange(8)}
+        """Return the fields ``stop_reason``, ``stop_sequence`` and ``usage`` of a line."""
+        stop_lines = "last" if streamed else self.release.stop_reason_lines
+        reason = stop if stop_lines == "always" or (stop_lines == "last" and is_last) else None
+        is_final = stop_lines == "always" or (is_last and self.release.has_final_output_tokens)
+        usage = final_usage
+        if "input_tokens" in final_usage and "cache_read_input_tokens" in final_usage:
+            usage = self.release.usage(
+                final_usage if is_final else {**final_usage, "output_tokens": 1 + self.random.randrange(8)}
             )
         return {"stop_reason": reason, "stop_sequence": None, "usage": usage}
 
     def _response(
-        self, message: dict[str, Any], request: str, number: int, part: list[Block]
+        self, message: dict[str, Any], request: str, index: int, part: list[Block]
     ) -> dict[str, Any]:
         body: dict[str, Any] = {"message": message}
-        if self.era.joins_blocks:
+        if self.release.has_all_blocks_on_one_line:
             body |= {
                 "costUSD": round(self.random.uniform(0.002, 0.09), 6),
                 "durationMs": self.random.randrange(900, 9000),
             }
         body["requestId"] = request
-        if self.era.reached("2.1.280"):
-            body["apiBlockIndex"] = number
-            shell = {b["id"]: b["input"] for b in part if b["type"] == "tool_use" and b["name"] == "Bash"}
+        if self.release.is_at_least("2.1.280"):
+            body["apiBlockIndex"] = index
+            shell = {
+                block["id"]: block["input"]
+                for block in part
+                if block["type"] == "tool_use" and block["name"] == "Bash"
+            }
             if shell:
                 wire = {
-                    id_: {**put, "command": f"cd {self.cwd} && {put['command']}"}
-                    for id_, put in shell.items()
+                    id_: {**arguments, "command": f"cd {self.cwd} && {arguments['command']}"}
+                    for id_, arguments in shell.items()
                 }
                 body |= {
                     "wireToolInputs": wire,
                     "wireIngestContext": {id_: {"cwd": self.cwd} for id_ in shell},
                 }
-        if self.era.reached("2.1.212"):
+        if self.release.is_at_least("2.1.212"):
             body["effort"] = "high"
         return body | {"type": "assistant"}
 
-    def _caller(self, tool_use_id: str) -> str | None:
+    def _caller_uuid(self, tool_use_id: str) -> str | None:
+        """Return the uuid of the line with the tool call."""
         for record in reversed(self.records):
             if not isinstance(record, dict) or record.get("type") != "assistant":
                 continue

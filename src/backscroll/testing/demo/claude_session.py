@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from backscroll.testing.claude_code import Call, Prompt, Transcript, blocks, tool_calls
-from backscroll.testing.claude_code.versions import Layout
+from backscroll.testing.claude_code.versions import SubagentLayout
 from backscroll.testing.demo.project import Repository
 from backscroll.testing.demo.session import Scene
 
@@ -76,10 +76,10 @@ class ClaudeScene(Scene):
         if picture is not None:
             content = [blocks.image(picture), blocks.text(text)]
         self.transcript.user(content, mode=mode)
-        self._asked, self._turn_began = self.transcript.last, self.now
+        self._asked, self._turn_began = self.transcript.last_uuid, self.now
         self._unread += len(text)
         self.typed.append(Prompt(text, self.now, self.folder, self.id))
-        if self.transcript.era.reached("2.0.0"):
+        if self.transcript.release.is_at_least("2.0.0"):
             self.transcript.snapshot(self._asked, {}, update=False)
 
     def queue(self, text: str) -> None:
@@ -96,7 +96,7 @@ class ClaudeScene(Scene):
     def reply(self, text: str) -> None:
         self.pause(seconds=self.random.uniform(4, 14) + len(text) / 90)
         self.transcript.assistant(text, **self._response(text))
-        if self.transcript.era.reached("2.1.0"):
+        if self.transcript.release.is_at_least("2.1.0"):
             took = int((self.now - self._turn_began).total_seconds() * 1000)
             self.transcript.system(
                 "turn_duration", durationMs=took, messageCount=len(self.transcript.records)
@@ -131,14 +131,14 @@ class ClaudeScene(Scene):
         self.pause(seconds=12)
         self.transcript.reject(self.transcript.tool_ids[-1])
 
-    def delegate(self, *orders: Order, layout: Layout | None = None) -> None:
+    def delegate(self, *orders: Order, layout: SubagentLayout | None = None) -> None:
         """Start subagents, all at once, and take what they answer."""
         self.subagents += len(orders)
         boss = self.transcript
-        layout = layout or boss.era.layout
+        layout = layout or boss.release.subagent_layout
         asked = [
             Call(
-                boss.era.agent_tool,
+                boss.release.agent_tool,
                 {"description": one.description, "prompt": one.prompt, "subagent_type": one.kind},
             )
             for one in orders
@@ -158,7 +158,7 @@ class ClaudeScene(Scene):
             boss.result(tool_id, [blocks.text(one.answer)], tool_use_result=outcome)
             self._unread += len(one.answer)
 
-    def _work(self, order: Order, tool_id: str, layout: Layout) -> dict[str, Any]:
+    def _work(self, order: Order, tool_id: str, layout: SubagentLayout) -> dict[str, Any]:
         """Let a subagent do its work; gives what its boss writes down of it."""
         boss, began = self.transcript, self.transcript.now
         if layout == "inline":
@@ -198,10 +198,10 @@ class ClaudeScene(Scene):
         return spent
 
     def close(self) -> None:
-        if self.transcript.era.reached("2.1.80"):
-            self.transcript.ai_title(self.title).last_prompt(leaf=self.transcript.last)
+        if self.transcript.release.is_at_least("2.1.80"):
+            self.transcript.ai_title(self.title).last_prompt(leaf=self.transcript.last_uuid)
         else:
-            self.transcript.summary(self.title, self.transcript.last)
+            self.transcript.summary(self.title, self.transcript.last_uuid)
 
     def _show_read(self, path: str, text: str) -> None:
         self.run(tool_calls.read(path, text.removesuffix("\n")))
@@ -216,12 +216,14 @@ class ClaudeScene(Scene):
 
     def _keep(self, path: str, before: str | None) -> None:
         """Claude Code keeps a copy of every file it is about to change."""
-        if not self.transcript.era.reached("2.0.0"):
+        if not self.transcript.release.is_at_least("2.0.0"):
             return
         short = path.removeprefix(f"{self.folder}/")
         version = self._versions[short] = self._versions.get(short, 0) + 1
-        name, _ = self.transcript.keep(short, None if before is None else before.encode(), version=version)
-        if self.transcript.era.reached("2.1.208"):
+        name, _ = self.transcript.back_up_file(
+            short, None if before is None else before.encode(), version=version
+        )
+        if self.transcript.release.is_at_least("2.1.208"):
             self.transcript.delta(self._asked, short, name, version, snapshot_id=self._asked)
         else:
             self.transcript.snapshot(self._asked, {short: (name, version)})

@@ -132,7 +132,7 @@ class _Writer:
             said = _within(said, budget - sum(map(len, begin)))
         self._store(bulk, path, chain(begin, said))
         bulk.belong_to(id_)
-        folder = path.parent if bulk.era.layout == "flat" else path.with_suffix("") / "subagents"
+        folder = path.parent if bulk.release.subagent_layout == "flat" else path.with_suffix("") / "subagents"
         for agent, prompt in bulk.agents[:_AGENTS]:
             self._store(bulk, folder / f"agent-{agent.decode()}.jsonl", bulk.work(agent, prompt))
         return id_
@@ -150,7 +150,7 @@ class _Writer:
             return []
         earlier, lines = self.kept
         old, new = b'"sessionId":"%b"' % earlier.encode(), b'"sessionId":"%b"' % bulk.session_id
-        if not bulk.era.reached("2.0.0"):
+        if not bulk.release.is_at_least("2.0.0"):
             return [line.replace(old, new) for line in lines]
         origin = b',"forkedFrom":{"sessionId":"%b"}}' % earlier.encode()
         return [line.replace(old, new)[:-1] + origin for line in lines]

@@ -9,7 +9,7 @@ from backscroll.testing.claude_code.bulk.size_distribution import Curve
 from backscroll.testing.claude_code.bulk.text_pool import Text
 from backscroll.testing.claude_code.bulk.tool_results import IMAGE, Answers
 from backscroll.testing.claude_code.bulk.working_files import Desk
-from backscroll.testing.claude_code.versions import Era
+from backscroll.testing.claude_code.versions import Release
 
 __all__ = ["Bulk", "new_uuid"]
 
@@ -39,7 +39,7 @@ class Bulk:
         start: datetime,
     ) -> None:
         self.rng, self.text, self.answers = rng, text, answers
-        self.era, self.cwd = Era(version), cwd.encode()
+        self.release, self.cwd = Release(version), cwd.encode()
         self.now = start.timestamp()
         self.leaf: bytes | None = None
         self.agent_id: bytes | None = None
@@ -47,20 +47,20 @@ class Bulk:
         self.agents: list[tuple[bytes, bytes]] = []  # id and prompt of those with a file of their own
         self._desk = Desk(rng, text, self.cwd)
         self.belong_to(session_id)
-        self._usage = _usage(self.era)
+        self._usage = _usage(self.release)
 
     def belong_to(self, session_id: str) -> None:
         """Say from here on that the lines are this session's."""
         self.session_id = session_id.encode()
-        era = self.era
+        release = self.release
         self._tail = (
             b'","userType":"external"%b,"cwd":"%b","sessionId":"%b","version":"%b","gitBranch":"main"%b'
             % (
-                b',"entrypoint":"cli"' if era.reached("2.1.70") else b"",
+                b',"entrypoint":"cli"' if release.is_at_least("2.1.70") else b"",
                 self.cwd,
                 self.session_id,
-                era.version.encode(),
-                b',"slug":"quiet-ferry-lantern"' if era.reached("2.0.50") else b"",
+                release.version.encode(),
+                b',"slug":"quiet-ferry-lantern"' if release.is_at_least("2.0.50") else b"",
             )
         )
 
@@ -75,7 +75,7 @@ class Bulk:
                 if rng.random() < 0.45:
                     yield self._aside()
             yield from self._response(says=True, thinks=rng.random() < 0.15, calls=0)
-            if self.era.reached("2.1.0"):
+            if self.release.is_at_least("2.1.0"):
                 yield self._chain(
                     b'"type":"system","subtype":"turn_duration","durationMs":8123,"isMeta":false'
                 )
@@ -130,9 +130,9 @@ class Bulk:
             data = self.text.base64(self.rng, IMAGE.draw(self.rng))
             source = b'{"type":"base64","media_type":"image/png","data":"%b"}' % data
             content = b'[{"type":"text","text":"%b"},{"type":"image","source":%b}]' % (words, source)
-        more = b',"origin":{"kind":"human"}' if self.era.reached("2.1.88") else b""
+        more = b',"origin":{"kind":"human"}' if self.release.is_at_least("2.1.88") else b""
         yield self._chain(b'"type":"user","message":{"role":"user","content":%b}%b' % (content, more))
-        if self.era.reached("2.0.0"):
+        if self.release.is_at_least("2.0.0"):
             yield self.snapshot(self.rng.randrange(1, 9))
 
     def _step(self) -> Iterator[bytes]:
@@ -151,7 +151,7 @@ class Bulk:
         if says:
             parts.append(b'{"type":"text","text":"%b"}' % text.prose.cut(rng, REPLY.draw(rng)))
         drawn = [
-            (self._id(b"toolu"), self.answers.draw(rng, self._desk, self.era.agent_tool.encode()))
+            (self._id(b"toolu"), self.answers.draw(rng, self._desk, self.release.agent_tool.encode()))
             for _ in range(calls)
         ]
         parts += [
@@ -167,11 +167,13 @@ class Bulk:
             )
             lines.append(self.leaf or b"")
         for (id_, call), caller in zip(drawn, lines[len(lines) - calls :], strict=True):
-            if self.era.parents_results_to_calls:
+            if self.release.links_results_to_calls:
                 self.leaf = caller
-            source = b',"sourceToolAssistantUUID":"%b"' % caller if self.era.reached("2.0.76") else b""
+            source = (
+                b',"sourceToolAssistantUUID":"%b"' % caller if self.release.is_at_least("2.0.76") else b""
+            )
             rich = call.rich
-            if call.prompt is not None and self.era.layout == "inline":
+            if call.prompt is not None and self.release.subagent_layout == "inline":
                 yield from self._sidechain(call.prompt)
             elif call.prompt is not None:
                 agent = b"a%016x" % rng.getrandbits(64)
@@ -201,25 +203,25 @@ class Bulk:
         is_last: bool,
         calls: bool,
     ) -> bytes:
-        stop = self.era.stop
+        stop = self.release.stop_reason_lines
         ends = stop == "always" or (stop == "last" and is_last)
         reason = (b'"tool_use"' if calls else b'"end_turn"') if ends else b"null"
-        known = stop == "always" or (is_last and self.era.counts_output)
+        known = stop == "always" or (is_last and self.release.has_final_output_tokens)
         usage = self._usage % (counts if known else {**counts, b"out": 3})
         return (
             b'"message":{"model":"%b","id":"%b","type":"message","role":"assistant","content":[%b],"stop_reason":%b,'
             b'"stop_sequence":null,"usage":%b},"requestId":"%b","type":"assistant"'
-            % (self.era.model.encode(), message, part, reason, usage, request)
+            % (self.release.model.encode(), message, part, reason, usage, request)
         )
 
     def _aside(self) -> bytes:
         """A line that nobody said."""
-        if self.era.reached("2.1.92"):
+        if self.release.is_at_least("2.1.92"):
             return self._chain(
                 b'"attachment":{"type":"task_reminder","content":[{"id":"1","subject":"go on",'
                 b'"status":"pending"}],"itemCount":1},"type":"attachment"'
             )
-        if self.era.reached("2.1.0"):
+        if self.release.is_at_least("2.1.0"):
             return self._chain(
                 b'"type":"progress","data":{"type":"hook_progress","hookEvent":"PostToolUse",'
                 b'"hookName":"PostToolUse:Edit","command":"make lint"},'
@@ -259,7 +261,7 @@ class Bulk:
         }
 
 
-def _usage(era: Era) -> bytes:
+def _usage(release: Release) -> bytes:
     """The version's usage object with places for the numbers."""
     numbers = {
         "input_tokens": 90_001,
@@ -267,7 +269,7 @@ def _usage(era: Era) -> bytes:
         "cache_read_input_tokens": 90_003,
         "output_tokens": 90_004,
     }
-    out = json.dumps(era.usage(numbers), separators=(",", ":")).encode()
+    out = json.dumps(release.usage(numbers), separators=(",", ":")).encode()
     for number, name in zip(numbers.values(), (b"in", b"made", b"read", b"out"), strict=True):
         out = out.replace(b"%d" % number, b"%(" + name + b")d")
     return out

@@ -38,7 +38,7 @@ def test_s_toggles_the_star_of_a_session(demo_home_copy: Path) -> None:
         await ui.press("asterisk")
         await ui.wait_for_text("1 of 46 sessions · ★")
         await ui.press("s")
-        await ui.wait_for_text("No session passes the filter.")
+        await ui.wait_for_text("No session matches the filter.")
 
     run_ui(demo_home_copy, script)
 

@@ -175,7 +175,7 @@ class SessionActionsApp(SessionListApp):
 
             self.run_in_worker("write", write, lambda written: self.show_notice(f"Wrote {written}"))
 
-        hint = "The ending selects the format: md, html, json, jsonl, txt · Esc to cancel"
+        hint = "Format by file ending: md, html, json, jsonl, txt · Esc to cancel"
         self.push_screen(TextDialog("Export to file:", name, hint), export)
 
     def action_toggle_star(self) -> None:

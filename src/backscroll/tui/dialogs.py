@@ -22,7 +22,7 @@ ALL_OPTION_ID = "*"
 HELP_SECTIONS = (
     ("Everywhere", (
         ("/", "search all sessions"),
-        ("f", "filter the list by title, workspace, branch, tag, model or id"),
+        ("f", "filter by title, workspace, branch, tag, model or id"),
         ("w  S  *", "filter by workspace, by source, by star"),
         ("o", "change the order: newest, oldest, longest, tokens, title"),
         ("Tab", "switch between list and transcript"),

@@ -77,17 +77,17 @@ def _excerpt(match: SearchMatch) -> tuple[str, tuple[tuple[int, int], ...]]:
     if match.highlights and match.highlights[0][0] > MAX_CHARS_BEFORE_MATCH:
         start = match.highlights[0][0] - MAX_CHARS_BEFORE_MATCH
     start += len(text[start:]) - len(text[start:].lstrip())
-    pieces, highlights, offset = ["…" if text[:start].strip() else ""], [], start
+    parts, highlights, offset = ["…" if text[:start].strip() else ""], [], start
     for first, end in match.highlights:
         if first < offset or first - start > MAX_FIELD_CHARS:
             continue
-        pieces.append(_in_one_line(text[offset:first]))
-        length = sum(map(len, pieces))
-        pieces.append(_in_one_line(text[first:end]))
-        highlights.append((length, length + len(pieces[-1])))
+        parts.append(_in_one_line(text[offset:first]))
+        length = sum(map(len, parts))
+        parts.append(_in_one_line(text[first:end]))
+        highlights.append((length, length + len(parts[-1])))
         offset = end
-    pieces.append(_in_one_line(text[offset : start + MAX_FIELD_CHARS]))
-    return "".join(pieces), tuple(highlights)
+    parts.append(_in_one_line(text[offset : start + MAX_FIELD_CHARS]))
+    return "".join(parts), tuple(highlights)
 
 
 def _in_one_line(text: str) -> str:

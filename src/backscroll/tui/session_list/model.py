@@ -79,7 +79,7 @@ class SessionListModel:
         self.replace_all([*others[:index], summary, *others[index:]])
 
     def select(self, list_filter: ListFilter, order: Order) -> list[SessionSummary]:
-        """Return the sessions that pass the filter, in this order."""
+        """Return the sessions that match the filter, in this order."""
         candidates: Iterable[SessionSummary] = self.summaries
         if words := list_filter.text.casefold().split():
             if self._searchable_texts is None:

@@ -88,7 +88,7 @@ class SessionListApp(TranscriptApp):
         def show(result: tuple[list[SessionSummary], list[str]]) -> None:
             summaries, welcome_lines = result
             if not self.is_list_complete:
-                # Exclude everything loaded at start-up from garbage collection, which would delay keys.
+                # Exclude all current objects from garbage collection, which would delay key presses.
                 gc.freeze()
             self.is_list_complete = True
             self.list_model.replace_all(summaries)
@@ -102,7 +102,7 @@ class SessionListApp(TranscriptApp):
         self.run_in_worker("list", load, show)
 
     def show_list(self, *, keep_selection: bool = True) -> None:
-        """Show the search results, or the sessions that pass the filter if there is no search."""
+        """Show the search results, or the sessions that match the filter if there is no search."""
         now = datetime.now(UTC)
         if self.search_result is not None:
             matches = self.search_result.data
@@ -118,7 +118,7 @@ class SessionListApp(TranscriptApp):
             self.sessions.show_entries(
                 [summary.ref for summary in summaries],
                 lambda index: session_entry(summaries[index], now),
-                notice=("No session passes the filter.", "", "Press Esc to show all sessions.")
+                notice=("No session matches the filter.", "", "Press Esc to show all sessions.")
                 if self.list_model.summaries
                 else self.empty_notice,
                 keep_selection=keep_selection,

@@ -36,7 +36,7 @@ Kind = Literal["header", "prompt", "answer", "thinking", "call", "subagent", "er
 StyleName = Literal[
     "title", "detail", "prompt", "plain", "strong", "code", "dim", "added", "removed", "error"
 ]
-Body = tuple[tuple[str, StyleName], ...]  # lines
+Body = tuple[tuple[str, StyleName], ...]  # lines with their styles
 Location = tuple[str, int]  # ref of a session or subagent; position of a message in it, or -1 for its start
 
 MAX_CALL_CHARS = 400

@@ -118,7 +118,7 @@ class Transcript(ScrollView, can_focus=True):
                 self.post_message(self.BodyRequested(self.text_layout.blocks[index].location))
 
     def _show_next_layout(self) -> None:
-        """Replace the visible layout by the one of the running load."""
+        """Replace the visible layout with the one of the running load."""
         if self._next_layout is None:
             return
         has_width = self._next_layout.width == self._text_width
@@ -318,7 +318,7 @@ class Transcript(ScrollView, can_focus=True):
     def action_toggle_all(self) -> None:
         """Expand or fold all tool calls and thinking. Subagents stay as they are."""
         layout = self.text_layout
-        layout.toggled = {(ref, position) for ref, position in layout.toggled if position < 0}  # subagents
+        layout.toggled = {(ref, position) for ref, position in layout.toggled if position < 0}
         layout.expanded_kinds ^= {"call", "thinking"}
         self.post_message(self.AllToggled())
 

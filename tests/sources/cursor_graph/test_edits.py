@@ -1,4 +1,4 @@
-"""What calls did to files, from their arguments."""
+"""File edits from the arguments of tool calls."""
 
 from typing import Any
 
@@ -38,13 +38,13 @@ from backscroll.sources.cursor_graph.edits import parse_edits
         ("Edit", {"path": "a.py", "instructions": "make it faster"}, ()),
     ],
 )
-def test_the_arguments_say_what_was_edited(
+def test_edits_are_derived_from_the_arguments(
     name: str, params: dict[str, Any], edits: tuple[Edit, ...]
 ) -> None:
     assert parse_edits(name, params) == edits
 
 
-def test_a_models_patch_names_its_files() -> None:
+def test_a_patch_in_the_format_of_models_has_edits_per_file() -> None:
     patch = """*** Begin Patch
 *** Update File: cart.py
 @@ def total():
@@ -64,7 +64,7 @@ def test_a_models_patch_names_its_files() -> None:
     )
 
 
-def test_a_diff_names_its_files() -> None:
+def test_a_diff_has_edits_per_file() -> None:
     patch = """diff --git a/cart.py b/cart.py
 --- a/cart.py
 +++ b/cart.py
@@ -93,6 +93,6 @@ def test_a_diff_names_its_files() -> None:
         | st.lists(st.integers() | st.dictionaries(st.text(), st.text())),
     ),
 )
-def test_any_arguments_are_edits_or_none(name: str, params: dict[str, Any]) -> None:
+def test_any_arguments_can_be_parsed(name: str, params: dict[str, Any]) -> None:
     for edit in parse_edits(name, params):
         assert isinstance(edit.path, str)

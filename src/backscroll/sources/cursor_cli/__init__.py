@@ -1,6 +1,23 @@
-"""Cursor's command line: a ``store.db`` per session under ``~/.cursor/chats``, and transcripts beside it.
+"""The Cursor CLI: one ``store.db`` per session below ``~/.cursor/chats``, and text transcripts.
 
-docs/formats/cursor-cli.md describes the format and the versions seen.
+docs/formats/cursor-cli.md describes the format and its versions.
+
+locations          find stores, drafts, transcripts and prompt lists
+store_reader       read a session from its store
+blob_rows          the rows of a store
+metadata           metadata of a session
+session_header     opening, closing and nested subagents of a session
+recovery           recover a conversation without a valid root
+drafts             sessions without a conversation, and prompt lists
+transcript_paths   parse the path of a transcript
+transcript_reader  read a session from its transcript
+transcript_jsonl   transcripts as JSON lines
+transcript_text    transcripts as plain text
+workspace          find the workspace of a session
+model_names        display names of models
+raw_rows           the rows that the archive keeps
+raw_records        decoded records for bug reports
+resume             build the command that resumes a session
 """
 
 from __future__ import annotations
@@ -32,31 +49,31 @@ __all__ = ["CursorCli"]
 
 
 class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, ResumeCommands, Watchable):
-    """Sessions held with ``cursor-agent`` in a terminal or through another editor."""
+    """Sessions of ``cursor-agent``, in a terminal or in an editor that uses ACP."""
 
     name = locations.SOURCE
     platform = "cursor"
 
     def __init__(self) -> None:
-        self._known: dict[str, RootCatalog] = {}
+        self._catalogs: dict[str, RootCatalog] = {}  # by root
 
     def roots(self, machine: Machine) -> list[Path]:
         return locations.roots(machine)
 
     def units(self, root: Path) -> Iterator[Unit]:
-        self._known.pop(str(root), None)  # it may have changed
+        self._catalogs.pop(str(root), None)  # it may be outdated
         return locations.find_units(root)
 
     def units_at(self, root: Path, paths: Collection[str]) -> list[Unit] | None:
-        self._known.pop(str(root), None)
+        self._catalogs.pop(str(root), None)
         return locations.find_units_at(root, paths)
 
     def watched_paths(self, root: Path) -> list[Path]:
         return locations.watched_paths(root)
 
     def read(self, unit: Unit, since: Checkpoint | None = None) -> Iterator[Item]:
-        """All that a unit says. Stores and transcripts are read from the start: both may be rewritten."""
-        # What reads is loaded by nobody who only looks what is there.
+        """Parse a unit from its start, because stores and transcripts may be rewritten."""
+        # Loaded on first use: listing units does not need them.
         from backscroll.sources.cursor_cli.drafts import read_draft, read_prompts
         from backscroll.sources.cursor_cli.store_reader import read_store
         from backscroll.sources.cursor_cli.transcript_reader import RootCatalog, read_transcript
@@ -64,8 +81,8 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
         path = Path(unit.path)
         match unit.kind:
             case "transcript":
-                known = self._known.setdefault(unit.root, RootCatalog(Path(unit.root)))
-                return read_transcript(path, known)
+                catalog = self._catalogs.setdefault(unit.root, RootCatalog(Path(unit.root)))
+                return read_transcript(path, catalog)
             case "prompts":
                 return read_prompts(path)
             case _ if path.name == "meta.json":
@@ -73,7 +90,7 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
         return read_store(path)
 
     def raw_rows(self, unit: Unit) -> Iterator[RawRow]:
-        """The rows of a store and the file beside it; transcripts are kept whole."""
+        """Return the rows of a store and its ``meta.json``; none for a transcript."""
         from backscroll.sources.cursor_cli.raw_rows import file_row, store_rows
 
         path = Path(unit.path)
@@ -105,5 +122,4 @@ class CursorCli(Closeable, PathLookup, RawRecords, RawRows, RecordLookup, Resume
         return resume_command(session, machine)
 
     def close(self) -> None:
-        """Forget the folders learned from other sessions."""
-        self._known.clear()
+        self._catalogs.clear()

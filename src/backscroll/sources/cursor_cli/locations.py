@@ -1,4 +1,4 @@
-"""Where Cursor's command line keeps its history, and what is there."""
+"""Find the history of the Cursor CLI: roots and units."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -15,29 +15,29 @@ __all__ = ["SOURCE", "find_transcripts", "find_units", "find_units_at", "roots",
 
 SOURCE = "cursor-cli"
 _STORE_FILES = ("store.db", "store.db-wal", "store.db-journal")
-_MAX_FOLDER_DEPTH = 4  # a subagent's subagent
+_MAX_FOLDER_DEPTH = 4  # enough for a subagent of a subagent
 _WINDOWS_HOMES = Path("/mnt/c/Users")
 _join = os.path.join
 
 
 def roots(machine: Machine) -> list[Path]:
-    """The folders that may hold ``chats/``, ``acp-sessions/`` and ``projects/``."""
+    """Return the folders that may contain ``chats/``, ``acp-sessions/`` and ``projects/``."""
     home = machine.home / ".cursor"
-    found = [
+    candidates = [
         machine.folder("CURSOR_CONFIG_DIR", home),
         machine.folder("CURSOR_DATA_DIR", home),
         home,
         machine.folder("XDG_CONFIG_HOME", machine.home / ".config") / "cursor",
     ]
     if machine.system == "linux":
-        found += _seen_from_wsl(_WINDOWS_HOMES)
-    places: dict[str, Path] = {}
-    for path in found:
-        places.setdefault(os.path.realpath(path), path)  # one may be a link to another
-    return list(places.values())
+        candidates += _windows_roots(_WINDOWS_HOMES)
+    found: dict[str, Path] = {}
+    for path in candidates:
+        found.setdefault(os.path.realpath(path), path)  # one may be a link to another
+    return list(found.values())
 
 
-def _seen_from_wsl(homes: Path) -> list[Path]:
+def _windows_roots(homes: Path) -> list[Path]:
     try:
         return sorted(path for path in homes.glob("*/.cursor") if path.is_dir())
     except OSError:
@@ -45,7 +45,7 @@ def _seen_from_wsl(homes: Path) -> list[Path]:
 
 
 def find_units(root: Path) -> Iterator[Unit]:
-    """Stores, sessions that were never begun, transcripts and prompt lists, in order of their names."""
+    """Return the stores, drafts, transcripts and prompt lists below a root, each sorted by name."""
     base = str(root)
     for folder in _folders(_join(base, "chats"), root):
         for session in _folders(folder, root):
@@ -57,12 +57,15 @@ def find_units(root: Path) -> Iterator[Unit]:
 
 
 def watched_paths(root: Path) -> list[Path]:
-    """What is written to while a session is held."""
+    """Return the paths that ``cursor-agent`` writes to."""
     return [root / name for name in ("chats", "acp-sessions", "projects", "prompt_history.json")]
 
 
 def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
-    """The units that changes at these paths bear on; None when one is a transcript, which may have rivals."""
+    """Return the units affected by changes at these paths.
+
+    Return None for a transcript: it may affect other transcripts of the same session.
+    """
     folders: set[str] = set()
     for path in map(Path, paths):
         match path.relative_to(root).parts if path.is_relative_to(root) else ():
@@ -80,7 +83,7 @@ def find_units_at(root: Path, paths: Collection[str]) -> list[Unit] | None:
     for folder in sorted(folders):
         if folder == str(root):
             found += _prompt_units(folder, root)
-        elif folder in _folders(os.path.dirname(folder), root):  # noqa: PTH120 - as it is spelt there
+        elif folder in _folders(os.path.dirname(folder), root):  # noqa: PTH120 - compared as strings
             found += _session_units(folder, root)
     return found
 
@@ -91,11 +94,11 @@ def _session_units(folder: str, root: Path) -> Iterator[Unit]:
         for entry in _entries(folder)
         if _is_kind(entry, "file") and (not entry.is_symlink() or _is_inside(entry, root))
     }
-    name = os.path.basename(folder)  # noqa: PTH119 - a Path costs more than all the rest
+    name = os.path.basename(folder)  # noqa: PTH119 - creating a Path takes longer than all other steps
     if (store := entries.get("store.db")) is not None:
         if store.is_symlink():
             path = Path(store.path)
-            tokens, size = [change_token(path)], _file_token(store)[1]  # what belongs to it lies elsewhere
+            tokens, size = [change_token(path)], _file_token(store)[1]  # its log is beside the target
         else:
             stamps = [_file_token(entries.get(each)) for each in _STORE_FILES]
             tokens, size = [token for token, _ in stamps], sum(size for _, size in stamps[:2])
@@ -109,12 +112,12 @@ def _session_units(folder: str, root: Path) -> Iterator[Unit]:
 
 
 def _file_token(entry: os.DirEntry[str] | str | None) -> tuple[str, int]:
-    """What changes with a file, and its size; nothing and 0 for one that is not there."""
+    """Return the change token and the size of a file; "-" and 0 if it does not exist."""
     try:
-        found = os.stat(entry) if entry is not None else None  # noqa: PTH116 - as above
+        status = os.stat(entry) if entry is not None else None  # noqa: PTH116 - as above
     except OSError:
-        found = None
-    return (f"{found.st_size}-{found.st_mtime_ns}", found.st_size) if found is not None else ("-", 0)
+        status = None
+    return (f"{status.st_size}-{status.st_mtime_ns}", status.st_size) if status is not None else ("-", 0)
 
 
 def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
@@ -124,7 +127,7 @@ def _prompt_units(folder: str, root: Path) -> Iterator[Unit]:
 
 
 def find_transcripts(root: Path) -> dict[tuple[str | None, str], list[str]]:
-    """The transcripts below a root, by the session that they tell of and the one that started it."""
+    """Return the transcripts below a root, by the ids of parent session and session."""
     return group_by_session(
         path
         for project in _folders(_join(root, "projects"), root)
@@ -136,9 +139,9 @@ def _transcript_units(root: Path) -> Iterator[Unit]:
     for (_, id), paths in find_transcripts(root).items():
         units = [_file_unit(path, root, kind="transcript", session_id=id) for path in paths]
         if len(units) > 1:
-            # Which of several counts depends on all of them.
-            together = "/".join(unit.fingerprint for unit in units)
-            units = [unit._replace(fingerprint=together) for unit in units]
+            # All of them decide which one is active, so they share a fingerprint.
+            fingerprint = "/".join(unit.fingerprint for unit in units)
+            units = [unit._replace(fingerprint=fingerprint) for unit in units]
         yield from units
 
 
@@ -158,7 +161,7 @@ def _files(folder: str, root: Path, *, depth: int = 0) -> Iterator[str]:
 
 
 def _folders(folder: str, root: Path, entries: Iterable[os.DirEntry[str]] | None = None) -> Iterator[str]:
-    """The folders in a folder. A link to one of the others leads nowhere new."""
+    """Return the folders in a folder, without links to folders beside them."""
     for entry in _entries(folder) if entries is None else entries:
         if _is_kind(entry, "folder") and _is_inside(entry, root):
             path = Path(entry.path) if entry.is_symlink() else None
@@ -176,11 +179,11 @@ def _is_kind(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted((one for one in entries if is_utf8(one.name)), key=lambda entry: entry.name)
+            return sorted((entry for entry in entries if is_utf8(entry.name)), key=lambda entry: entry.name)
     except OSError:
         return []
 
 
 def _is_inside(entry: os.DirEntry[str], root: Path) -> bool:
-    """Whether an entry stays below the root; a link may lead anywhere."""
+    """Return whether an entry is below the root, after following links."""
     return not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root.resolve())

@@ -1,4 +1,4 @@
-"""Names of models as people write them."""
+"""Display names of models."""
 
 import re
 
@@ -12,18 +12,18 @@ _OTHER = re.compile(r"(gemini|composer|grok)((?:-(?:[a-z]+|\d+(?:\.\d+)?))+)")
 
 
 def display_name(model: str) -> str:
-    """``claude-4.5-opus-high-thinking`` as ``Claude Opus 4.5 (Thinking)``; an id of another form as it is."""
+    """Return ``Claude Opus 4.5 (Thinking)`` for ``claude-4.5-opus-high-thinking``; unknown ids unchanged."""
     if found := _CLAUDE.fullmatch(model):
         return f"Claude {found[2].capitalize()} {found[1]}{' (Thinking)' if found[3] else ''}"
     if found := _NEWER_CLAUDE.fullmatch(model):
-        number = f"{found[2]}.{found[3]}" if found[3] else found[2]
-        return f"Claude {found[1].capitalize()} {number}{' (Thinking)' if found[4] else ''}"
+        version = f"{found[2]}.{found[3]}" if found[3] else found[2]
+        return f"Claude {found[1].capitalize()} {version}{' (Thinking)' if found[4] else ''}"
     if found := _GPT.fullmatch(model):
-        return f"GPT-{found[1]}{_words(found[2])}"
+        return f"GPT-{found[1]}{_capitalized_words(found[2])}"
     if found := _OTHER.fullmatch(model):
-        return f"{found[1].capitalize()}{_words(found[2])}"
+        return f"{found[1].capitalize()}{_capitalized_words(found[2])}"
     return model
 
 
-def _words(tail: str) -> str:
+def _capitalized_words(tail: str) -> str:
     return "".join(f" {word.capitalize()}" for word in tail.split("-") if word)

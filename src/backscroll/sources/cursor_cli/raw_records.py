@@ -1,4 +1,4 @@
-"""The raw records of a unit, decoded, for those who want to look at their outline."""
+"""Decode the raw records of a unit, so that their structure can be printed for a bug report."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_raw_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every record by its kind; what cannot be read gives nothing, and neither do secrets."""
+    """Return each record with its type, without secrets. Unreadable records are omitted."""
     match path.name:
         case "store.db":
             yield from _store_records(path)
@@ -46,12 +46,12 @@ def read_raw_records(path: Path) -> Iterator[tuple[str, Any]]:
 def _store_records(path: Path) -> Iterator[tuple[str, Any]]:
     with Database(path) as database:
         try:
-            rows = database.read(scan_store)
-            meta = read_meta(rows.meta)
+            index = database.read(scan_store)
+            meta = read_meta(index.meta)
             yield "meta", {**dict.fromkeys(meta.unknown), **meta.fields}
             yield "meta.json", read_sidecar(path.with_name("meta.json")).fields
-            blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, rows), sizes=rows.sizes)
-            for id, data in blobs.each(rows.sizes):
+            blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, index), sizes=index.sizes)
+            for id, data in blobs.each(index.sizes):
                 message = decode_message(data) if data is not None and data[:1] == b"{" else None
                 if message is not None:
                     yield f"blob/{safe_name(message.get('role'))}", message

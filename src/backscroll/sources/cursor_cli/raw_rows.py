@@ -1,4 +1,4 @@
-"""The rows that make up a stored session, as they lie there: what is kept to be written back one day."""
+"""The original rows of a session, which the archive keeps so that the session can be restored."""
 
 from binascii import hexlify
 from collections.abc import Iterator
@@ -24,76 +24,76 @@ _MAX_FILE_BYTES = 1024 * 1024
 
 
 def store_rows(path: Path, root: Path) -> Iterator[RawRow]:
-    """Metadata, and the blobs that the root leads to; of a store without a root to trust, all blobs."""
+    """Return the metadata and the blobs that the root refers to; without a valid root, all blobs."""
     with Database(path) as database:
-        rows = database.read(scan_store)
-        for raw_key, raw_value in rows.meta:
+        index = database.read(scan_store)
+        for raw_key, raw_value in index.meta:
             yield from _meta_row((as_bytes(raw_key) or b"").decode("utf-8", "replace"), as_bytes(raw_value))
         yield from file_row(path.with_name("meta.json"), root)
 
-        def stored(ids: list[str]) -> Iterator[tuple[str, StoredBlob]]:
-            for some in batch_by_size(ids, rows.sizes):
-                yield from fetch_stored_blobs(database, some, rows).items()
+        def fetch(ids: list[str]) -> Iterator[tuple[str, StoredBlob]]:
+            for batch in batch_by_size(ids, index.sizes):
+                yield from fetch_stored_blobs(database, batch, index).items()
 
-        for id, blob in reachable_blobs(_start_ids(database, rows), stored):
+        for id, blob in reachable_blobs(_start_ids(database, index), fetch):
             yield RawRow(table="blobs", key=id, value=blob.data, is_text=blob.is_text)
 
 
-def _start_ids(database: Database, rows: StoreIndex) -> list[str]:
-    named = (read_meta(rows.meta).text("latestRootBlobId") or "").lower()
-    blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, rows), sizes=rows.sizes)
-    data = blobs.get(named) if named in rows.sizes else None
-    if data is None or named in blobs.altered:
-        return list(rows.sizes)
+def _start_ids(database: Database, index: StoreIndex) -> list[str]:
+    root_id = (read_meta(index.meta).text("latestRootBlobId") or "").lower()
+    blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, index), sizes=index.sizes)
+    data = blobs.get(root_id) if root_id in index.sizes else None
+    if data is None or root_id in blobs.altered:
+        return list(index.sizes)
     state = ConversationState(data)
-    return [named] if state.fault is None and not state.is_empty else list(rows.sizes)
+    return [root_id] if state.fault is None and not state.is_empty else list(index.sizes)
 
 
 def _meta_row(key: str, value: bytes | None) -> Iterator[RawRow]:
-    """A row of metadata; one that is a secret by its name is not told."""
+    """Return a row of metadata, unless its key names a secret."""
     if is_secret(key) and key not in KNOWN_KEYS:
         return
     if value is None or key in KNOWN_KEYS:
         yield RawRow(table="meta", key=key, value=value, volatile=("",))
         return
     text = decode_hex_text(value)
-    told, blanked = _without_secrets(text)
+    redacted, blanked = _without_secrets(text)
     if blanked and is_hex(value):
         digits = value.strip()
-        told = hexlify(told) + (digits[-1:] if len(digits) % 2 else b"")
+        redacted = hexlify(redacted) + (digits[-1:] if len(digits) % 2 else b"")
     yield RawRow(
-        table="meta", key=key, value=told if blanked else value, blanked=blanked, volatile=_VOLATILE_KEYS
+        table="meta", key=key, value=redacted if blanked else value, blanked=blanked, volatile=_VOLATILE_KEYS
     )
 
 
 def file_row(path: Path, root: Path) -> Iterator[RawRow]:
-    """The file beside a store, or in its place while nothing has been said."""
+    """Return a ``meta.json``: beside a store, or alone if the session is a draft."""
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_FILE_BYTES)
         name = path.relative_to(root).as_posix()
     except (OSError, ValueError):
         return
-    told, blanked = _without_secrets(data)
-    yield RawRow(path=name, table="", key="", value=told, blanked=blanked, volatile=("updatedAtMs",))
+    redacted, blanked = _without_secrets(data)
+    yield RawRow(path=name, table="", key="", value=redacted, blanked=blanked, volatile=("updatedAtMs",))
 
 
 def _without_secrets(text: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """An object without the values of fields that may be secrets, and their names."""
-    told, blanked = blank(text)
+    """Blank the fields of an object that may be secrets. Return the object and the names of these fields."""
+    redacted, blanked = blank(text)
     if not is_secret(text.decode("utf-8", "replace")):
-        return told, blanked
+        return redacted, blanked
     try:
-        document = lenient_json.load(told)
+        document = lenient_json.load(redacted)
     except lenient_json.FAILURES:
-        return told, blanked
+        return redacted, blanked
     names = [
         name for name, value in _fields(document) if value and is_secret(name) and name not in KNOWN_KEYS
     ]
     if not names:
-        return told, blanked
-    plain = {name: "" if name in names else value for name, value in document.items()}
-    return msgspec.json.encode(plain), (*blanked, *names)
+        return redacted, blanked
+    without_names = {name: "" if name in names else value for name, value in document.items()}
+    return msgspec.json.encode(without_names), (*blanked, *names)
 
 
 def _fields(document: Any) -> list[tuple[str, Any]]:

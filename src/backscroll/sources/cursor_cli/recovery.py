@@ -1,7 +1,7 @@
-"""Find a conversation whose root is lost or damaged.
+"""Recover a conversation if its root is missing or damaged.
 
-The store keeps every earlier root and every message, so what the pointer no
-longer reaches can still be put together; the result is marked as partial.
+A store keeps all earlier roots and all messages, so most of the conversation can be restored. The session is
+marked as partial.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,12 +14,13 @@ from backscroll.sources.cursor_graph.message_parts import decode_message
 
 __all__ = ["RecoveredRoot", "recover"]
 
-_MAX_NODE_BYTES = 8 * 1024 * 1024
-_REFERENCE = b"\x0a\x20"  # field 1, 32 bytes
+_MAX_RECORD_BYTES = 8 * 1024 * 1024
+_REFERENCE_TAG = b"\x0a\x20"  # field 1, 32 bytes
+_REFERENCE_BYTES = 34  # tag and id
 
 
 class RecoveredRoot(Struct, frozen=True):
-    """A root, and the messages to tell where the root does not say them itself."""
+    """The root to use, and the messages if it does not refer to them itself."""
 
     state: ConversationState
     entries: list[MessageRef] | None
@@ -31,68 +32,69 @@ class RecoveredRoot(Struct, frozen=True):
 
 
 class _Node(Struct, frozen=True):
-    """What one blob that is no message refers to."""
+    """References of a blob that is not a message."""
 
     id: str
-    messages: tuple[str, ...]  # among them those it names in the place where roots and archives do
+    messages: tuple[str, ...]  # ids in field 1, which refers to messages in roots and archives
     archives: tuple[str, ...]
-    is_whole: bool
+    is_valid: bool
 
 
 class _Graph(Struct, frozen=True):
-    """Who refers to whom."""
+    """The references between the blobs of a store."""
 
     nodes: dict[str, _Node]
-    referred: set[str]
-    messages: dict[str, None]  # ids of blobs that someone said, in the order written
+    referenced: set[str]
+    messages: dict[str, None]  # ids of message blobs, in the order of the store
 
-    def reached(self, node: _Node) -> int:
-        """How many messages a root leads to, archived ones included."""
-        archived = (id for archive in node.archives if archive in self.nodes for id in self._named(archive))
-        return len({*self._named(node.id), *archived})
+    def message_count(self, node: _Node) -> int:
+        """Return the number of messages that a root refers to, including archived ones."""
+        archived = (
+            id for archive in node.archives if archive in self.nodes for id in self._message_ids(archive)
+        )
+        return len({*self._message_ids(node.id), *archived})
 
-    def _named(self, id: str) -> Iterator[str]:
+    def _message_ids(self, id: str) -> Iterator[str]:
         return (message for message in self.nodes[id].messages if message in self.messages)
 
     def best_root(self) -> _Node | None:
-        """The one that no other blob refers to and that leads to the most messages; the latest of several."""
-        roots = [node for node in self.nodes.values() if node.is_whole and any(self._named(node.id))]
-        loose = [node for node in roots if node.id not in self.referred]
-        return max(reversed(loose or roots), key=self.reached, default=None)
+        """Return the root with the most messages that is not referenced; the latest of several."""
+        roots = [node for node in self.nodes.values() if node.is_valid and any(self._message_ids(node.id))]
+        unreferenced = [node for node in roots if node.id not in self.referenced]
+        return max(reversed(unreferenced or roots), key=self.message_count, default=None)
 
 
 def recover(
-    ids: Iterable[str], blobs: BlobLoader, *, named: str | None, damaged: bytes | None
+    ids: Iterable[str], blobs: BlobLoader, *, named_root_id: str | None, damaged_root: bytes | None
 ) -> RecoveredRoot:
-    """The best root among the blobs of these ids, which are in the order written.
+    """Return the best root among the blobs with these ids, which are in the order of the store.
 
-    Of the `damaged` root that the metadata `named` the references are picked out
-    one by one; messages that nothing else refers to take the place of those that
-    it can no longer name.
+    `named_root_id` is the root in the metadata, and `damaged_root` its content. Valid references are read
+    from the damaged root, and unreferenced messages replace the invalid ones.
     """
-    graph = _survey(ids, blobs, without=named)
+    graph = _build_graph(ids, blobs, excluded_id=named_root_id)
     best = graph.best_root()
-    if damaged is not None:
-        picked = _pick(damaged, graph)
-        if best is None or len(picked) >= graph.reached(best):
-            return RecoveredRoot(ConversationState(damaged), picked, None)
+    if damaged_root is not None:
+        entries = _read_damaged_root(damaged_root, graph)
+        if best is None or len(entries) >= graph.message_count(best):
+            return RecoveredRoot(ConversationState(damaged_root), entries, None)
     if best is not None:
         return RecoveredRoot(ConversationState(blobs.get(best.id) or b""), None, best.id)
     return RecoveredRoot(ConversationState(b""), [MessageRef(id) for id in graph.messages], None)
 
 
-def _survey(ids: Iterable[str], blobs: BlobLoader, *, without: str | None) -> _Graph:
+def _build_graph(ids: Iterable[str], blobs: BlobLoader, *, excluded_id: str | None) -> _Graph:
     graph = _Graph({}, set(), {})
     for id, data in blobs.each(ids):
-        if data is None or id == without:
+        if data is None or id == excluded_id:
             continue
         if data[:1] == b"{" and (message := decode_message(data)) is not None:
-            # Files that a session read are kept beside its messages, and may be JSON as well.
+            # The content of files is stored too, and may be JSON.
             if "role" in message:
                 graph.messages[id] = None
-        elif len(data) <= _MAX_NODE_BYTES:
+        elif len(data) <= _MAX_RECORD_BYTES:
             record = Record(data)
-            graph.referred.update(_ids(field.value for field in record.fields) - {id})
+            graph.referenced.update(_ids(field.value for field in record.fields) - {id})
             archives = tuple(_ids((*record.all(11), *record.all(13))))
             graph.nodes[id] = _Node(id, tuple(_ids(record.all(1))), archives, record.fault is None)
     return graph
@@ -102,21 +104,24 @@ def _ids(values: Iterable[int | bytes]) -> set[str]:
     return {id for value in values if isinstance(value, bytes) and (id := blob_id(value)) is not None}
 
 
-def _pick(damaged: bytes, graph: _Graph) -> list[MessageRef]:
-    """The messages a damaged root still names, with a gap for each name that was hit."""
-    picked: list[str | None] = []
-    at = follows = 0
-    while (at := damaged.find(_REFERENCE, at)) >= 0 and at + 34 <= len(damaged):
-        id = damaged[at + 2 : at + 34].hex()
+def _read_damaged_root(damaged_root: bytes, graph: _Graph) -> list[MessageRef]:
+    """Return the messages of a damaged root. Unreferenced messages replace damaged references."""
+    found: list[str | None] = []  # None for a damaged reference
+    offset = previous_end = 0
+    while (offset := damaged_root.find(_REFERENCE_TAG, offset)) >= 0:
+        end = offset + _REFERENCE_BYTES
+        if end > len(damaged_root):
+            break
+        id = damaged_root[offset + len(_REFERENCE_TAG) : end].hex()
         if id in graph.messages:
-            picked.append(id)
-            at = follows = at + 34
-        elif at == follows:
-            picked.append(None)
-            at = follows = at + 34
+            found.append(id)
+            offset = previous_end = end
+        elif offset == previous_end:
+            found.append(None)
+            offset = previous_end = end
         else:
-            at += 1
-    named = set(picked) | graph.referred
-    strays = iter([id for id in graph.messages if id not in named])
-    filled = [id if id is not None else next(strays, None) for id in picked]
-    return [MessageRef(id) for id in [*filled, *strays] if id is not None]
+            offset += 1
+    known = set(found) | graph.referenced
+    unreferenced = iter([id for id in graph.messages if id not in known])
+    filled = [id if id is not None else next(unreferenced, None) for id in found]
+    return [MessageRef(id) for id in [*filled, *unreferenced] if id is not None]

@@ -1,4 +1,4 @@
-"""How Cursor's command line continues a session: by its id, in the folder it was held in."""
+"""Build the command that resumes a session in the Cursor CLI."""
 
 from hashlib import md5
 from pathlib import Path
@@ -10,21 +10,24 @@ __all__ = ["resume_command"]
 
 
 def resume_command(session: Resumable, machine: Machine) -> Command | Refusal:
-    """``cursor-agent --resume``, which looks below the hash of the folder that it is started in."""
+    """Return a ``cursor-agent --resume`` command.
+
+    ``cursor-agent`` finds a session only if it is started in the session's folder.
+    """
     stores = [store for store in session.stores if store.kind == "store"]
     if not stores:
         kinds = {store.kind for store in session.stores}
         if "acp" in kinds:
-            return Refusal("it was held through another program, and only that can continue it")
-        return Refusal("only a text copy of it is there, which cursor-agent cannot continue")
-    store = next((one for one in stores if not one.is_gone), stores[0])
-    hashed = Path(store.path).parent.parent.name
+            return Refusal("it belongs to another program, and only that can resume it")
+        return Refusal("only a text copy of it exists, which cursor-agent cannot resume")
+    store = next((store for store in stores if not store.is_gone), stores[0])
+    folder_hash = Path(store.path).parent.parent.name
     candidates = [folder for folder in (session.folder, *session.folders) if folder]
-    folder = next((one for one in candidates if _hash(one) == hashed), None)
+    folder = next((folder for folder in candidates if _hash(folder) == folder_hash), None)
     note = None
     if folder is None and session.folder is not None:
         folder = session.folder
-        note = "it was stored for a folder that is not known; cursor-agent may not find it here"
+        note = "its original folder is unknown; cursor-agent may not find it here"
     return Command(("cursor-agent", "--resume", session.id), folder, _environ(store.root, machine), note)
 
 
@@ -33,9 +36,9 @@ def _hash(folder: str) -> str:
 
 
 def _environ(root: str, machine: Machine) -> dict[str, str]:
-    """Where the program is to look, unless it looks there by itself."""
+    """Return the variables that select a root; none if ``cursor-agent`` uses it by default."""
     home = machine.home / ".cursor"
     names = ("CURSOR_CONFIG_DIR", "CURSOR_DATA_DIR")
-    usual = {str(machine.folder(name, home)) for name in names}
-    usual.add(str(machine.folder("XDG_CONFIG_HOME", machine.home / ".config") / "cursor"))
-    return {} if root in usual else dict.fromkeys(names, root)
+    defaults = {str(machine.folder(name, home)) for name in names}
+    defaults.add(str(machine.folder("XDG_CONFIG_HOME", machine.home / ".config") / "cursor"))
+    return {} if root in defaults else dict.fromkeys(names, root)

@@ -1,4 +1,4 @@
-"""Who a stored session is: opening, closing, and the subagents kept within it."""
+"""Opening and closing of a session in a store, and the subagents that the store contains."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -29,31 +29,31 @@ from backscroll.sources.cursor_graph import BlobLoader, Conversation, Conversati
 
 __all__ = ["SessionHeader", "SubagentSession", "subagent_sessions"]
 
-_DEFAULT_NAME = "New Agent"
+_DEFAULT_TITLE = "New Agent"
 _MAX_SUBAGENT_DEPTH = 8
 _MIN_ID_CHARS = 20
 
 
 class SessionHeader(Struct, frozen=True):
-    """What is known of a session before its conversation is read."""
+    """The properties of a session that are known before its conversation is parsed."""
 
     path: Path
     id: str
     store: str
     meta: StoreMetadata
     sidecar: Sidecar
-    written_at: datetime | None
+    modified_at: datetime | None  # of the store's files
 
     @property
     def agent_id(self) -> str | None:
-        """The session's own id when it is a subagent's."""
-        is_agent = self.meta.subagent or self.sidecar.fields.get("isSubagent") is True
-        return self.id if is_agent else None
+        """The session's id if it is a subagent."""
+        is_subagent = self.meta.subagent or self.sidecar.fields.get("isSubagent") is True
+        return self.id if is_subagent else None
 
     @property
     def parent_id(self) -> str | None:
-        """The session that a subagent belongs to, however many subagents lie between."""
-        return self.meta.agent("rootParentAgentId") or self.meta.agent("parentAgentId")
+        """The session that a subagent belongs to, also for a subagent of a subagent."""
+        return self.meta.subagent_text("rootParentAgentId") or self.meta.subagent_text("parentAgentId")
 
     @property
     def model(self) -> str | None:
@@ -64,38 +64,38 @@ class SessionHeader(Struct, frozen=True):
         yield Opening(
             source=SOURCE, id=self.id, store=self.store, agent_id=self.agent_id, parent_id=self.parent_id
         )
-        call = self.meta.subagent.get("toolCallId")
-        if self.agent_id is not None and isinstance(call, str) and call:
+        call_id = self.meta.subagent.get("toolCallId")
+        if self.agent_id is not None and isinstance(call_id, str) and call_id:
             yield SubagentLink(
-                agent_id=self.agent_id, tool_call_id=call, evidence="store metadata", strength=1
+                agent_id=self.agent_id, tool_call_id=call_id, evidence="store metadata", strength=1
             )
 
-    def conversation(self, state: ConversationState, blobs: BlobLoader, tally: RecordCounts) -> Conversation:
-        started, _ = self.started(state)
+    def conversation(self, state: ConversationState, blobs: BlobLoader, counts: RecordCounts) -> Conversation:
+        started_at, _ = self.start_time(state)
         return Conversation(
             state,
             blobs,
             path=str(self.path),
-            tally=tally,
+            counts=counts,
             model=self.model,
-            started_at=started,
-            ended_at=self.ended_at if started else None,
+            started_at=started_at,
+            ended_at=self.ended_at if started_at else None,
         )
 
-    def owned(self, item: Message | ToolResult | Problem) -> Item:
-        """An item as the subagent's own, when the session is one's."""
+    def with_agent_id(self, item: Message | ToolResult | Problem) -> Item:
+        """Return an item, with the agent id if the session is a subagent."""
         if self.agent_id is None or not isinstance(item, Message):
             return item
         return replace(item, agent_id=self.agent_id)
 
-    def started(self, state: ConversationState) -> tuple[datetime | None, TimeSource | None]:
+    def start_time(self, state: ConversationState) -> tuple[datetime | None, TimeSource | None]:
         stored = (state.started_ms, self.meta.fields.get("createdAt"), self.sidecar.fields.get("createdAtMs"))
         at = next((found for value in stored if (found := timestamps.from_value(value)) is not None), None)
         return at, "stored" if at else None
 
     @property
     def ended_at(self) -> datetime | None:
-        return timestamps.from_value(self.sidecar.fields.get("updatedAtMs")) or self.written_at
+        return timestamps.from_value(self.sidecar.fields.get("updatedAtMs")) or self.modified_at
 
     def closing(
         self,
@@ -103,30 +103,30 @@ class SessionHeader(Struct, frozen=True):
         reasons: Sequence[str],
         children: Sequence["SubagentSession"],
         *,
-        is_begun: bool,
+        is_draft: bool,
     ) -> Closing:
         state = conversation.state
         title, title_source = self._title()
-        created, created_source = self.started(state)
-        if created is None and self.written_at is not None:
-            created, created_source = self.written_at, "file"
-        agents = [self._agent(conversation, created)] if self.agent_id else []
+        created_at, created_at_source = self.start_time(state)
+        if created_at is None and self.modified_at is not None:
+            created_at, created_at_source = self.modified_at, "file"
+        agents = [self._agent(conversation, created_at)] if self.agent_id else []
         return Closing(
             title=title,
             title_source=title_source,
             workspace=workspace.store_workspace(
                 self.sidecar.text("cwd"),
                 state.workspace_uris,
-                conversation.told_folders,
+                conversation.context_folders,
                 folder_hash=self.path.parent.parent.name,
             ),
-            created_at=created,
-            created_at_source=created_source,
+            created_at=created_at,
+            created_at_source=created_at_source,
             updated_at=self.ended_at,
             git_branch=state.branch,
             completeness="partial" if reasons else "complete",
             reasons=tuple(dict.fromkeys(reasons)),
-            visibility="listed" if is_begun else "draft",
+            visibility="draft" if is_draft else "listed",
             agents=(*agents, *(child.agent for child in children)),
             tracked_files=state.tracked_files(),
             metadata=self._metadata(conversation),
@@ -134,24 +134,24 @@ class SessionHeader(Struct, frozen=True):
 
     def _title(self) -> tuple[str | None, str | None]:
         name = self.meta.text("name")
-        if name and name != _DEFAULT_NAME:
+        if name and name != _DEFAULT_TITLE:
             return name, "name"
         title = self.sidecar.text("title")
-        return (title, "meta.json") if title and title != _DEFAULT_NAME else (None, None)
+        return (title, "meta.json") if title and title != _DEFAULT_TITLE else (None, None)
 
-    def _agent(self, conversation: Conversation, started: datetime | None) -> Agent:
+    def _agent(self, conversation: Conversation, started_at: datetime | None) -> Agent:
         info = self.meta.subagent
-        kind, call = info.get("typeName"), info.get("toolCallId")
-        starter = self.meta.agent("parentAgentId")
+        kind, call_id = info.get("typeName"), info.get("toolCallId")
+        parent = self.meta.subagent_text("parentAgentId")
         return Agent(
             agent_id=self.id,
             parent_session_id=self.parent_id,
-            parent_agent_id=starter if starter != self.parent_id else None,
-            tool_call_id=call if isinstance(call, str) else None,
+            parent_agent_id=parent if parent != self.parent_id else None,
+            tool_call_id=call_id if isinstance(call_id, str) else None,
             prompt=conversation.first_prompt,
             model=next(iter(conversation.models), self.model),
             kind=kind if isinstance(kind, str) else None,
-            started_at=started,
+            started_at=started_at,
         )
 
     def _metadata(self, conversation: Conversation) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class SessionHeader(Struct, frozen=True):
 
 
 class SubagentSession(Struct):
-    """A subagent whose conversation its parent's store keeps."""
+    """A subagent with its conversation in the store of its parent."""
 
     agent: Agent
     opening: Opening
@@ -200,54 +200,60 @@ class SubagentSession(Struct):
 
 
 def subagent_sessions(
-    head: SessionHeader, state: ConversationState, blobs: BlobLoader, tally: RecordCounts
+    header: SessionHeader, state: ConversationState, blobs: BlobLoader, counts: RecordCounts
 ) -> Iterator[SubagentSession]:
-    """The subagents that a root tells of, and theirs, each once."""
-    known = {head.id}
-    waiting: list[tuple[ConversationState, str | None, int]] = [(state, None, 0)]
-    while waiting:
-        within, parent, depth = waiting.pop(0)
-        for nested in within.nested():
-            # Some keys are ids, others only count within their session.
-            key = nested.key if len(nested.key) >= _MIN_ID_CHARS else f"{head.id}-{nested.key or 'agent'}"
+    """Return the subagents of a root and their subagents, each once."""
+    seen = {header.id}
+    pending: list[tuple[ConversationState, str | None, int]] = [(state, None, 0)]
+    while pending:
+        parent_state, parent_id, depth = pending.pop(0)
+        for nested in parent_state.nested_subagents():
+            # Some keys are ids, others are numbers that are unique only in their session.
+            id = nested.key if len(nested.key) >= _MIN_ID_CHARS else f"{header.id}-{nested.key or 'agent'}"
             data = blobs.get(nested.blob) if nested.blob is not None else nested.data
-            if data is None or key in known:
+            if data is None or id in seen:
                 continue
-            known.add(key)
+            seen.add(id)
             child = _subagent_session(
-                head, key, nested if nested.blob is None else nested.resolved(data), blobs, tally, parent
+                header,
+                id,
+                nested if nested.blob is None else nested.resolved(data),
+                blobs=blobs,
+                counts=counts,
+                parent_id=parent_id,
             )
             yield child
             if depth + 1 < _MAX_SUBAGENT_DEPTH:
-                waiting.append((child.conversation.state, key, depth + 1))
+                pending.append((child.conversation.state, id, depth + 1))
 
 
 def _subagent_session(
-    head: SessionHeader,
-    key: str,
+    header: SessionHeader,
+    id: str,
     nested: NestedSubagent,
+    *,
     blobs: BlobLoader,
-    tally: RecordCounts,
-    parent: str | None,
+    counts: RecordCounts,
+    parent_id: str | None,
 ) -> SubagentSession:
     state = ConversationState(nested.data or b"")
-    started = timestamps.from_value(nested.created_ms) or timestamps.from_value(state.started_ms)
-    used = timestamps.from_value(nested.used_ms)
+    started_at = timestamps.from_value(nested.created_ms) or timestamps.from_value(state.started_ms)
+    last_used_at = timestamps.from_value(nested.last_used_ms)
     conversation = Conversation(
         state,
         blobs,
-        path=str(head.path),
-        tally=tally,
-        model=head.model,
-        started_at=started,
-        ended_at=used if started else None,
+        path=str(header.path),
+        counts=counts,
+        model=header.model,
+        started_at=started_at,
+        ended_at=last_used_at if started_at else None,
     )
     agent = Agent(
-        agent_id=key,
-        parent_session_id=head.id,
-        parent_agent_id=parent,
+        agent_id=id,
+        parent_session_id=header.id,
+        parent_agent_id=parent_id,
         kind=nested.kind,
-        started_at=started,
+        started_at=started_at,
     )
-    opening = Opening(source=SOURCE, id=key, store=head.store, agent_id=key, parent_id=head.id)
-    return SubagentSession(agent, opening, conversation, used)
+    opening = Opening(source=SOURCE, id=id, store=header.store, agent_id=id, parent_id=header.id)
+    return SubagentSession(agent, opening, conversation, last_used_at)

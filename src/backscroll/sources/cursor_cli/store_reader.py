@@ -1,4 +1,4 @@
-"""A session out of its ``store.db``."""
+"""Read a session from its ``store.db``."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,127 +23,131 @@ __all__ = ["read_store"]
 
 
 class _Root(Struct, frozen=True):
-    """Where the conversation begins."""
+    """The root of the conversation."""
 
     state: ConversationState
     id: str | None = None
-    entries: list[MessageRef] | None = None  # the messages, where the root cannot be trusted to name them
-    fault: Fault | None = None  # why it is not the one the metadata names, or not whole
+    entries: list[MessageRef] | None = None  # the messages, if those of the root are not valid
+    fault: Fault | None = None  # why another root is used, or why the root is incomplete
 
 
 def read_store(path: Path) -> Iterator[Item]:
-    """All that a store says: the session, then the subagents kept within it."""
-    tally = RecordCounts()
+    """Parse a store: the session, then its nested subagents."""
+    counts = RecordCounts()
     with Database(path) as database:
         try:
-            rows = database.read(scan_store)
+            index = database.read(scan_store)
         except (DatabaseNotFoundError, DatabaseUnreadableError, sqlite3.Error) as error:
             yield Problem(Origin(str(path), "database"), problem_code(error), str(error))
         else:
             try:
-                yield from _read(path, database, rows, tally)
+                yield from _read_session(path, database, index, counts)
             except (DatabaseLockedError, DatabaseNotFoundError) as error:
-                # Nothing is counted, so that it is read again.
-                tally = RecordCounts()
+                # Without counted records, the next sync reads the store again.
+                counts = RecordCounts()
                 yield Problem(Origin(str(path), "database"), problem_code(error), str(error))
-                yield Closing(completeness="partial", reasons=("the store could not be read to its end",))
-    yield tally
+                yield Closing(completeness="partial", reasons=("the store could not be read completely",))
+    yield counts
 
 
-def _read(path: Path, database: Database, rows: StoreIndex, tally: RecordCounts) -> Iterator[Item]:
-    meta = read_meta(rows.meta)
-    head = SessionHeader(
+def _read_session(path: Path, database: Database, index: StoreIndex, counts: RecordCounts) -> Iterator[Item]:
+    meta = read_meta(index.meta)
+    header = SessionHeader(
         path,
         path.parent.name,
         store_name(path.parent),
         meta,
         read_sidecar(path.with_name("meta.json")),
-        _written_at(path),
+        _modified_at(path),
     )
-    yield from head.opening()
-    yield from _first_problems(rows, head, tally)
-    blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, rows), sizes=rows.sizes)
-    root = _find_root(blobs, rows, meta)
+    yield from header.opening()
+    yield from _find_problems(index, header, counts)
+    blobs = BlobLoader(lambda ids: fetch_blobs(database, ids, index), sizes=index.sizes)
+    root = _find_root(blobs, index, meta)
     reasons = [root.fault.reason] if root.fault is not None else []
     if root.fault is not None:
         yield Problem(Origin(str(path), "root"), *root.fault)
-    if rows.is_torn:
+    if index.is_damaged:
         reasons.append("part of the store is damaged")
-    conversation = head.conversation(root.state, blobs, tally)
-    said = False
+    conversation = header.conversation(root.state, blobs, counts)
+    has_messages = False
     for item in conversation.items(root.entries):
-        said = said or isinstance(item, Message)
-        yield head.owned(item)
-    children = list(subagent_sessions(head, root.state, blobs, tally))
-    yield head.closing(
-        conversation, [*reasons, *conversation.reasons], children, is_begun=bool(said or reasons or children)
+        has_messages = has_messages or isinstance(item, Message)
+        yield header.with_agent_id(item)
+    children = list(subagent_sessions(header, root.state, blobs, counts))
+    yield header.closing(
+        conversation,
+        [*reasons, *conversation.reasons],
+        children,
+        is_draft=not (has_messages or reasons or children),
     )
-    verdicts = conversation.verdicts
+    outcomes = conversation.outcomes
     for child in children:
         yield from child.items()
-        verdicts = {**child.conversation.verdicts, **verdicts}
+        outcomes = {**child.conversation.outcomes, **outcomes}
     if root.id is not None:
-        verdicts = {**verdicts, root.id: ("blob (root)", "ignored")}
-    count_blobs(rows, verdicts, tally)
+        outcomes = {**outcomes, root.id: ("blob (root)", "ignored")}
+    count_blobs(index, outcomes, counts)
 
 
-def _first_problems(rows: StoreIndex, head: SessionHeader, tally: RecordCounts) -> Iterator[Problem]:
-    """What is wrong with everything but the conversation, and the account of the metadata."""
-    count_unknown_schema(head.sidecar, tally)
-    for name in head.meta.unknown:
-        tally.add_unknown(f"meta key {safe_name(name)}")
-    for table in rows.strange:
-        tally.add_unknown(f"table {safe_name(table)}")
-    wrong = [Fault("missing-table", f"has no table {table}") for table in rows.absent]
-    wrong += [
-        Fault("unexpected-shape", f"has a table {table} without the columns that are known")
-        for table in rows.changed
+def _find_problems(index: StoreIndex, header: SessionHeader, counts: RecordCounts) -> Iterator[Problem]:
+    """Report problems outside of the conversation, and count the metadata."""
+    count_unknown_schema(header.sidecar, counts)
+    for name in header.meta.unknown:
+        counts.add_unknown(f"meta key {safe_name(name)}")
+    for table in index.unknown_tables:
+        counts.add_unknown(f"table {safe_name(table)}")
+    faults = [Fault("missing-table", f"has no table {table}") for table in index.missing_tables]
+    faults += [
+        Fault("unexpected-shape", f"has a table {table} without the expected columns")
+        for table in index.changed_tables
     ]
-    if rows.nameless:
-        wrong.append(Fault("orphaned-record", f"has {rows.nameless} blobs without a name of their own"))
-    if rows.is_torn:
-        wrong.append(Fault("damaged-database", "is damaged: rows may be missing"))
-    for fault in wrong:
-        yield Problem(Origin(str(head.path), "database"), *fault)
-    if head.sidecar.fault is not None:
-        yield Problem(Origin(str(head.path.with_name("meta.json")), "file"), *head.sidecar.fault)
-    if head.meta.fault is not None:
-        tally.count("meta", "problems", len(rows.meta))
-        yield Problem(Origin(str(head.path), "meta"), *head.meta.fault)
-    elif rows.meta:
-        tally.count("meta", "ignored", len(rows.meta))
+    if index.no_unique_id_count:
+        faults.append(Fault("orphaned-record", f"has {index.no_unique_id_count} blobs without a unique id"))
+    if index.is_damaged:
+        faults.append(Fault("damaged-database", "is damaged: rows may be missing"))
+    for fault in faults:
+        yield Problem(Origin(str(header.path), "database"), *fault)
+    if header.sidecar.fault is not None:
+        yield Problem(Origin(str(header.path.with_name("meta.json")), "file"), *header.sidecar.fault)
+    if header.meta.fault is not None:
+        counts.count("meta", "problems", len(index.meta))
+        yield Problem(Origin(str(header.path), "meta"), *header.meta.fault)
+    elif index.meta:
+        counts.count("meta", "ignored", len(index.meta))
 
 
-def _find_root(blobs: BlobLoader, rows: StoreIndex, meta: StoreMetadata) -> _Root:
-    """The root that the metadata names; where that does not lead to a whole one, the best there is."""
-    named = (meta.text("latestRootBlobId") or "").lower()
-    data = blobs.get(named) if named else None
-    whole: _Root | None = None
-    if data is not None and named not in blobs.altered:
+def _find_root(blobs: BlobLoader, index: StoreIndex, meta: StoreMetadata) -> _Root:
+    """Return the root that the metadata names; if it is missing, damaged or empty, the best other root."""
+    root_id = (meta.text("latestRootBlobId") or "").lower()
+    data = blobs.get(root_id) if root_id else None
+    valid: _Root | None = None
+    if data is not None and root_id not in blobs.altered:
         state = ConversationState(data)
-        whole = _Root(state, named) if state.fault is None else None
-        fault = Fault("damaged-record", f"the conversation's root cannot be read to its end: {state.fault}")
-        if whole is not None and not state.is_empty:
-            return whole
+        valid = _Root(state, root_id) if state.fault is None else None
+        fault = Fault("damaged-record", f"the conversation's root is incomplete: {state.fault}")
+        if valid is not None and not state.is_empty:
+            return valid
     elif data is not None:
         fault = Fault("altered-record", "the conversation's root is damaged")
-    elif named:
+    elif root_id:
         fault = Fault("missing-record", "the conversation's root is missing from the store")
     else:
         fault = Fault("missing-record", "the store does not say where the conversation begins")
-    if whole is None and not rows.sizes:
-        return _Root(ConversationState(b""), fault=fault if named else None)
-    recovered = recover(rows.sizes, blobs, named=named, damaged=None if whole else data)
-    if whole is not None and recovered.is_empty:
-        return whole
-    if whole is not None:
+    if valid is None and not index.sizes:
+        return _Root(ConversationState(b""), fault=fault if root_id else None)
+    damaged_root = None if valid else data
+    recovered = recover(index.sizes, blobs, named_root_id=root_id, damaged_root=damaged_root)
+    if valid is not None and recovered.is_empty:
+        return valid
+    if valid is not None:
         fault = Fault("missing-record", "the conversation's root is empty, though messages are in the store")
-    root_id = named if recovered.root_id is None and data is not None else recovered.root_id
-    return _Root(recovered.state, root_id, recovered.entries, fault)
+    used_id = root_id if recovered.root_id is None and data is not None else recovered.root_id
+    return _Root(recovered.state, used_id, recovered.entries, fault)
 
 
-def _written_at(path: Path) -> datetime | None:
-    """When the store was last written to, its log included."""
+def _modified_at(path: Path) -> datetime | None:
+    """Return the time of the last write to the store or its write-ahead log."""
     newest: float | None = None
     for file in (path, path.with_name("store.db-wal")):
         try:

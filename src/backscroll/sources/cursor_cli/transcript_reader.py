@@ -1,4 +1,4 @@
-"""Transcripts: a lossy copy of a session as text, kept per project by the IDE's agent and the CLI."""
+"""Read transcripts: lossy text copies of sessions, which the CLI and the IDE's agent write per project."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -32,142 +32,141 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 class RootCatalog:
-    """What the other files below a root tell of a transcript, learned once."""
+    """Cache of the sessions and transcripts below a root."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     @cached_property
     def _cwds(self) -> dict[str, str]:
-        """The folders that sessions were held in, by their ids."""
-        beside = (*self._root.glob("chats/*/*/meta.json"), *self._root.glob("acp-sessions/*/meta.json"))
-        named = {path.parent.name: read_sidecar(path).text("cwd") for path in sorted(beside)}
-        return {id: cwd for id, cwd in named.items() if cwd}
+        """Working directories by session id."""
+        sidecars = (*self._root.glob("chats/*/*/meta.json"), *self._root.glob("acp-sessions/*/meta.json"))
+        cwds = {path.parent.name: read_sidecar(path).text("cwd") for path in sorted(sidecars)}
+        return {id: cwd for id, cwd in cwds.items() if cwd}
 
     @cached_property
     def _transcripts(self) -> dict[tuple[str | None, str], list[Path]]:
-        return {key: list(map(Path, same)) for key, same in find_transcripts(self._root).items()}
+        return {key: list(map(Path, paths)) for key, paths in find_transcripts(self._root).items()}
 
     def folders(self) -> list[str]:
-        """The folders that other sessions were held in."""
+        """Return the working directories of all sessions."""
         return list(dict.fromkeys(self._cwds.values()))
 
-    def rivals(self, path: Path, layout: TranscriptPath) -> list[Path]:
-        """All transcripts of the same session, the one that counts first.
+    def same_session(self, path: Path, parsed: TranscriptPath) -> list[Path]:
+        """Return all transcripts of the same session, the active one first.
 
-        That is the one whose project is named after the folder the session was
-        held in; where this is not known, the one written last.
+        The active one is in the project of the session's folder; if the folder is unknown, it is the newest.
         """
-        cwd = self._cwds.get(layout.parent or layout.id)
-        names = workspace.project_slugs(cwd) if cwd is not None else set()
-        same = self._transcripts.get((layout.parent, layout.id), [path])
+        cwd = self._cwds.get(parsed.parent or parsed.id)
+        slugs = workspace.project_slugs(cwd) if cwd is not None else set()
+        found = self._transcripts.get((parsed.parent, parsed.id), [path])
         return sorted(
-            same if path in same else [*same, path],
-            key=lambda rival: (_project(rival) not in names, -_written_ns(rival), str(rival)),
+            found if path in found else [*found, path],
+            key=lambda each: (_project(each) not in slugs, -_modified_ns(each), str(each)),
         )
 
 
-def read_transcript(path: Path, known: RootCatalog) -> Iterator[Item]:
-    """A session as its transcript tells it."""
-    tally = RecordCounts()
-    layout = parse_transcript_path(path) or TranscriptPath("", path.stem)
-    rivals = known.rivals(path, layout)
-    if rivals[0] != path and _is_prefix_of(path, rivals[0]):
-        # A copy, or what was copied before the session went on.
-        yield from _count_lines(path, tally)
+def read_transcript(path: Path, catalog: RootCatalog) -> Iterator[Item]:
+    """Read a session from its transcript. A copy of another transcript is counted only."""
+    counts = RecordCounts()
+    parsed = parse_transcript_path(path) or TranscriptPath("", path.stem)
+    transcripts = catalog.same_session(path, parsed)
+    if transcripts[0] != path and _is_prefix_of(path, transcripts[0]):
+        yield from _count_lines(path, counts)
     else:
-        yield from _read_session(path, layout, known, rivals, tally)
-    yield tally
+        yield from _read_session(path, parsed, catalog=catalog, transcripts=transcripts, counts=counts)
+    yield counts
 
 
 def _read_session(
-    path: Path, layout: TranscriptPath, known: RootCatalog, rivals: list[Path], tally: RecordCounts
+    path: Path,
+    parsed: TranscriptPath,
+    *,
+    catalog: RootCatalog,
+    transcripts: list[Path],
+    counts: RecordCounts,
 ) -> Iterator[Item]:
-    agent_id = layout.id if layout.parent is not None else None
-    yield Opening(source=SOURCE, id=layout.id, store="transcript", agent_id=agent_id, parent_id=layout.parent)
-    # The same id in two projects can be two conversations. One is shown, and none is lost.
-    counts = rivals[0] == path
-    names = layout.id if counts else f"{layout.id}:{layout.project.replace('.', '_')}"
+    agent_id = parsed.id if parsed.parent is not None else None
+    yield Opening(source=SOURCE, id=parsed.id, store="transcript", agent_id=agent_id, parent_id=parsed.parent)
+    # The same id in two projects can be two conversations. Both are kept, and one is active.
+    is_active = transcripts[0] == path
+    id_prefix = parsed.id if is_active else f"{parsed.id}:{parsed.project.replace('.', '_')}"
     read = transcript_text.read if path.suffix == ".txt" else transcript_jsonl.read
-    first: datetime | None = None
+    first_timestamp: datetime | None = None
     prompt: str | None = None
-    mentioned: dict[str, None] = {}
-    is_begun = False
+    mentioned_paths: dict[str, None] = {}
+    has_messages = False
     try:
-        for item in read(path, tally=tally):
+        for item in read(path, counts=counts):
             if isinstance(item, Message):
-                is_begun = True
-                first = first or item.timestamp
+                has_messages = True
+                first_timestamp = first_timestamp or item.timestamp
                 if prompt is None and item.role == "user" and item.kind is None:
                     prompt = item.content
-                if item.tool is not None and len(mentioned) < _MAX_MENTIONED_PATHS:
-                    mentioned |= dict.fromkeys(_paths(item.tool.params))
-                yield replace(item, id=f"{names}:{item.id}", agent_id=agent_id, is_active=counts)
+                if item.tool is not None and len(mentioned_paths) < _MAX_MENTIONED_PATHS:
+                    mentioned_paths |= dict.fromkeys(_path_params(item.tool.params))
+                yield replace(item, id=f"{id_prefix}:{item.id}", agent_id=agent_id, is_active=is_active)
             else:
                 yield item
     except OSError as error:
         yield Problem(Origin(str(path), "file"), "unreadable-file", f"cannot be read: {error.strerror}")
-    written = _written_at(path)
+    modified_at = timestamps.from_value(_modified_ns(path) / 1e9)
     agent = Agent(
-        agent_id=layout.id,
-        parent_session_id=layout.parent,
-        parent_agent_id=layout.outer,
+        agent_id=parsed.id,
+        parent_session_id=parsed.parent,
+        parent_agent_id=parsed.parent_agent,
         prompt=prompt,
-        started_at=first,
+        started_at=first_timestamp,
     )
-    metadata: dict[str, Any] = {"project": layout.project, "window": f"cli:{layout.project}"}
-    if len(rivals) > 1:
-        metadata["ambiguous_transcripts"] = [str(rival) for rival in rivals]
+    metadata: dict[str, Any] = {"project": parsed.project, "window": f"cli:{parsed.project}"}
+    if len(transcripts) > 1:
+        metadata["ambiguous_transcripts"] = [str(each) for each in transcripts]
     yield Closing(
-        workspace=workspace.project_workspace(layout.project, known.folders(), mentioned),
-        created_at=first or written,
-        created_at_source="stored" if first else "file" if written else None,
-        updated_at=written if counts else None,
+        workspace=workspace.project_workspace(parsed.project, catalog.folders(), mentioned_paths),
+        created_at=first_timestamp or modified_at,
+        created_at_source="stored" if first_timestamp else "file" if modified_at else None,
+        updated_at=modified_at if is_active else None,
         completeness="lossy",
         reasons=(_LOSSY_REASON,),
-        visibility="listed" if is_begun else "draft",
+        visibility="listed" if has_messages else "draft",
         agents=(agent,) if agent_id is not None else (),
         metadata=metadata,
     )
 
 
-def _is_prefix_of(path: Path, other: Path) -> bool:
+def _is_prefix_of(path: Path, other_path: Path) -> bool:
     try:
-        with path.open("rb") as one, other.open("rb") as two:
-            while chunk := one.read(_CHUNK_BYTES):
-                if two.read(len(chunk)) != chunk:
+        with path.open("rb") as file, other_path.open("rb") as other_file:
+            while chunk := file.read(_CHUNK_BYTES):
+                if other_file.read(len(chunk)) != chunk:
                     return False
     except OSError:
         return False
     return True
 
 
-def _count_lines(path: Path, tally: RecordCounts) -> Iterator[Problem]:
+def _count_lines(path: Path, counts: RecordCounts) -> Iterator[Problem]:
     try:
         with path.open("rb") as file:
-            number = sum(1 for _ in file)
+            line_count = sum(1 for _ in file)
     except OSError as error:
         yield Problem(Origin(str(path), "file"), "unreadable-file", f"cannot be read: {error.strerror}")
         return
-    if number:
-        tally.count("line of a copy", "ignored", number)
+    if line_count:
+        counts.count("line of a copy", "ignored", line_count)
 
 
 def _project(path: Path) -> str:
-    layout = parse_transcript_path(path)
-    return layout.project if layout is not None else ""
+    parsed = parse_transcript_path(path)
+    return parsed.project if parsed is not None else ""
 
 
-def _paths(params: dict[str, Any]) -> list[str]:
+def _path_params(params: dict[str, Any]) -> list[str]:
     return [value for key in _PATH_PARAMS if isinstance(value := params.get(key), str)]
 
 
-def _written_ns(path: Path) -> int:
+def _modified_ns(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _written_at(path: Path) -> datetime | None:
-    return timestamps.from_value(_written_ns(path) / 1e9)

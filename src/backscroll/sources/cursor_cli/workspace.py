@@ -1,4 +1,4 @@
-"""The folder that a session belongs to. Names are compared with what paths would be called, never decoded."""
+"""Find the workspace of a session. Slugs are compared with those of known paths, never decoded."""
 
 import re
 from collections.abc import Iterable
@@ -10,32 +10,32 @@ from backscroll.sources.cursor.uri import Address, parse_uri
 
 __all__ = ["project_slugs", "project_workspace", "store_workspace"]
 
-_RUNS = re.compile(r"-+")
+_HYPHENS = re.compile(r"-+")
 _SEPARATORS = re.compile(r"[/\\:]+")
 _NOT_ALNUM = re.compile(r"[^A-Za-z0-9]")
 
 
 def store_workspace(
-    cwd: str | None, uris: Iterable[str], hints: Iterable[str], *, folder_hash: str
+    cwd: str | None, uris: Iterable[str], context_paths: Iterable[str], *, folder_hash: str
 ) -> Workspace | None:
-    """The folder of a store: what its metadata, its root and its context name, best the one its hash is of.
+    """Return the workspace of a store, from its metadata, its root or its context.
 
-    ``folder_hash`` is the name of the folder that holds the session's, which for
-    most stores is the MD5 of the path as the tool saw it.
+    A path that matches ``folder_hash`` is preferred. This is the name of the folder that contains the
+    session's folder: for most stores, the MD5 of the workspace path.
     """
-    named = [Address(cwd)] if cwd else []
-    rooted = [found for uri in uris if (found := parse_uri(uri)) is not None]
-    told = [Address(hint) for hint in hints]
-    sources = (("meta.json", named), ("conversation root", rooted), ("context told to the model", told))
-    for evidence, places in sources:
-        for place in places:
-            if _hash(place.path) == folder_hash:
+    in_metadata = [Address(cwd)] if cwd else []
+    in_root = [address for uri in uris if (address := parse_uri(uri)) is not None]
+    in_context = [Address(path) for path in context_paths]
+    sources = (("meta.json", in_metadata), ("conversation root", in_root), ("prompt context", in_context))
+    for evidence, addresses in sources:
+        for address in addresses:
+            if _hash(address.path) == folder_hash:
                 return Workspace(
-                    place.path, place.authority, f"{evidence}, hash verified", storage_ids=(folder_hash,)
+                    address.path, address.authority, f"{evidence}, hash verified", storage_ids=(folder_hash,)
                 )
-    for evidence, places in sources:
-        if places:
-            return Workspace(places[0].path, places[0].authority, evidence)
+    for evidence, addresses in sources:
+        if addresses:
+            return Workspace(addresses[0].path, addresses[0].authority, evidence)
     return None
 
 
@@ -44,26 +44,28 @@ def _hash(path: str) -> str:
 
 
 def project_slugs(path: str) -> set[str]:
-    """What a path may be called below ``projects/``: versions differ in which characters they replace."""
-    bare = path.strip("/\\")
-    if len(bare) > 1 and bare[1] == ":":
-        bare = bare[0].lower() + bare[1:]
-    by_separators = _SEPARATORS.sub("-", bare)
-    by_letters = _NOT_ALNUM.sub("-", bare)
+    """Return the possible names of a path below ``projects/``. Versions replace different characters."""
+    stripped = path.strip("/\\")
+    if len(stripped) > 1 and stripped[1] == ":":
+        stripped = stripped[0].lower() + stripped[1:]
+    without_separators = _SEPARATORS.sub("-", stripped)
+    without_punctuation = _NOT_ALNUM.sub("-", stripped)
     return {
-        by_separators,
-        _RUNS.sub("-", by_separators).strip("-"),
-        by_letters.strip("-"),
-        _RUNS.sub("-", by_letters).strip("-"),
+        without_separators,
+        _HYPHENS.sub("-", without_separators).strip("-"),
+        without_punctuation.strip("-"),
+        _HYPHENS.sub("-", without_punctuation).strip("-"),
     }
 
 
-def project_workspace(slug: str, known: Iterable[str], mentioned: Iterable[str]) -> Workspace | None:
-    """The folder of a transcript: a known path, or one above a path mentioned in it, of that name."""
-    for path in known:
+def project_workspace(
+    slug: str, known_paths: Iterable[str], mentioned_paths: Iterable[str]
+) -> Workspace | None:
+    """Return the workspace with a slug: a known path, or a mentioned path or one of its parents."""
+    for path in known_paths:
         if slug in project_slugs(path):
             return Workspace(path, evidence="project name, path known from another session")
-    for path in mentioned:
+    for path in mentioned_paths:
         pure = PureWindowsPath(path) if re.match(r"[A-Za-z]:|\\\\", path) else PurePosixPath(path)
         if not pure.is_absolute():
             continue

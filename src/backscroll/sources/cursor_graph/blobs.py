@@ -1,4 +1,4 @@
-"""Blobs by the SHA-256 of what is in them, fetched a few at a time."""
+"""Load blobs by id, in batches. The id of a blob is the SHA-256 of its content."""
 
 from binascii import unhexlify
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,51 +11,50 @@ MAX_BLOB_BYTES = 64 * 1024 * 1024
 _MAX_BATCH_BLOBS = 200
 _MAX_BATCH_BYTES = 8 * 1024 * 1024
 
-Fetch = Callable[[Sequence[str]], Mapping[str, bytes]]
+FetchBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
 def blob_id(value: bytes) -> str | None:
-    """The id that these bytes are, or None when they are something else."""
+    """Return a binary id as hex digits; None if the value is not an id."""
     return value.hex() if len(value) == 32 else None
 
 
 def batch_by_size(ids: Iterable[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """The ids, as many at a time as can be in memory together."""
-    part: list[str] = []
-    weight = 0
+    """Split ids into batches of blobs that fit into memory together."""
+    batch: list[str] = []
+    batch_bytes = 0
     for id in ids:
         size = sizes.get(id, 0)
-        if part and weight + size > _MAX_BATCH_BYTES:
-            yield part
-            part, weight = [], 0
-        part.append(id)
-        weight += size
-    if part:
-        yield part
+        if batch and batch_bytes + size > _MAX_BATCH_BYTES:
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(id)
+        batch_bytes += size
+    if batch:
+        yield batch
 
 
 class BlobLoader:
-    """A store's blobs, and the account of which were asked for.
+    """Loads the blobs of a store, and records which are missing or altered.
 
-    `fetch` gives those it has of the ids it is asked for. Where `sizes` are
-    known, a blob too large to read is left out and batches stay small.
+    `fetch` returns the requested blobs that exist. If `sizes` is given, batches are limited by size.
     """
 
-    def __init__(self, fetch: Fetch, *, sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(self, fetch: FetchBlobs, *, sizes: Mapping[str, int] | None = None) -> None:
         self._fetch = fetch
         self._sizes = sizes
-        self.missing: dict[str, None] = {}  # asked for and not there, in the order met
-        self.altered: dict[str, None] = {}  # there, and not what their id says
+        self.missing: dict[str, None] = {}  # requested but not found, in order of the requests
+        self.altered: dict[str, None] = {}  # the content does not match the id
 
     def __contains__(self, id: str) -> bool:
         return self._sizes is None or id in self._sizes
 
     def get(self, id: str) -> bytes | None:
-        """One blob, or None when it is not there or too large."""
+        """Return one blob; None if it is missing."""
         return next(iter(self.each([id])))[1]
 
     def each(self, ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-        """The blobs in the order asked for, None where there is none."""
+        """Return the blobs in the requested order; None for a missing one."""
         for batch in self._batches(ids):
             found = self._fetch(tuple(dict.fromkeys(batch)))
             for id in batch:
@@ -64,26 +63,27 @@ class BlobLoader:
                     self.missing[id] = None
                     yield id, None
                 else:
-                    yield id, self._checked(id, data)
+                    yield id, self._verify(id, data)
 
     def _batches(self, ids: Iterable[str]) -> Iterator[list[str]]:
-        rest = iter(ids)
-        while batch := list(islice(rest, _MAX_BATCH_BLOBS)):
+        remaining = iter(ids)
+        while batch := list(islice(remaining, _MAX_BATCH_BLOBS)):
             if self._sizes is None:
                 yield batch
             else:
                 yield from batch_by_size(batch, self._sizes)
 
-    def _checked(self, id: str, data: bytes) -> bytes:
+    def _verify(self, id: str, data: bytes) -> bytes:
+        """Compare content with its id. Return the content, decoded if it is hex text."""
         if sha256(data).hexdigest() == id:
             return data
-        # Some versions store what is not JSON as hex text.
+        # Some versions store everything except JSON as hex text.
         if not len(data) % 2 and data[:1] != b"{":
             try:
-                plain = unhexlify(data)
+                decoded = unhexlify(data)
             except ValueError:
-                plain = b""
-            if sha256(plain).hexdigest() == id:
-                return plain
+                decoded = b""
+            if sha256(decoded).hexdigest() == id:
+                return decoded
         self.altered[id] = None
         return data

@@ -1,4 +1,4 @@
-"""Calls and answers that have no id: joined where nothing else can be meant."""
+"""Join tool calls and results that have no ids, if the match is unambiguous."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -11,41 +11,42 @@ from backscroll.sources.cursor_graph.tool_calls import UNKNOWN_TOOL, is_new_file
 
 __all__ = ["RESULT_WITHOUT_ID", "join_results"]
 
-RESULT_WITHOUT_ID = "answer without an id"  # the kind of a message that may turn out to be a call's answer
+RESULT_WITHOUT_ID = "result without an id"  # temporary kind of a message with a result to be joined
 
 T = TypeVar("T", bound=Item)
 
 
 def join_results(items: Iterable[T]) -> Iterator[T]:
-    """The same, with what came of calls without an id put into them.
+    """Return the items, with results without an id joined to their calls.
 
-    The calls of one record are answered by what follows it at once, tool by tool and in order, when there
-    are as many answers as calls. All others stay messages of their own.
+    The calls of a record are joined with the results that directly follow it: per tool and in order,
+    if there are as many results as calls. Other results remain separate messages.
     """
-    held: list[T] = []  # from the first message of a record with such a call on
+    buffer: list[T] = []  # starts with the first call without an id in a record
     for item in items:
-        if held and not (isinstance(item, ToolResult) or _is_answer(item) or _is_beside(item, held[0])):
-            yield from _settled(held)
-            held = []
-        if held or _waits(item):
-            held.append(item)
+        if buffer and not (
+            isinstance(item, ToolResult) or _is_result(item) or _is_same_record(item, buffer[0])
+        ):
+            yield from _join_buffered(buffer)
+            buffer = []
+        if buffer or _is_open_call(item):
+            buffer.append(item)
         else:
-            yield _plain(item)
-    yield from _settled(held)
+            yield _without_temporary_kind(item)
+    yield from _join_buffered(buffer)
 
 
-def _waits(item: Item) -> bool:
+def _is_open_call(item: Item) -> bool:
     if not isinstance(item, Message) or item.tool is None or item.kind is not None:
         return False
     return item.tool.id is None and item.tool.result is None
 
 
-def _is_answer(item: Item) -> bool:
+def _is_result(item: Item) -> bool:
     return isinstance(item, Message) and item.kind == RESULT_WITHOUT_ID
 
 
-def _is_beside(item: Item, other: Item) -> bool:
-    """Whether two messages are out of one record."""
+def _is_same_record(item: Item, other: Item) -> bool:
     return (
         isinstance(item, Message)
         and isinstance(other, Message)
@@ -53,55 +54,54 @@ def _is_beside(item: Item, other: Item) -> bool:
     )
 
 
-def _settled(held: list[T]) -> Iterator[T]:
-    answers = {answer: call for call, answer in _pairs(held)}
-    calls = {call: answer for answer, call in answers.items()}
-    for place, item in enumerate(held):
-        if place in calls:
-            yield _answered(item, held[calls[place]])
-        elif place not in answers:
-            yield _plain(item)
+def _join_buffered(buffer: list[T]) -> Iterator[T]:
+    result_by_call = dict(_match_results(buffer))
+    joined_results = set(result_by_call.values())
+    for index, item in enumerate(buffer):
+        if index in result_by_call:
+            yield _with_result(item, buffer[result_by_call[index]])
+        elif index not in joined_results:
+            yield _without_temporary_kind(item)
 
 
-def _pairs(held: list[T]) -> list[tuple[int, int]]:
-    """The places of calls and of their answers, as far as there is no doubt."""
+def _match_results(buffer: list[T]) -> list[tuple[int, int]]:
+    """Return pairs of indexes, of a call and of its result, for all unambiguous matches."""
     calls: dict[str, list[int]] = {}
-    answers: dict[str, list[int]] = {}
-    for place, item in enumerate(held):
-        if isinstance(item, Message) and item.tool is not None and (_waits(item) or _is_answer(item)):
-            (calls if _waits(item) else answers).setdefault(item.tool.name, []).append(place)
-    if answers.keys() == {UNKNOWN_TOOL}:  # then only their order tells which tool they are of
-        calls = {UNKNOWN_TOOL: sorted(place for places in calls.values() for place in places)}
+    results: dict[str, list[int]] = {}
+    for index, item in enumerate(buffer):
+        if isinstance(item, Message) and item.tool is not None and (_is_open_call(item) or _is_result(item)):
+            (calls if _is_open_call(item) else results).setdefault(item.tool.name, []).append(index)
+    if results.keys() == {UNKNOWN_TOOL}:  # results without tool names are matched by order only
+        calls = {UNKNOWN_TOOL: sorted(index for indexes in calls.values() for index in indexes)}
     pairs: list[tuple[int, int]] = []
-    for name, places in calls.items():
-        there = answers.get(name, [])
-        if len(there) == len(places):
-            found = list(zip(places, there, strict=True))
-            pairs += found if all(call < answer for call, answer in found) else []
+    for name, call_indexes in calls.items():
+        result_indexes = results.get(name, [])
+        if len(result_indexes) == len(call_indexes):
+            matched = list(zip(call_indexes, result_indexes, strict=True))
+            pairs += matched if all(call < result for call, result in matched) else []
     return pairs
 
 
-def _answered(item: T, answer: Item) -> T:
-    if not isinstance(item, Message) or not isinstance(answer, Message):
+def _with_result(item: T, result_item: Item) -> T:
+    if not isinstance(item, Message) or not isinstance(result_item, Message):
         return item
-    call, told = item.tool, answer.tool
-    if call is None or told is None:
+    call, result = item.tool, result_item.tool
+    if call is None or result is None:
         return item
-    edits = parse_edits(call.name, call.params) if told.status == "completed" else ()
+    edits = parse_edits(call.name, call.params) if result.status == "completed" else ()
     tool = ToolCall(
         None,
         call.name,
         call.params,
-        told.result,
-        told.status,
-        told.decision,
-        as_created(edits) if is_new_file(told.result or "") else edits,
+        result.result,
+        result.status,
+        result.decision,
+        as_created(edits) if is_new_file(result.result or "") else edits,
     )
-    return replace(item, tool=tool, attachments=(*item.attachments, *answer.attachments))
+    return replace(item, tool=tool, attachments=(*item.attachments, *result_item.attachments))
 
 
-def _plain(item: T) -> T:
-    """An answer that stays a message of its own is like any other."""
+def _without_temporary_kind(item: T) -> T:
     if isinstance(item, Message) and item.kind == RESULT_WITHOUT_ID:
         return replace(item, kind=None)
     return item

@@ -1,4 +1,4 @@
-"""Messages that a compaction took out of the conversation, put back before those it left."""
+"""Restore the messages that compactions removed from a conversation."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ _MAX_LEAD_MESSAGES = 4  # system prompt, context, rules, summary
 
 
 class CompactionArchive(Struct, frozen=True):
-    """What one compaction took out, and what it put in its place."""
+    """The messages that one compaction removed, and the summary that replaced them."""
 
     id: str
     entries: tuple[MessageRef, ...]
@@ -23,7 +23,7 @@ class CompactionArchive(Struct, frozen=True):
 
 
 def read_compaction_archives(ids: Iterable[str], blobs: BlobLoader) -> list[CompactionArchive]:
-    """The archives, oldest first. One that is missing is left out; `blobs` remembers it."""
+    """Return the archives, oldest first. A missing one is omitted and listed in `blobs.missing`."""
     found: list[CompactionArchive] = []
     for id, data in blobs.each(dict.fromkeys(ids)):
         if data is not None:
@@ -36,39 +36,38 @@ def read_compaction_archives(ids: Iterable[str], blobs: BlobLoader) -> list[Comp
 
 
 def restore_compacted(archives: Sequence[CompactionArchive], kept: list[MessageRef]) -> list[MessageRef]:
-    """Every message in order: what was archived, oldest first, then what is left.
+    """Return all messages in order: archived ones, oldest first, then those still in the conversation.
 
-    A compaction leaves the system prompt, the context and its summary, and may
-    leave the last messages standing that it also archived; a later archive may
-    begin with an earlier one. What overlaps is told once.
+    A compaction keeps the system prompt, the context and its summary. It may also keep the last messages
+    that it archived, and a later archive may start with an earlier one. Duplicates are removed.
     """
-    summaries = {archive.summary_id for archive in archives if archive.summary_id}
-    whole: list[MessageRef] = []
-    for part in (*(list(archive.entries) for archive in archives), kept):
-        if not whole:
-            whole += part
+    summary_ids = {archive.summary_id for archive in archives if archive.summary_id}
+    restored: list[MessageRef] = []
+    for entries in (*(list(archive.entries) for archive in archives), kept):
+        if not restored:
+            restored += entries
             continue
-        same = _common(whole, part)  # every list begins with the same instructions
-        summed = [place + 1 for place, entry in enumerate(part) if entry.id in summaries]
-        leads = dict.fromkeys([*range(_MAX_LEAD_MESSAGES), same, same + 1, same + 2, *summed])
-        lead = max(leads, key=lambda lead: _overlap(whole, part[lead:]))
-        overlap = _overlap(whole, part[lead:])
+        common = _common_prefix_length(restored, entries)  # every list starts with the same instructions
+        after_summaries = [index + 1 for index, entry in enumerate(entries) if entry.id in summary_ids]
+        # The lead is the number of messages before the overlap. The best lead gives the longest overlap.
+        leads = dict.fromkeys([*range(_MAX_LEAD_MESSAGES), common, common + 1, common + 2, *after_summaries])
+        lead = max(leads, key=lambda lead: _overlap_length(restored, entries[lead:]))
+        overlap = _overlap_length(restored, entries[lead:])
         if not overlap:
-            lead = summed[0] - 1 if summed else min(same, 1)
-        whole += part[min(same, lead) : lead] + part[lead + overlap :]
-    return whole
+            lead = after_summaries[0] - 1 if after_summaries else min(common, 1)
+        restored += entries[min(common, lead) : lead] + entries[lead + overlap :]
+    return restored
 
 
-def _common(one: list[MessageRef], other: list[MessageRef]) -> int:
-    """How many messages two lists have in common at their beginnings."""
+def _common_prefix_length(first: list[MessageRef], second: list[MessageRef]) -> int:
     return next(
-        (place for place, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
-        min(len(one), len(other)),
+        (index for index, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
+        min(len(first), len(second)),
     )
 
 
-def _overlap(before: list[MessageRef], after: list[MessageRef]) -> int:
-    """How many messages at the end of one list stand at the beginning of the other."""
+def _overlap_length(before: list[MessageRef], after: list[MessageRef]) -> int:
+    """Return the length of the longest end of one list that is the start of the other."""
     for size in range(min(len(before), len(after)), 0, -1):
         if before[-1] == after[size - 1] and before[-size:] == after[:size]:
             return size

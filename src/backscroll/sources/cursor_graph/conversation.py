@@ -1,4 +1,4 @@
-"""A conversation out of its root: messages as the model saw them, times and typed text from the turns."""
+"""Parse a conversation: messages as sent to the model, with times and typed text from the turns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -16,6 +16,7 @@ from backscroll.sources.cursor_graph.compactions import (
     restore_compacted,
 )
 from backscroll.sources.cursor_graph.message_parts import (
+    NO_CONTENT_REASON,
     RecordInfo,
     build_message,
     call_ids,
@@ -30,7 +31,7 @@ from backscroll.sources.cursor_graph.message_parts import (
     without_prompt_parts,
 )
 from backscroll.sources.cursor_graph.pending_calls import CallTracker
-from backscroll.sources.cursor_graph.prescan import KnownSteps, scan_message
+from backscroll.sources.cursor_graph.prescan import KnownSteps, outline_message
 from backscroll.sources.cursor_graph.prompt_text import is_injected, workspace_folders
 from backscroll.sources.cursor_graph.state import ConversationState, MessageRef
 from backscroll.sources.cursor_graph.steps import turn_messages
@@ -46,7 +47,7 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 
 class Conversation:
-    """One conversation, told once through `items`; the rest of it is known afterwards."""
+    """Parser of one conversation. `items` is called once; the other attributes are complete after it."""
 
     def __init__(
         self,
@@ -54,202 +55,209 @@ class Conversation:
         blobs: BlobLoader,
         *,
         path: str,
-        tally: RecordCounts,
+        counts: RecordCounts,
         model: str | None = None,
         started_at: datetime | None = None,
         ended_at: datetime | None = None,
     ) -> None:
         self.state = state
-        self.verdicts: dict[
-            str, tuple[str, RecordOutcome]
-        ] = {}  # of every blob looked at: its kind and what it gave
-        self.reasons: dict[str, None] = {}  # why not all of it is here
+        self.outcomes: dict[str, tuple[str, RecordOutcome]] = {}  # kind and outcome by blob id
+        self.reasons: dict[str, None] = {}  # why the conversation is incomplete
         self.first_prompt: str | None = None
-        self.told_folders: dict[str, None] = {}  # workspace paths that the context names
+        self.context_folders: dict[str, None] = {}  # workspace paths in the context
         self.models: dict[str, None] = {}
         self._blobs = blobs
         self._path = path
-        self._tally = tally
+        self._counts = counts
         self._model = model
-        self._bounds = started_at, ended_at
+        self._started_at = started_at
+        self._ended_at = ended_at
         self._calls = CallTracker()
-        self._uses: dict[str, int] = {}
-        self._last_spot: timeline.MessageTime | None = None
-        self._last_texts: set[str] = set()  # of the last message that an assistant said
+        self._use_counts: dict[str, int] = {}  # by blob id
+        self._last_time: timeline.MessageTime | None = None
+        self._last_texts: set[str] = set()  # of the last assistant message
 
     def items(self, entries: Sequence[MessageRef] | None = None) -> Iterator[Message | ToolResult | Problem]:
-        """All that was said. Given `entries`, these are the messages, whatever the root says."""
-        return join_results(self._items(entries))
+        """Return the whole conversation. `entries` replaces the messages that the root refers to."""
+        return join_results(self._parse(entries))
 
-    def _items(self, entries: Sequence[MessageRef] | None) -> Iterator[Message | ToolResult | Problem]:
+    def _parse(self, entries: Sequence[MessageRef] | None) -> Iterator[Message | ToolResult | Problem]:
         state = self.state
-        for number in state.unknown_fields:
-            self._tally.add_unknown(f"root field {number}")
+        for field in state.unknown_fields:
+            self._counts.add_unknown(f"root field {field}")
         archives = read_compaction_archives(state.archives, self._blobs)
         for archive in archives:
-            self._mark(archive.id, "blob (archive)", "ignored")
-        whole = restore_compacted(archives, state.messages if entries is None else list(entries))
+            self._set_outcome(archive.id, "blob (archive)", "ignored")
+        messages = restore_compacted(archives, state.messages if entries is None else list(entries))
         turns = list(read_turns(state.turns or state.old_turns, self._blobs))
         for turn in turns:
             for id in filter(None, (turn.id, turn.user_id, *turn.step_ids)):
-                self._mark(id, "blob (turn)", "ignored")
-        if whole:
-            yield from self._tell(whole, turns, archives)
+                self._set_outcome(id, "blob (turn)", "ignored")
+        if messages:
+            yield from self._parse_messages(messages, turns, archives)
         else:
-            for number, turn in enumerate(turns):
-                yield from self._tell_turn(turn, number)
-        yield from self._tell_pending(whole)
-        yield from self._damage(whole, [] if whole else turns)
+            for index, turn in enumerate(turns):
+                yield from self._parse_turn(turn, index)
+        yield from self._parse_pending_step(messages)
+        yield from self._find_damage(messages, [] if messages else turns)
 
-    def _tell(
-        self, whole: Sequence[MessageRef], turns: Sequence[Turn], archives: Sequence[CompactionArchive]
+    def _parse_messages(
+        self, messages: Sequence[MessageRef], turns: Sequence[Turn], archives: Sequence[CompactionArchive]
     ) -> Iterator[Message | ToolResult | Problem]:
         summaries = {archive.summary_id: archive for archive in archives if archive.summary_id}
-        seen = [
-            scan_message(message, is_archived=entry.id in summaries) for entry, message in self._each(whole)
+        outlines = [
+            outline_message(message, is_summary_of_archive=entry.id in summaries)
+            for entry, message in self._load_messages(messages)
         ]
-        alignment = timeline.align_turns(seen, turns)
-        spots = timeline.assign_times(
-            seen,
+        alignment = timeline.align_turns(outlines, turns)
+        times = timeline.assign_times(
+            outlines,
             turns,
             self.state.timings,
             alignment=alignment,
             call_times=read_call_times(turns, self._blobs),
-            started_at=self._bounds[0],
-            ended_at=self._bounds[1],
+            started_at=self._started_at,
+            ended_at=self._ended_at,
         )
-        self._last_spot = spots[-1] and timeline.MessageTime(spots[-1].at, "turn")
-        waiting = _before_which(alignment, len(seen))
-        told = KnownSteps(seen)
-        # A compaction begins the list anew, with the same instructions.
-        instructions = {entry.id for entry in (*whole[:1], *self.state.messages[:1])}
-        for place, (entry, message) in enumerate(self._each(whole)):
-            for number in waiting.get(place, ()):
-                yield from self._tell_untold(turns[number], number, told)
-            turn = alignment.turns.get(place)
-            yield from self._tell_entry(
+        self._last_time = times[-1] and timeline.MessageTime(times[-1].at, "turn")
+        missing_turns = _missing_turns_by_position(alignment, len(outlines))
+        known_steps = KnownSteps(outlines)
+        # After a compaction, the list starts with the same instructions again.
+        instruction_ids = {entry.id for entry in (*messages[:1], *self.state.messages[:1])}
+        for position, (entry, message) in enumerate(self._load_messages(messages)):
+            for index in missing_turns.get(position, ()):
+                yield from self._parse_missing_turn(turns[index], index, known_steps)
+            turn_index = alignment.turns.get(position)
+            yield from self._parse_message(
                 entry,
                 message,
-                spots[place],
-                turn=None if turn is None else turns[turn],
+                times[position],
+                turn=None if turn_index is None else turns[turn_index],
                 archive=summaries.get(entry.id),
-                is_instruction=entry.id in instructions,
+                is_instruction=entry.id in instruction_ids,
             )
-        for number in waiting.get(len(seen), ()):
-            yield from self._tell_untold(turns[number], number, told)
+        for index in missing_turns.get(len(outlines), ()):
+            yield from self._parse_missing_turn(turns[index], index, known_steps)
 
-    def _each(
+    def _load_messages(
         self, entries: Sequence[MessageRef]
     ) -> Iterator[tuple[MessageRef, dict[str, Any] | bytes | None]]:
-        """Every entry with its message; bytes when it is none, None when its blob is not there."""
+        """Return each entry with its decoded message; bytes if it is not JSON, None if it is missing."""
         fetched = self._blobs.each(entry.id for entry in entries if entry.data is None)
         for entry in entries:
             data = entry.data if entry.data is not None else next(fetched)[1]
             yield entry, None if data is None else decode_message(data) or data
 
-    def _tell_entry(
+    def _parse_message(
         self,
         entry: MessageRef,
         message: dict[str, Any] | bytes | None,
-        spot: timeline.MessageTime | None,
+        time: timeline.MessageTime | None,
         *,
         turn: Turn | None,
         archive: CompactionArchive | None,
         is_instruction: bool,
     ) -> Iterator[Message | ToolResult | Problem]:
         if message is None:
-            return  # told as damage at the end
+            return  # reported by _find_damage
         if isinstance(message, bytes):
-            self._mark(entry.id, "blob (message)", "problems")
+            self._set_outcome(entry.id, "blob (message)", "problems")
             self.reasons["a message could not be read"] = None
             yield Problem(
-                self._origin(entry.id), "unknown-type", "is not a message: neither JSON nor anything known"
+                self._origin(entry.id), "unknown-type", "is not a message: neither JSON nor a known record"
             )
             return
         role = message.get("role")
         if role not in _ROLES:
-            self._tally.add_unknown(f"role {safe_name(role)}")
-        place = self._place(entry.id, spot)
+            self._counts.add_unknown(f"role {safe_name(role)}")
+        info = self._record_info(entry.id, time)
         if archive is not None or is_summary(message):
-            # The message that stands for what a compaction took out: nobody said it.
-            told = (archive.summary if archive else "") or message_text(message)
-            yield build_message(place, "system", told, kind="compaction")
-            self._mark(entry.id, "blob (message)", "parsed")
+            # The summary that replaced the messages of a compaction; the user did not write it.
+            summary = (archive.summary if archive else "") or message_text(message)
+            yield build_message(info, "system", summary, kind="compaction")
+            self._set_outcome(entry.id, "blob (message)", "parsed")
         elif role == "system" and is_instruction:
-            self._mark(entry.id, "blob (system prompt)", "ignored")
+            self._set_outcome(entry.id, "blob (system prompt)", "ignored")
         elif role == "system":
-            yield build_message(place, "system", message_text(message), kind="context")
-            self._mark(entry.id, "blob (message)", "parsed")
+            yield build_message(info, "system", message_text(message), kind="context")
+            self._set_outcome(entry.id, "blob (message)", "parsed")
         else:
             if role == "user":
-                said = list(self._tell_user(message, place, turn))
+                items = list(self._parse_user_message(message, info, turn))
             else:
-                place = self._with_model(message, place, role)
-                said = list(parse_parts(message, place, calls=self._calls, tally=self._tally))
+                info = self._with_model(message, info, role)
+                items = list(parse_parts(message, info, calls=self._calls, counts=self._counts))
             if role == "assistant":
                 self._last_texts = part_texts(message)
-            known = role in _ROLES and not message.get("content")
-            self._mark(entry.id, "blob (message)", "parsed" if said else "ignored" if known else "problems")
-            if not said and not known:
-                yield Problem(place.origin, "no-content", "says nothing that is understood")
-            yield from said
+            is_empty = role in _ROLES and not message.get("content")
+            outcome: RecordOutcome = "parsed" if items else "ignored" if is_empty else "problems"
+            self._set_outcome(entry.id, "blob (message)", outcome)
+            if outcome == "problems":
+                yield Problem(info.origin, "no-content", NO_CONTENT_REASON)
+            yield from items
 
-    def _tell_user(
-        self, message: dict[str, Any], place: RecordInfo, turn: Turn | None
+    def _parse_user_message(
+        self, message: dict[str, Any], info: RecordInfo, turn: Turn | None
     ) -> Iterator[Message | ToolResult]:
         prompt = user_prompt(message)
-        whole = message_text(message)
-        self.told_folders |= dict.fromkeys(workspace_folders(whole))
+        full_text = message_text(message)
+        self.context_folders |= dict.fromkeys(workspace_folders(full_text))
         rest = without_prompt_parts(message)
         text = prompt.text
-        if turn is not None and turn.text.strip() and not prompt.is_quoted:
+        if turn is not None and turn.text.strip() and not prompt.is_tagged:
             text = turn.text.strip()
         if prompt.is_context and not text:
-            if whole:
-                yield build_message(place, "system", whole, kind="context")
+            if full_text:
+                yield build_message(info, "system", full_text, kind="context")
             yield from parse_parts(
-                rest, place, calls=self._calls, tally=self._tally, number=1 if whole else 0
+                rest, info, calls=self._calls, counts=self._counts, first_index=1 if full_text else 0
             )
             return
         is_synthetic = (turn is not None and turn.is_simulated) or is_injected(text)
         if not is_synthetic:
             self.first_prompt = self.first_prompt or text or None
         kind = "synthetic" if is_synthetic else None
-        yield build_message(place, "user", text, kind=kind, attachments=prompt.attachments)
-        yield from parse_parts(rest, place, calls=self._calls, tally=self._tally, number=1)
+        yield build_message(info, "user", text, kind=kind, attachments=prompt.attachments)
+        yield from parse_parts(rest, info, calls=self._calls, counts=self._counts, first_index=1)
 
-    def _tell_untold(self, turn: Turn, number: int, told: KnownSteps) -> Iterator[Message | Problem]:
-        """A turn whose prompt is not among the messages, without those of its steps that are."""
-        steps = list(read_steps(turn, self._blobs))
-        if steps and steps[0] in told:
-            return  # its prompt is there too, in other words
-        self.reasons["older messages are kept only as the window shows them"] = None
-        yield from self._tell_turn(turn, number, [step for step in steps if step not in told])
-
-    def _tell_turn(
-        self, turn: Turn, number: int, steps: Iterable[Step] | None = None
+    def _parse_missing_turn(
+        self, turn: Turn, index: int, known_steps: KnownSteps
     ) -> Iterator[Message | Problem]:
-        """A turn from its steps, for conversations that have no messages of the other kind."""
-        timings = self.state.timings
-        timed_ms = timings[number].timestamp_ms if number < len(timings) else None
-        steps = read_steps(turn, self._blobs) if steps is None else steps
-        for said, blob in turn_messages(
-            turn, self._noted(steps), calls=self._calls, place=self._place, timed_ms=timed_ms
-        ):
-            if said.role == "user" and said.kind is None:
-                self.first_prompt = self.first_prompt or said.content or None
-            self._mark(blob, "blob (turn)", "parsed")
-            yield said
+        """Parse a turn without a matching prompt. Steps that match a message are omitted."""
+        steps = list(read_steps(turn, self._blobs))
+        if steps and steps[0] in known_steps:
+            return  # the prompt exists too, with a different text
+        self.reasons["some older messages are restored from turns"] = None
+        yield from self._parse_turn(turn, index, [step for step in steps if step not in known_steps])
 
-    def _noted(self, steps: Iterable[Step]) -> Iterator[Step]:
+    def _parse_turn(
+        self, turn: Turn, index: int, steps: Iterable[Step] | None = None
+    ) -> Iterator[Message | Problem]:
+        """Parse the steps of a turn, if the conversation has no messages for it."""
+        timings = self.state.timings
+        turn_time_ms = timings[index].timestamp_ms if index < len(timings) else None
+        steps = read_steps(turn, self._blobs) if steps is None else steps
+        for message, blob in turn_messages(
+            turn,
+            self._count_unknown_fields(steps),
+            calls=self._calls,
+            record_info=self._record_info,
+            turn_time_ms=turn_time_ms,
+        ):
+            if message.role == "user" and message.kind is None:
+                self.first_prompt = self.first_prompt or message.content or None
+            self._set_outcome(blob, "blob (turn)", "parsed")
+            yield message
+
+    def _count_unknown_fields(self, steps: Iterable[Step]) -> Iterator[Step]:
         for step in steps:
-            if step.unknown is not None:
-                self._tally.add_unknown(f"step field {step.unknown}")
+            if step.unknown_field is not None:
+                self._counts.add_unknown(f"step field {step.unknown_field}")
             yield step
 
-    def _tell_pending(self, whole: Sequence[MessageRef]) -> Iterator[Message | ToolResult | Problem]:
-        """The step that was under way; a root written in between repeats it."""
-        told = {entry.id for entry in whole}
+    def _parse_pending_step(self, messages: Sequence[MessageRef]) -> Iterator[Message | ToolResult | Problem]:
+        """Parse the unfinished step. An intermediate root may also have it, or a part of it, as a message."""
+        parsed_ids = {entry.id for entry in messages}
         for entry in self.state.pending:
             message = decode_message(entry.data or self._blobs.get(entry.id) or b"")
             if message is None:
@@ -257,93 +265,94 @@ class Conversation:
                     Origin(self._path, "root, field 4"), "not-json", "the unfinished step is not JSON"
                 )
                 continue
-            if entry.id in told:
+            if entry.id in parsed_ids:
                 continue
-            place = self._with_model(message, self._place(entry.id, self._last_spot), "assistant")
-            left = {"role": "assistant", "content": self._unsaid_parts(message)}
-            yield from parse_parts(left, place, calls=self._calls, tally=self._tally)
+            info = self._with_model(message, self._record_info(entry.id, self._last_time), "assistant")
+            new_parts = {"role": "assistant", "content": self._new_parts(message)}
+            yield from parse_parts(new_parts, info, calls=self._calls, counts=self._counts)
 
-    def _unsaid_parts(self, message: dict[str, Any]) -> list[dict[str, Any]]:
-        """The parts of an unfinished step that its first half, already among the messages, did not have."""
-        left = []
+    def _new_parts(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the parts of an unfinished step that the messages do not contain yet."""
+        new_parts = []
         for part in message_parts(message):
-            known = call_ids({"content": [part]})
-            if known and known[0] in self._calls:
+            ids = call_ids({"content": [part]})
+            if ids and ids[0] in self._calls:
                 continue
             texts = part_texts({"content": [part]})
             if not texts or not texts <= self._last_texts:
-                left.append(part)
-        return left
+                new_parts.append(part)
+        return new_parts
 
-    def _damage(self, whole: Iterable[MessageRef], turns: Iterable[Turn]) -> Iterator[Problem]:
-        """What the conversation names and the store does not have, or has differently."""
-        needed = {entry.id for entry in whole} | set(self.state.archives)
+    def _find_damage(self, messages: Iterable[MessageRef], turns: Iterable[Turn]) -> Iterator[Problem]:
+        """Report missing and altered blobs of the conversation."""
+        needed = {entry.id for entry in messages} | set(self.state.archives)
         needed |= {id for turn in turns for id in (turn.user_id, *turn.step_ids) if id}
-        needed |= set(self.state.turns or self.state.old_turns) if not whole else set()
+        needed |= set(self.state.turns or self.state.old_turns) if not messages else set()
         for id in self._blobs.missing:
             if id in needed:
                 self.reasons["messages are missing from the store"] = None
                 yield Problem(
                     self._origin(id),
                     "missing-record",
-                    "is named by the conversation and missing from the store",
+                    "is missing from the store, although the conversation refers to it",
                 )
         for id in self._blobs.altered:
-            if id in self.verdicts:
+            if id in self.outcomes:
                 yield Problem(
-                    self._origin(id), "altered-record", "is not what its id says: it was changed or damaged"
+                    self._origin(id), "altered-record", "does not match its id: it was changed or damaged"
                 )
 
     def facts(self) -> dict[str, Any]:
-        """What the root says besides the conversation."""
+        """Return metadata of the conversation: fields of the root, todos, summary and plan."""
         facts = self.state.facts()
         todos = []
         for id, data in self._blobs.each(self.state.todos):
-            self._mark(id, "blob (todo)", "ignored")
+            self._set_outcome(id, "blob (todo)", "ignored")
             record = Record(data or b"")
             if record.text(2):
                 status = _TODO_STATES.get(record.number(3) or 0, "unknown")
                 todos.append({"content": record.text(2), "status": status})
         if todos:
             facts["todos"] = todos
-        for name, of in (("summary", self.state.summary), ("plan", self.state.plan)):
-            if of is not None and (data := self._blobs.get(of)) is not None:
-                self._mark(of, f"blob ({name})", "ignored")
+        for name, blob in (("summary", self.state.summary), ("plan", self.state.plan)):
+            if blob is not None and (data := self._blobs.get(blob)) is not None:
+                self._set_outcome(blob, f"blob ({name})", "ignored")
                 facts[name] = Record(data).text(1) or ""
         for file in self.state.tracked_files():
             if file.backup is not None:
-                self._mark(file.backup, "blob (file)", "ignored")
+                self._set_outcome(file.backup, "blob (file)", "ignored")
         return facts
 
-    def _mark(self, id: str, kind: str, verdict: RecordOutcome) -> None:
-        known = self.verdicts.get(id)
-        if known is None or _OUTCOME_RANK[verdict] > _OUTCOME_RANK[known[1]]:
-            self.verdicts[id] = (kind, verdict)
+    def _set_outcome(self, id: str, kind: str, outcome: RecordOutcome) -> None:
+        """Record the outcome of a blob, unless a higher-ranked one is recorded."""
+        known = self.outcomes.get(id)
+        if known is None or _OUTCOME_RANK[outcome] > _OUTCOME_RANK[known[1]]:
+            self.outcomes[id] = (kind, outcome)
 
-    def _place(self, id: str, spot: timeline.MessageTime | None) -> RecordInfo:
-        """Where a record's messages stand. A record told twice gets a number, since both have one id."""
-        self._uses[id] = self._uses.get(id, 0) + 1
-        name = id if self._uses[id] == 1 else f"{id}#{self._uses[id]}"
-        if spot is None:
-            return RecordInfo(name, self._origin(id))
-        return RecordInfo(name, self._origin(id), spot.at, spot.source)
+    def _record_info(self, id: str, time: timeline.MessageTime | None) -> RecordInfo:
+        """Return the common fields of a blob's messages. A repeated blob gets a numbered id."""
+        self._use_counts[id] = self._use_counts.get(id, 0) + 1
+        message_id = id if self._use_counts[id] == 1 else f"{id}#{self._use_counts[id]}"
+        if time is None:
+            return RecordInfo(message_id, self._origin(id))
+        return RecordInfo(message_id, self._origin(id), time.at, time.source)
 
-    def _with_model(self, message: dict[str, Any], place: RecordInfo, role: Any) -> RecordInfo:
+    def _with_model(self, message: dict[str, Any], info: RecordInfo, role: Any) -> RecordInfo:
         if role != "assistant":
-            return place
+            return info
         model = model_name(message) or self._model
         if model is not None:
             self.models[model] = None
-        return RecordInfo(place.id, place.origin, place.timestamp, place.timestamp_source, model)
+        return RecordInfo(info.id, info.origin, info.timestamp, info.timestamp_source, model)
 
     def _origin(self, id: str) -> Origin:
         return Origin(self._path, f"blob {id}")
 
 
-def _before_which(alignment: timeline.TurnAlignment, end: int) -> dict[int, list[int]]:
-    """Before which message each turn belongs that the messages do not hold."""
-    waiting: dict[int, list[int]] = {}
-    for untold in alignment.untold:
-        later = [place for place, turn in alignment.turns.items() if turn > untold]
-        waiting.setdefault(min(later, default=end), []).append(untold)
-    return waiting
+def _missing_turns_by_position(alignment: timeline.TurnAlignment, end: int) -> dict[int, list[int]]:
+    """Group missing turns by the position of the message that they precede."""
+    found: dict[int, list[int]] = {}
+    for missing in alignment.missing:
+        later = [position for position, turn in alignment.turns.items() if turn > missing]
+        found.setdefault(min(later, default=end), []).append(missing)
+    return found

@@ -1,4 +1,4 @@
-"""What a call did to files, as far as its arguments say it."""
+"""Derive file edits from the arguments of a tool call."""
 
 from typing import Any, Literal
 
@@ -8,8 +8,8 @@ from backscroll.model import Edit, Hunk
 
 __all__ = ["as_created", "parse_edits"]
 
-_WRITES = {"write", "writefile", "createfile"}
-_REPLACES = {
+_WRITE_TOOLS = {"write", "writefile", "createfile"}
+_REPLACE_TOOLS = {
     "strreplace",
     "edit",
     "searchreplace",
@@ -18,10 +18,10 @@ _REPLACES = {
     "editnotebook",
     "multistrreplace",
 }
-_PATCHES = {"applypatch", "patch"}
-_DELETES = {"delete", "deletefile"}
+_PATCH_TOOLS = {"applypatch", "patch"}
+_DELETE_TOOLS = {"delete", "deletefile"}
 
-_PATHS = (
+_PATH_KEYS = (
     "path",
     "file_path",
     "filePath",
@@ -30,13 +30,13 @@ _PATHS = (
     "target_notebook",
     "relativeWorkspacePath",
 )
-_OLD = ("old_string", "oldString", "old_str", "old_text")
-_NEW = ("new_string", "newString", "new_str", "new_text")
-_CONTENTS = ("contents", "content", "file_text", "fileText")
-_PATCH_TEXT = ("patch", "input", "diff", "patch_text", "raw")
+_OLD_TEXT_KEYS = ("old_string", "oldString", "old_str", "old_text")
+_NEW_TEXT_KEYS = ("new_string", "newString", "new_str", "new_text")
+_CONTENT_KEYS = ("contents", "content", "file_text", "fileText")
+_PATCH_KEYS = ("patch", "input", "diff", "patch_text", "raw")
 
 _Kind = Literal["create", "update", "delete"]
-_SECTIONS: dict[str, _Kind] = {
+_SECTION_HEADERS: dict[str, _Kind] = {
     "*** Add File: ": "create",
     "*** Update File: ": "update",
     "*** Delete File: ": "delete",
@@ -44,76 +44,76 @@ _SECTIONS: dict[str, _Kind] = {
 
 
 def parse_edits(name: str, params: dict[str, Any]) -> tuple[Edit, ...]:
-    """The edits that a call asked for; nothing for a tool that edits nothing or is not known."""
-    tool = "".join(letter for letter in name.lower() if letter.isalnum())
-    path = _text(params, _PATHS)
-    if tool in _PATCHES:
-        return tuple(_patched(_text(params, _PATCH_TEXT) or "", path))
+    """Return the edits that a call requests; none if the tool is unknown or does not edit files."""
+    tool = "".join(char for char in name.lower() if char.isalnum())
+    path = _first_text(params, _PATH_KEYS)
+    if tool in _PATCH_TOOLS:
+        return tuple(_parse_patch(_first_text(params, _PATCH_KEYS) or "", path))
     if path is None:
         return ()
-    if tool in _DELETES:
+    if tool in _DELETE_TOOLS:
         return (Edit(path, kind="delete"),)
-    contents = _text(params, _CONTENTS)
-    if tool in _WRITES and contents is not None:
-        return (Edit(path, (Hunk(added=_lines(contents)),)),)
-    if tool in _REPLACES:
-        steps = params.get("edits")
-        hunks = [_hunk(step) for step in (steps if isinstance(steps, list) else [params])]
-        kept = tuple(hunk for hunk in hunks if hunk is not None)
-        return (Edit(path, kept),) if kept else ()
+    content = _first_text(params, _CONTENT_KEYS)
+    if tool in _WRITE_TOOLS and content is not None:
+        return (Edit(path, (Hunk(added=_split_lines(content)),)),)
+    if tool in _REPLACE_TOOLS:
+        replacements = params.get("edits")
+        found = [_parse_hunk(each) for each in (replacements if isinstance(replacements, list) else [params])]
+        hunks = tuple(hunk for hunk in found if hunk is not None)
+        return (Edit(path, hunks),) if hunks else ()
     return ()
 
 
 def as_created(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The same edits of a file that was not there before; one that took lines out was."""
+    """Mark edits as the creation of a file. An edit that removes lines is not marked: the file existed."""
     return tuple(
         replace(edit, kind="create") if edit.kind == "update" and not edit.removed else edit for edit in edits
     )
 
 
-def _hunk(step: Any) -> Hunk | None:
-    if not isinstance(step, dict):
+def _parse_hunk(replacement: Any) -> Hunk | None:
+    if not isinstance(replacement, dict):
         return None
-    old, new = _text(step, _OLD), _text(step, _NEW)
+    old, new = _first_text(replacement, _OLD_TEXT_KEYS), _first_text(replacement, _NEW_TEXT_KEYS)
     if old is None and new is None:
         return None
-    return Hunk(_lines(old or ""), _lines(new or ""))
+    return Hunk(_split_lines(old or ""), _split_lines(new or ""))
 
 
-def _text(params: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+def _first_text(params: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     return next((value for key in keys if isinstance(value := params.get(key), str)), None)
 
 
-def _lines(text: str) -> tuple[str, ...]:
+def _split_lines(text: str) -> tuple[str, ...]:
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
-def _patched(patch: str, path: str | None) -> list[Edit]:
-    """The edits of a patch, in the spelling of models (``*** Update File:``) or of diff."""
+def _parse_patch(patch: str, path: str | None) -> list[Edit]:
+    """Parse a patch in the format of models (``*** Update File:``) or of diff."""
     files = [_PatchedFile(path)]
     lines = patch.split("\n")
-    for number, line in enumerate(lines):
-        following = lines[number + 1] if number + 1 < len(lines) else ""
-        section = next((head for head in _SECTIONS if line.startswith(head)), None)
-        if section is not None:
-            files.append(_PatchedFile(line.removeprefix(section).strip(), _SECTIONS[section]))
-        elif line.startswith("--- ") and following.startswith("+++ "):
-            old, new = _diff_name(line), _diff_name(following)
+    for index, line in enumerate(lines):
+        next_line = lines[index + 1] if index + 1 < len(lines) else ""
+        header = next((header for header in _SECTION_HEADERS if line.startswith(header)), None)
+        if header is not None:
+            files.append(_PatchedFile(line.removeprefix(header).strip(), _SECTION_HEADERS[header]))
+        elif line.startswith("--- ") and next_line.startswith("+++ "):
+            old, new = _diff_path(line), _diff_path(next_line)
             files.append(
                 _PatchedFile(new or old, "delete" if new is None else "create" if old is None else "update")
             )
-        elif not line.startswith("+++ ") or not lines[number - 1].startswith("--- "):
-            files[-1].take(line)
+        elif not line.startswith("+++ ") or not lines[index - 1].startswith("--- "):
+            files[-1].add_line(line)
     return [edit for file in files if (edit := file.edit()) is not None]
 
 
-def _diff_name(line: str) -> str | None:
-    name = line[4:].split("\t")[0].strip()
-    return None if name == "/dev/null" else name.removeprefix("a/").removeprefix("b/")
+def _diff_path(line: str) -> str | None:
+    path = line[4:].split("\t")[0].strip()
+    return None if path == "/dev/null" else path.removeprefix("a/").removeprefix("b/")
 
 
 class _PatchedFile:
-    """One file of a patch while its lines come in."""
+    """Collects the changed lines of one file in a patch."""
 
     def __init__(self, path: str | None, kind: _Kind = "update") -> None:
         self._path = path
@@ -122,7 +122,7 @@ class _PatchedFile:
         self._removed: list[str] = []
         self._added: list[str] = []
 
-    def take(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         if line.startswith("+"):
             self._added.append(line[1:])
             return

@@ -1,4 +1,4 @@
-"""A message as the model saw it, taken apart into what was said, thought and done."""
+"""Split a message, as sent to the model, into texts, thinking, tool calls and results."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,6 +23,7 @@ from backscroll.sources.cursor_graph.tool_calls import (
 )
 
 __all__ = [
+    "NO_CONTENT_REASON",
     "RecordInfo",
     "build_message",
     "call_ids",
@@ -37,6 +38,7 @@ __all__ = [
     "without_prompt_parts",
 ]
 
+NO_CONTENT_REASON = "has no recognized content"
 _CALL_TYPES = ("tool-call", "tool_call", "tool_use")
 _RESULT_TYPES = ("tool-result", "tool_result")
 _THINKING_TYPES = ("reasoning", "thinking")
@@ -45,7 +47,7 @@ _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
 class RecordInfo(msgspec.Struct, frozen=True):
-    """What every message out of one record has in common."""
+    """The fields that all messages of one record share."""
 
     id: str
     origin: Origin
@@ -55,7 +57,7 @@ class RecordInfo(msgspec.Struct, frozen=True):
 
 
 def decode_message(data: bytes) -> dict[str, Any] | None:
-    """A message's JSON, or None when it is none."""
+    """Decode a JSON object; None if the data is anything else."""
     try:
         value = msgspec.json.decode(data)
     except lenient_json.FAILURES:
@@ -67,13 +69,13 @@ def decode_message(data: bytes) -> dict[str, Any] | None:
 
 
 def message_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """A message's parts, whichever of the shapes it has: text, list of parts, or calls beside the text."""
+    """Return the parts of a message: of its text, its list of parts, and its ``tool_calls``."""
     content = message.get("content")
     parts: list[dict[str, Any]] = []
-    is_whole_answer = message.get("tool_call_id") or isinstance(content, str)
-    if message.get("role") == "tool" and is_whole_answer:
-        told = {"toolCallId": call_id(message), "toolName": message.get("name"), "result": content}
-        return [{"type": "tool-result", **told}]
+    is_single_result = message.get("tool_call_id") or isinstance(content, str)
+    if message.get("role") == "tool" and is_single_result:
+        fields = {"toolCallId": call_id(message), "toolName": message.get("name"), "result": content}
+        return [{"type": "tool-result", **fields}]
     if isinstance(content, str):
         parts.append({"type": "text", "text": content})
     elif isinstance(content, list):
@@ -96,7 +98,6 @@ def message_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def call_ids(message: dict[str, Any]) -> tuple[str, ...]:
-    """The ids of the calls in a message."""
     return tuple(
         id
         for part in message_parts(message)
@@ -105,88 +106,98 @@ def call_ids(message: dict[str, Any]) -> tuple[str, ...]:
 
 
 def is_summary(message: dict[str, Any]) -> bool:
-    """Whether the tool wrote this message in place of older ones."""
+    """Return whether this message is a summary that replaces older messages."""
     return cursor_options(message).get("isSummary") is True
 
 
 def user_prompt(message: dict[str, Any]) -> Prompt:
-    """What a person typed in a user message."""
+    """Return the text that the user typed, and the attachments."""
     prompt = parse_prompt(message_text(message))
     attached = tuple(
         found for part in message_parts(message) if (found := parse_attachment(part)) is not None
     )
     if not attached:
         return prompt
-    # The picture itself says more than the note that there is one.
-    noted = prompt.attachments if any(note.path for note in prompt.attachments) else ()
-    return msgspec.structs.replace(prompt, attachments=attached + noted[len(attached) :])
+    # An image part replaces a placeholder in the text, which has no size and type.
+    in_text = prompt.attachments if any(each.path for each in prompt.attachments) else ()
+    return msgspec.structs.replace(prompt, attachments=attached + in_text[len(attached) :])
 
 
 def model_name(message: dict[str, Any]) -> str | None:
-    """The model that a message names, on itself or on one of its parts."""
-    for holder in (*message_parts(message), message):
-        name = cursor_options(holder).get("modelName")
+    """Return the model that is named in a part of the message or in the message itself."""
+    for record in (*message_parts(message), message):
+        name = cursor_options(record).get("modelName")
         if isinstance(name, str) and name and name != "default":
             return name
     return None
 
 
 def parse_parts(
-    message: dict[str, Any], place: RecordInfo, *, calls: CallTracker, tally: RecordCounts, number: int = 0
+    message: dict[str, Any],
+    info: RecordInfo,
+    *,
+    calls: CallTracker,
+    counts: RecordCounts,
+    first_index: int = 0,
 ) -> Iterator[Message | ToolResult]:
-    """The messages and answers in an assistant's, tool's or unknown record, in the order written.
+    """Parse the parts of an assistant, tool or unknown message, in order.
 
-    ``number`` is how many messages the record has given already.
+    ``first_index`` is the number of messages that were already built from the record.
     """
-    speaker: Role = "assistant" if message.get("role") in ("assistant", "tool") else "system"
+    text_role: Role = "assistant" if message.get("role") in ("assistant", "tool") else "system"
     parts = message_parts(message)
-    # The tool's own account of a call stands on the message and does not say of which.
+    # The tool's report is a field of the message without a call id, so it is used for a single result only.
     is_single = sum(part.get("type") in _RESULT_TYPES for part in parts) == 1
-    note = cursor_options(message).get("highLevelToolCallResult") if is_single else None
+    report = cursor_options(message).get("highLevelToolCallResult") if is_single else None
+    index = first_index
     for part in parts:
         kind = part.get("type")
-        said: Message | ToolResult | None
-        spot = place if not number else msgspec.structs.replace(place, id=f"{place.id}.{number}")
+        item: Message | ToolResult | None
+        part_info = info if not index else msgspec.structs.replace(info, id=f"{info.id}.{index}")
         if kind in _CALL_TYPES:
-            said = _call(part, spot, calls, record=place.id)
+            item = _parse_call(part, part_info, calls, record_id=info.id)
         elif kind in _RESULT_TYPES:
-            said = _answer(part, spot, calls, note)
+            item = _parse_result(part, part_info, calls, report)
         elif kind in _THINKING_TYPES or kind in _REDACTED_TYPES:
-            thought = _text(part) or ""
-            said = build_message(spot, "thinking", thought, kind=None if thought.strip() else "redacted")
-        elif (text := _text(part)) is not None:
-            said = build_message(spot, speaker, text) if text.strip() else None
+            thinking = _part_text(part) or ""
+            redacted = None if thinking.strip() else "redacted"
+            item = build_message(part_info, "thinking", thinking, kind=redacted)
+        elif (text := _part_text(part)) is not None:
+            item = build_message(part_info, text_role, text) if text.strip() else None
             if kind not in _TEXT_TYPES:
-                tally.add_unknown(f"part type {safe_name(kind)}")
+                counts.add_unknown(f"part type {safe_name(kind)}")
         elif (attached := parse_attachment(part)) is not None:
-            said = build_message(spot, speaker, "", attachments=(attached,))
+            item = build_message(part_info, text_role, "", attachments=(attached,))
         else:
-            tally.add_unknown(f"part type {safe_name(kind)}")
-            words = text_in(part)
-            said = build_message(spot, speaker, words, kind="unknown block") if words else None
-        if said is not None:
-            number += isinstance(said, Message)
-            yield said
+            counts.add_unknown(f"part type {safe_name(kind)}")
+            found = text_in(part)
+            item = build_message(part_info, text_role, found, kind="unknown block") if found else None
+        if item is not None:
+            index += isinstance(item, Message)
+            yield item
 
 
 def without_prompt_parts(message: dict[str, Any]) -> dict[str, Any]:
-    """What stands in a user's message beside text and pictures: answers, in some versions."""
-    rest = [part for part in message_parts(message) if _text(part) is None and parse_attachment(part) is None]
-    return {**message, "role": "tool", "content": rest, "tool_calls": None}
+    """Return a user message without text and images. In some versions, tool results remain."""
+    remaining = [
+        part for part in message_parts(message) if _part_text(part) is None and parse_attachment(part) is None
+    ]
+    return {**message, "role": "tool", "content": remaining, "tool_calls": None}
 
 
 def part_texts(message: dict[str, Any]) -> set[str]:
-    """What was said and thought in a message, each part for itself."""
-    return {text.strip() for part in message_parts(message) if (text := _text(part)) and text.strip()}
+    """Return the text or thinking of each part."""
+    return {text.strip() for part in message_parts(message) if (text := _part_text(part)) and text.strip()}
 
 
 def message_text(message: dict[str, Any]) -> str:
-    """All the text of a message, whoever wrote it."""
-    return "\n".join(text for part in message_parts(message) if (text := _text(part)) is not None).strip()
+    """Return the text and thinking of all parts."""
+    texts = (text for part in message_parts(message) if (text := _part_text(part)) is not None)
+    return "\n".join(texts).strip()
 
 
 def build_message(
-    place: RecordInfo,
+    info: RecordInfo,
     role: Role,
     content: str,
     *,
@@ -194,65 +205,67 @@ def build_message(
     tool: ToolCall | None = None,
     attachments: tuple[Attachment, ...] = (),
 ) -> Message:
-    """A message of a record, at the record's place."""
+    """Build a message with the common fields of its record."""
     return Message(
-        id=place.id,
+        id=info.id,
         role=role,
         content=content,
-        origin=place.origin,
+        origin=info.origin,
         kind=kind,
-        timestamp=place.timestamp,
-        timestamp_source=place.timestamp_source,
-        model=place.model,
+        timestamp=info.timestamp,
+        timestamp_source=info.timestamp_source,
+        model=info.model,
         tool=tool,
         attachments=attachments,
     )
 
 
-def _call(part: dict[str, Any], place: RecordInfo, calls: CallTracker, *, record: str) -> Message:
-    name = _name(part)
+def _parse_call(part: dict[str, Any], info: RecordInfo, calls: CallTracker, *, record_id: str) -> Message:
+    name = _tool_name(part)
     params = call_params(part)
     edits = parse_edits(name, params)
-    id = calls.make(call_id(part), record, edits)
-    # What is answered has done nothing before its answer says so.
-    tool = ToolCall(id, name, params, edits=() if calls.are_answered else edits)
-    return build_message(place, "tool", "", tool=tool)
+    id = calls.add_call(call_id(part), record_id, edits)
+    # The result decides whether the edits were made. Without results, all calls count as successful.
+    tool = ToolCall(id, name, params, edits=() if calls.has_results else edits)
+    return build_message(info, "tool", "", tool=tool)
 
 
-def _answer(
-    part: dict[str, Any], place: RecordInfo, calls: CallTracker, note: Any
+def _parse_result(
+    part: dict[str, Any], info: RecordInfo, calls: CallTracker, report: Any
 ) -> Message | ToolResult | None:
-    """An answer to its call; where the call is gone, what came of it stands for both."""
-    outcome = parse_outcome(part, note)
+    """Parse a result. If its call is missing, return a message; None if it repeats the last result."""
+    outcome = parse_outcome(part, report)
     id = call_id(part)
-    call = calls.answer(id, outcome.text)
+    call = calls.add_result(id, outcome.text)
     if call is not None:
         edits = call.edits if outcome.status == "completed" else ()
         return ToolResult(
             tool_call_id=call.id,
             result=outcome.text,
-            origin=place.origin,
+            origin=info.origin,
             status=outcome.status,
             decision=outcome.decision,
-            timestamp=place.timestamp,
+            timestamp=info.timestamp,
             edits=as_created(edits) if outcome.is_new_file else edits,
             attachments=outcome.attachments,
         )
-    if calls.is_repeated(id, outcome.text):
+    if calls.is_repeated_result(id, outcome.text):
         return None
-    made = calls.make(id, place.id)
-    calls.answer(id, outcome.text)
-    tool = ToolCall(made, _name(part), result=outcome.text, status=outcome.status, decision=outcome.decision)
+    unique_id = calls.add_call(id, info.id)
+    calls.add_result(id, outcome.text)
+    tool = ToolCall(
+        unique_id, _tool_name(part), result=outcome.text, status=outcome.status, decision=outcome.decision
+    )
     kind = RESULT_WITHOUT_ID if id is None else None
-    return build_message(place, "tool", "", kind=kind, tool=tool, attachments=outcome.attachments)
+    return build_message(info, "tool", "", kind=kind, tool=tool, attachments=outcome.attachments)
 
 
-def _name(part: dict[str, Any]) -> str:
+def _tool_name(part: dict[str, Any]) -> str:
     name = part.get("toolName") or part.get("name")
     return name if isinstance(name, str) and name else UNKNOWN_TOOL
 
 
-def _text(part: dict[str, Any]) -> str | None:
+def _part_text(part: dict[str, Any]) -> str | None:
     text = part.get("text")
     if text is None:
         text = part.get("thinking")

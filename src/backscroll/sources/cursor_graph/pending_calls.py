@@ -1,4 +1,4 @@
-"""Which calls a session has made, and which of them still wait for an answer."""
+"""Tool calls of a session, and which of them have no result yet."""
 
 from typing import Any
 
@@ -10,57 +10,57 @@ __all__ = ["CallTracker", "PendingCall", "call_id"]
 
 
 class PendingCall(Struct, frozen=True):
-    """A call that waits for its answer."""
+    """A tool call without a result."""
 
-    id: str  # unlike any other call's of the session
-    record: str  # the record that made it
-    edits: tuple[Edit, ...] = ()  # what it does to files if it succeeds
+    id: str  # unique in the session
+    record_id: str  # the record that contains the call
+    edits: tuple[Edit, ...] = ()  # if the call succeeds
 
 
 class CallTracker:
-    """The calls of one session by the ids that its records use.
+    """The tool calls of one session, by the ids that its records use.
 
-    Some models number their calls anew in every turn, others give one id to
-    several calls of one message: an answer belongs to the first call of its id
-    that waits, and calls of an earlier message no longer wait once a later one
-    uses their id. `are_answered` is false for records that leave out what came
-    of their calls.
+    Ids are not unique: some models restart numbering in every turn, others use one id for several calls of a
+    message. A result belongs to the first pending call with its id. If a later record uses the id of a
+    pending call, that call is no longer pending.
+
+    `has_results` is false for records that do not contain the results of their calls.
     """
 
-    def __init__(self, *, are_answered: bool = True) -> None:
-        self.are_answered = are_answered
-        self._uses: dict[str, int] = {}
-        self._waiting: dict[str, list[PendingCall]] = {}
-        self._answers: dict[str, int] = {}
+    def __init__(self, *, has_results: bool = True) -> None:
+        self.has_results = has_results
+        self._use_counts: dict[str, int] = {}
+        self._pending: dict[str, list[PendingCall]] = {}
+        self._last_results: dict[str, int] = {}  # hash of the last result by call id
 
     def __contains__(self, id: object) -> bool:
-        return id in self._uses
+        return id in self._use_counts
 
-    def make(self, id: str | None, record: str, edits: tuple[Edit, ...] = ()) -> str | None:
-        """The id of a new call, made different from an earlier one's; None when it has none."""
+    def add_call(self, id: str | None, record_id: str, edits: tuple[Edit, ...] = ()) -> str | None:
+        """Add a call. Return its id, numbered if an earlier call has the same; None if it has no id."""
         if id is None:
             return None
-        self._uses[id] = self._uses.get(id, 0) + 1
-        name = id if self._uses[id] == 1 else f"{id}#{self._uses[id]}"
-        waiting = [call for call in self._waiting.get(id, ()) if call.record == record]
-        self._waiting[id] = [*waiting, PendingCall(name, record, edits)]
-        return name
+        self._use_counts[id] = self._use_counts.get(id, 0) + 1
+        unique_id = id if self._use_counts[id] == 1 else f"{id}#{self._use_counts[id]}"
+        same_record = [call for call in self._pending.get(id, ()) if call.record_id == record_id]
+        self._pending[id] = [*same_record, PendingCall(unique_id, record_id, edits)]
+        return unique_id
 
-    def answer(self, id: str | None, text: str) -> PendingCall | None:
-        """The call that this is the answer to; it waits no longer. None when no call waits for it."""
-        waiting = self._waiting.get(id or "")
-        if not waiting:
+    def add_result(self, id: str | None, text: str) -> PendingCall | None:
+        """Add a result. Return its call, which is no longer pending; None if no such call is pending."""
+        pending = self._pending.get(id or "")
+        if not pending:
             return None
-        self._answers[id or ""] = hash(text)
-        return waiting.pop(0)
+        self._last_results[id or ""] = hash(text)
+        return pending.pop(0)
 
-    def is_repeated(self, id: str | None, text: str) -> bool:
-        """Whether the last answer to calls of this id said just the same."""
-        return id is not None and self._answers.get(id) == hash(text)
+    def is_repeated_result(self, id: str | None, text: str) -> bool:
+        """Return whether the last result with this id had the same text."""
+        return id is not None and self._last_results.get(id) == hash(text)
 
 
 def call_id(part: dict[str, Any]) -> str | None:
-    """The id that a part's record gives a call, in whichever of its spellings."""
+    """Return the call id of a part, under any of its known keys."""
     for key in ("toolCallId", "tool_call_id", "tool_use_id", "id"):
         value = part.get(key)
         if isinstance(value, int) and not isinstance(value, bool):

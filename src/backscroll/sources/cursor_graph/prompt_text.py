@@ -1,4 +1,4 @@
-"""What a person typed, out of everything the tool wraps around it for the model."""
+"""Separate the text that the user typed from the context that the tool adds for the model."""
 
 import re
 from datetime import datetime
@@ -11,16 +11,16 @@ from backscroll.readers import timestamps
 __all__ = ["Prompt", "is_injected", "parse_prompt", "workspace_folders"]
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
-_WHOLE_QUERY = re.compile(r"<user_query>(.*)</user_query>", re.DOTALL)
-_CUT_QUERY = re.compile(r"<user_query>\s*(.*)", re.DOTALL)
+_GREEDY_QUERY = re.compile(r"<user_query>(.*)</user_query>", re.DOTALL)
+_UNCLOSED_QUERY = re.compile(r"<user_query>\s*(.*)", re.DOTALL)
 _TIMESTAMP = re.compile(r"<timestamp>(.*?)</timestamp>", re.DOTALL)
 _IMAGES = re.compile(r"<image_files>(.*?)</image_files>", re.DOTALL)
 _IMAGE_PATH = re.compile(r"^\s*(?:\d+\.|[-*])?\s*(\S.*?\.\w{2,5})\s*$", re.MULTILINE)
-_FOLDER = re.compile(r"^\s*Workspace Path:\s*(\S.*?)\s*$", re.MULTILINE)
-_PLACEHOLDER = re.compile(r"^\s*\[Image\]\s*$", re.MULTILINE)
+_WORKSPACE_PATH = re.compile(r"^\s*Workspace Path:\s*(\S.*?)\s*$", re.MULTILINE)
+_IMAGE_PLACEHOLDER = re.compile(r"^\s*\[Image\]\s*$", re.MULTILINE)
 
-# Blocks that are written for the model and not by the person.
-_CONTEXT_NAMES = (
+# Blocks that the tool adds for the model.
+_CONTEXT_TAGS = (
     "additional_data",
     "agent_requestable_workspace_rules",
     "agent_skills",
@@ -50,9 +50,9 @@ _CONTEXT_NAMES = (
     "user_rules",
     "workspace_rules",
 )
-_CONTEXT = re.compile(rf"<({'|'.join(_CONTEXT_NAMES)})\b[^>]*>.*?</\1>", re.DOTALL)
+_CONTEXT = re.compile(rf"<({'|'.join(_CONTEXT_TAGS)})\b[^>]*>.*?</\1>", re.DOTALL)
 
-# How the tool itself speaks in the person's place: a subagent or a background task is done, a fork begins.
+# Prompts that the tool writes itself: a subagent or background task has finished, or a fork starts.
 _INJECTED = re.compile(
     r"\s*(?:<(?:task|subagent|background)[\w-]*>"
     r"|(?:The |A )?(?:subagent|background (?:task|shell|agent|command))\b.{0,120}?"
@@ -64,51 +64,54 @@ _INJECTED = re.compile(
 
 
 class Prompt(Struct, frozen=True):
-    """A user record taken apart."""
+    """The parsed parts of a user message."""
 
-    text: str  # as typed; empty when nothing was
-    at: datetime | None  # told to the model, to the minute
+    text: str  # as typed; empty if the user typed nothing
+    at: datetime | None  # from the context, with a resolution of one minute
     attachments: tuple[Attachment, ...] = ()
-    is_quoted: bool = False  # the tool itself marked the typed part
+    is_tagged: bool = False  # the typed text is in <user_query> tags
 
     @property
     def is_context(self) -> bool:
-        """Whether nobody typed or attached anything."""
+        """Whether the message has only context: no typed text, no attachment."""
         return not self.text and not self.attachments
 
 
 def parse_prompt(raw: str) -> Prompt:
-    """Take the typed part out of a user record; without a mark, whatever no known block encloses."""
-    told = _TIMESTAMP.search(raw)
-    at = timestamps.from_english(told[1]) if told else None
+    """Return the typed text of a user message. Without tags, it is the text outside of context blocks."""
+    stamp = _TIMESTAMP.search(raw)
+    at = timestamps.from_english(stamp[1]) if stamp else None
     images = [
         Attachment("image", name=re.split(r"[\\/]", path)[-1], path=path)
         for block in _IMAGES.findall(raw)
         for path in _IMAGE_PATH.findall(block)
     ]
-    queries = _queries(raw)
-    around = raw if not queries else _WHOLE_QUERY.sub("", raw)
-    rest, drawn = _PLACEHOLDER.subn("", _CONTEXT.sub("", around))
-    images += [Attachment("image")] * max(0, drawn - len(images))
+    queries = _tagged_queries(raw)
+    outside = raw if not queries else _GREEDY_QUERY.sub("", raw)
+    text, placeholder_count = _IMAGE_PLACEHOLDER.subn("", _CONTEXT.sub("", outside))
+    images += [Attachment("image")] * max(0, placeholder_count - len(images))
     if queries:
-        return Prompt("\n\n".join(dict.fromkeys(queries)), at, tuple(images), is_quoted=True)
-    return Prompt(rest.replace("<user_query>", "").replace("</user_query>", "").strip(), at, tuple(images))
+        return Prompt("\n\n".join(dict.fromkeys(queries)), at, tuple(images), is_tagged=True)
+    return Prompt(text.replace("<user_query>", "").replace("</user_query>", "").strip(), at, tuple(images))
 
 
-def _queries(raw: str) -> list[str]:
-    """What stands between the marks; if only one opens, up to the last that closes, for people quote."""
-    pattern = _WHOLE_QUERY if raw.count("<user_query>") == 1 else _QUERY
+def _tagged_queries(raw: str) -> list[str]:
+    """Return the texts in <user_query> tags.
+
+    With one opening tag, the text ends at the last closing tag, because the typed text may quote the tags.
+    """
+    pattern = _GREEDY_QUERY if raw.count("<user_query>") == 1 else _QUERY
     queries = [query.strip() for query in pattern.findall(raw) if query.strip()]
-    if not queries and "</user_query>" not in raw and (cut := _CUT_QUERY.search(raw)):
-        queries = [cut[1]]
+    if not queries and "</user_query>" not in raw and (unclosed := _UNCLOSED_QUERY.search(raw)):
+        queries = [unclosed[1]]
     return queries
 
 
 def is_injected(text: str) -> bool:
-    """Whether the tool wrote this in the person's place."""
+    """Return whether the tool wrote this prompt instead of the user."""
     return _INJECTED.match(text) is not None
 
 
 def workspace_folders(context: str) -> list[str]:
-    """The workspace paths that the context names."""
-    return list(_FOLDER.findall(context))
+    """Return the workspace paths in the context."""
+    return list(_WORKSPACE_PATH.findall(context))

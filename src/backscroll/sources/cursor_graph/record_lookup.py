@@ -1,4 +1,4 @@
-"""The records behind a message, among the rows that Cursor's CLI and IDE keep."""
+"""Find the stored record of a message, among the rows of Cursor's CLI and IDE."""
 
 from backscroll.sources.record_ids import string_values
 
@@ -6,7 +6,7 @@ __all__ = ["result_call_ids", "row_keys"]
 
 
 def row_keys(place: str) -> tuple[str, ...]:
-    """Return the keys of the row at a place: of a blob its id, which the IDE prefixes."""
+    """Return the possible keys of the row at an origin's place. For a blob: its id, and the IDE's key."""
     kind, _, name = place.partition(" ")
     return (name, f"agentKv:blob:{name}") if kind == "blob" else (place, kind)
 

@@ -1,4 +1,4 @@
-"""The root of a conversation: ``ConversationStateStructure`` without its schema.
+"""The root record of a conversation: ``ConversationStateStructure``, parsed without its schema.
 
 docs/formats/cursor-cli.md lists the fields.
 """
@@ -20,31 +20,31 @@ _MODES = {1: "agent", 2: "ask", 3: "plan", 4: "debug", 5: "triage", 6: "project"
 
 
 class MessageRef(Struct, frozen=True):
-    """A message of the conversation: the blob that holds it, or its JSON itself."""
+    """Reference to a message: the id of its blob, or the message itself."""
 
     id: str
-    data: bytes | None = None
+    data: bytes | None = None  # JSON of a message that is stored in the root
 
 
 class TurnTiming(Struct, frozen=True):
-    """When a turn was, and how long it took."""
+    """Start and duration of a turn."""
 
     timestamp_ms: int | None
     duration_ms: int | None
 
 
 class NestedSubagent(Struct, frozen=True):
-    """A subagent's conversation kept within its parent's root, or in a blob of its own."""
+    """The conversation of a subagent, stored in its parent's root or in a separate blob."""
 
     key: str
-    data: bytes | None  # the subagent's own root
+    data: bytes | None  # root of the subagent's conversation
     blob: str | None
     created_ms: int | None = None
     kind: str | None = None
-    used_ms: int | None = None  # for the last time
+    last_used_ms: int | None = None
 
     def resolved(self, data: bytes) -> "NestedSubagent":
-        """The same with what its blob holds: the subagent's root, or the record around it."""
+        """Return the subagent with the content of its blob: its root, or a record that contains the root."""
         record = Record(data)
         inner = record.bytes(1)
         if inner is None or blob_id(inner) is not None:
@@ -53,7 +53,7 @@ class NestedSubagent(Struct, frozen=True):
 
 
 class ConversationState:
-    """What a root says, field by field. A damaged one says what comes before the damage."""
+    """The fields of a root. If the root is damaged, the fields before the damage."""
 
     def __init__(self, data: bytes, *, depth: int = 0) -> None:
         record = Record(data, depth=depth)
@@ -67,23 +67,22 @@ class ConversationState:
         self.plan = _id(record, 7)
         self.turns = _ids(record, 8)
         self.workspace_uris = record.texts(9)
-        newer = _ids(record, 13)
-        # The one archive of older versions comes first, unless the list of newer ones has it.
-        self.archives = [id for id in _ids(record, 11) if id not in newer] + newer
+        archives = _ids(record, 13)
+        # Older versions store one archive in field 11; field 13 may repeat it.
+        self.archives = [id for id in _ids(record, 11) if id not in archives] + archives
         self.timings = [TurnTiming(timing.number(2), timing.number(1)) for timing in record.records(14)]
         self.started_ms = record.number(26)
         self.branch = record.text(19) or None
 
     @property
     def unknown_fields(self) -> list[int]:
-        return sorted(number for number in self._record.numbers if number > NEWEST_KNOWN_FIELD)
+        return sorted(field for field in self._record.numbers if field > NEWEST_KNOWN_FIELD)
 
     @property
     def is_empty(self) -> bool:
         return not (self.messages or self.turns or self.old_turns or self.pending)
 
-    def nested(self) -> list[NestedSubagent]:
-        """The subagents told of here."""
+    def nested_subagents(self) -> list[NestedSubagent]:
         found: list[NestedSubagent] = []
         for entry in self._record.records(16):
             value = entry.record(2)
@@ -96,7 +95,7 @@ class ConversationState:
         return found
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
-        """Files of which versions were kept: names only, never what is in them."""
+        """Return the files with stored versions: paths and blob ids, no content."""
         files: dict[str, TrackedFile] = {}
         for entry in self._record.records(12):
             path = entry.text(1)
@@ -110,10 +109,10 @@ class ConversationState:
         return tuple(files.values())
 
     def facts(self) -> dict[str, Any]:
-        """What else is worth keeping of a root, each only when it is there."""
+        """Return the metadata fields that have a value."""
         record = self._record
-        details = record.record(5)
-        gauge = {"used": details.number(1), "max": details.number(2)} if details else {}
+        usage = record.record(5)
+        context_tokens = {"used": usage.number(1), "max": usage.number(2)} if usage else {}
         repos = [
             {"path": repo.text(1), "branch": repo.text(2)} for repo in record.records(21) if repo.text(1)
         ]
@@ -124,7 +123,7 @@ class ConversationState:
             "compactions": record.number(17),
             "read_paths": record.texts(18),
             "tracked_repos": repos,
-            "context_tokens": {key: value for key, value in gauge.items() if value},
+            "context_tokens": {key: value for key, value in context_tokens.items() if value},
             "workspace_uris": self.workspace_uris,
         }
         return {key: value for key, value in facts.items() if value}
@@ -135,12 +134,16 @@ def nested_subagent(key: str, record: Record, root: bytes | None) -> NestedSubag
 
 
 def message_ref(value: bytes) -> MessageRef:
-    """A message's place: 32 bytes name a blob, unless they are a message themselves, as anything else is."""
+    """Return a reference to a message. A value of 32 bytes is a blob id, unless it is a JSON object."""
     id = blob_id(value)
-    return MessageRef(sha256(value).hexdigest(), value) if id is None or _is_object(value) else MessageRef(id)
+    return (
+        MessageRef(sha256(value).hexdigest(), value)
+        if id is None or _is_json_object(value)
+        else MessageRef(id)
+    )
 
 
-def _is_object(value: bytes) -> bool:
+def _is_json_object(value: bytes) -> bool:
     if value[:1] != b"{" or value[-1:] != b"}":
         return False
     try:
@@ -150,9 +153,9 @@ def _is_object(value: bytes) -> bool:
     return True
 
 
-def _ids(record: Record, number: int) -> list[str]:
-    return [id for value in record.all(number) if (id := blob_id(value)) is not None]
+def _ids(record: Record, field: int) -> list[str]:
+    return [id for value in record.all(field) if (id := blob_id(value)) is not None]
 
 
-def _id(record: Record, number: int) -> str | None:
-    return blob_id(record.bytes(number) or b"")
+def _id(record: Record, field: int) -> str | None:
+    return blob_id(record.bytes(field) or b"")

@@ -1,4 +1,4 @@
-"""A turn told from its steps, for conversations of which only these are left."""
+"""Build the messages of a turn from its steps, if the conversation has no messages for it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -22,37 +22,37 @@ def turn_messages(
     steps: Iterable[Step],
     *,
     calls: CallTracker,
-    place: Callable[[str, MessageTime | None], RecordInfo],
-    timed_ms: int | None,
+    record_info: Callable[[str, MessageTime | None], RecordInfo],
+    turn_time_ms: int | None,
 ) -> Iterator[tuple[Message, str]]:
-    """The messages of a turn, each with the blob it came from."""
-    stored, timed = timestamps.from_value(turn.timestamp_ms), timestamps.from_value(timed_ms)
-    opened = MessageTime(stored, "stored") if stored else MessageTime(timed, "turn") if timed else None
-    user = turn.user_id or turn.id
+    """Return the messages of a turn, each with the id of its blob."""
+    stored, timed = timestamps.from_value(turn.timestamp_ms), timestamps.from_value(turn_time_ms)
+    start = MessageTime(stored, "stored") if stored else MessageTime(timed, "turn") if timed else None
+    user_id = turn.user_id or turn.id
     if turn.output is not None:
         tool = ToolCall(None, "Shell", {"command": turn.text}, turn.output, "completed")
-        yield build_message(place(user, opened), "tool", "", kind="command", tool=tool), user
+        yield build_message(record_info(user_id, start), "tool", "", kind="command", tool=tool), user_id
     elif turn.text.strip() or turn.has_context:
         kind = "synthetic" if turn.is_simulated else None
-        # A picture alone is a prompt as well; what it is, only a schema would tell.
+        # A prompt may be an attachment without text. Its type is unknown without a schema.
         attached = () if turn.text.strip() else (Attachment("context"),)
-        said_there = build_message(
-            place(user, opened), "user", turn.text.strip(), kind=kind, attachments=attached
+        prompt = build_message(
+            record_info(user_id, start), "user", turn.text.strip(), kind=kind, attachments=attached
         )
-        yield said_there, user
+        yield prompt, user_id
     for step in steps:
         at = timestamps.from_value(step.timestamp_ms)
-        said = _said(step, calls)
-        if said is None:
+        content = _step_content(step, calls)
+        if content is None:
             continue
-        role, text, tool_call = said
-        spot = MessageTime(at, "stored") if at else opened and msgspec.structs.replace(opened, source="turn")
-        yield build_message(place(step.id, spot), role, text, tool=tool_call), step.id
+        role, text, tool_call = content
+        time = MessageTime(at, "stored") if at else start and msgspec.structs.replace(start, source="turn")
+        yield build_message(record_info(step.id, time), role, text, tool=tool_call), step.id
 
 
-def _said(step: Step, calls: CallTracker) -> tuple[Role, str, ToolCall | None] | None:
+def _step_content(step: Step, calls: CallTracker) -> tuple[Role, str, ToolCall | None] | None:
     if step.call is not None:
-        return "tool", "", _tool(step.id, step.call, calls)
+        return "tool", "", _tool_call(step.id, step.call, calls)
     if step.thinking:
         return "thinking", step.thinking, None
     if step.text and step.text.strip():
@@ -60,18 +60,18 @@ def _said(step: Step, calls: CallTracker) -> tuple[Role, str, ToolCall | None] |
     return None
 
 
-def _bare(result: Any) -> Any:
-    """A result without the records around it, when there is but one thing in them."""
+def _unwrap(result: Any) -> Any:
+    """Remove enclosing records that have a single field."""
     while isinstance(result, dict) and len(result) == 1:
         (result,) = result.values()
     return result
 
 
-def _tool(step: str, call: StepCall, calls: CallTracker) -> ToolCall:
-    result = None if call.result is None else value_text(_bare(call.result), [])
+def _tool_call(step_id: str, call: StepCall, calls: CallTracker) -> ToolCall:
+    result = None if call.result is None else value_text(_unwrap(call.result), [])
     is_done = result is not None or call.completed_ms is not None
     return ToolCall(
-        calls.make(call.id, step),
+        calls.add_call(call.id, step_id),
         call.name,
         call.params,
         result,

@@ -1,8 +1,7 @@
-"""When each message of a conversation was said.
+"""Times of the messages of a conversation.
 
-The messages themselves carry no time. Turns do in some versions, tool calls and
-the text told to the model in others; what lies between is spread evenly and
-marked as such.
+Messages have no time. Depending on the version, turns have one, or tool calls, or the context of a prompt.
+The times between are interpolated and marked as such.
 """
 
 from collections.abc import Sequence
@@ -21,68 +20,79 @@ __all__ = ["MessageOutline", "MessageTime", "TurnAlignment", "align_turns", "ass
 
 
 class MessageOutline(Struct):
-    """What is remembered of a message between looking through the conversation and telling it."""
+    """The properties of a message that are needed to match turns and assign times."""
 
     role: str
-    prompt: str | None = None  # what a person typed; None when nobody did
-    calls: tuple[str, ...] = ()
-    at: datetime | None = None  # told in the text
-    context: str = ""  # how the text begins of a user's message that nobody typed
-    texts: tuple[int, ...] = ()  # hashes of what the assistant said and thought
+    prompt: str | None = None  # text that the user typed; None if the message is not a prompt
+    call_ids: tuple[str, ...] = ()
+    at: datetime | None = None  # from the context
+    context: str = ""  # start of the text of a user message without a prompt
+    text_hashes: tuple[int, ...] = ()  # of the assistant's texts and thinking
 
 
 class MessageTime(Struct, frozen=True):
-    """A time and where it was taken from."""
+    """A time and its source."""
 
     at: datetime
     source: TimeSource
 
 
 class TurnAlignment(Struct):
-    """Which turn each prompt opens, by its place in the conversation, and which turns it does not hold."""
+    """Match between the turns and the messages of a conversation."""
 
-    turns: dict[int, int]
-    untold: list[int]
+    turns: dict[int, int]  # index of a turn by the index of its first message
+    missing: list[int]  # indexes of the turns without messages
 
 
-def align_turns(seen: Sequence[MessageOutline], turns: Sequence[Turn]) -> TurnAlignment:
-    """Lay the turns beside the prompts: by what was typed, and by order where that leaves no doubt."""
-    prompts = [(place, _squeezed(each.prompt)) for place, each in enumerate(seen) if each.prompt is not None]
-    texts = [_squeezed(turn.text) for turn in turns]
-    matcher = SequenceMatcher(None, [text for _, text in prompts], texts, autojunk=False)
-    found: dict[int, int] = {}
+def align_turns(outlines: Sequence[MessageOutline], turns: Sequence[Turn]) -> TurnAlignment:
+    """Match turns with prompts by their text, and by order if the match is unambiguous."""
+    prompts = [
+        (index, _collapse_whitespace(outline.prompt))
+        for index, outline in enumerate(outlines)
+        if outline.prompt is not None
+    ]
+    turn_texts = [_collapse_whitespace(turn.text) for turn in turns]
+    matcher = SequenceMatcher(None, [text for _, text in prompts], turn_texts, autojunk=False)
+    matched: dict[int, int] = {}
     blocks = matcher.get_matching_blocks()
     for block in blocks:
         for step in range(block.size):
-            found[prompts[block.a + step][0]] = block.b + step
-    ends = [(0, 0), *((block.a + block.size, block.b + block.size) for block in blocks)]
-    contexts = {place: _squeezed(each.context) for place, each in enumerate(seen) if each.context}
-    untold: list[int] = []
-    for (from_a, from_b), block in zip(ends, blocks, strict=False):
-        loose_prompts, loose_turns = prompts[from_a : block.a], range(from_b, block.b)
-        if len(loose_prompts) == len(loose_turns):
-            found.update({place: turn for (place, _), turn in zip(loose_prompts, loose_turns, strict=True)})
+            matched[prompts[block.a + step][0]] = block.b + step
+    block_ends = [(0, 0), *((block.a + block.size, block.b + block.size) for block in blocks)]
+    contexts = {
+        index: _collapse_whitespace(outline.context)
+        for index, outline in enumerate(outlines)
+        if outline.context
+    }
+    missing: list[int] = []
+    for (from_prompt, from_turn), block in zip(block_ends, blocks, strict=False):
+        unmatched_prompts, unmatched_turns = prompts[from_prompt : block.a], range(from_turn, block.b)
+        if len(unmatched_prompts) == len(unmatched_turns):
+            matched.update(
+                {index: turn for (index, _), turn in zip(unmatched_prompts, unmatched_turns, strict=True)}
+            )
             continue
-        for turn in loose_turns:
-            told = [text for _, text in loose_prompts if text]
-            if not texts[turn] or any(texts[turn] in text or text in texts[turn] for text in told):
+        for turn in unmatched_turns:
+            turn_text = turn_texts[turn]
+            prompt_texts = [text for _, text in unmatched_prompts if text]
+            if not turn_text or any(turn_text in text or text in turn_text for text in prompt_texts):
                 continue
-            # What the tool says in the person's place stands among the messages as context.
-            place = next((place for place, context in contexts.items() if texts[turn] in context), None)
-            if place is None:
-                untold.append(turn)
+            # A prompt that the tool wrote itself is part of the context.
+            context_index = next((index for index, text in contexts.items() if turn_text in text), None)
+            if context_index is None:
+                missing.append(turn)
             else:
-                found[place] = turn
-                del contexts[place]
-    return TurnAlignment(found, untold)
+                matched[context_index] = turn
+                del contexts[context_index]
+    return TurnAlignment(matched, missing)
 
 
-def _squeezed(text: str | None) -> str:
+def _collapse_whitespace(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
 def assign_times(
-    seen: Sequence[MessageOutline],
+    outlines: Sequence[MessageOutline],
     turns: Sequence[Turn],
     timings: Sequence[TurnTiming],
     *,
@@ -91,36 +101,38 @@ def assign_times(
     started_at: datetime | None,
     ended_at: datetime | None,
 ) -> list[MessageTime | None]:
-    """A time for every message, as far as anything is known."""
-    spots: list[MessageTime | None] = [None] * len(seen)
-    openings = sorted(
-        {place for place, each in enumerate(seen) if each.prompt is not None} | {*alignment.turns}
+    """Return the time of each message; None if nothing is known. ``call_times`` is in milliseconds."""
+    times: list[MessageTime | None] = [None] * len(outlines)
+    turn_starts = sorted(
+        {index for index, outline in enumerate(outlines) if outline.prompt is not None} | {*alignment.turns}
     )
-    for place, each in enumerate(seen):
-        if each.at is not None:
-            spots[place] = MessageTime(each.at, "stored")
-        started = [at for id in each.calls if (at := timestamps.from_value(call_times.get(id))) is not None]
+    for index, outline in enumerate(outlines):
+        if outline.at is not None:
+            times[index] = MessageTime(outline.at, "stored")
+        started = [
+            at for id in outline.call_ids if (at := timestamps.from_value(call_times.get(id))) is not None
+        ]
         if started:
-            spots[place] = MessageTime(min(started), "stored")
-    for place, after in pairwise([*openings, len(seen)]):
-        turn = alignment.turns.get(place)
+            times[index] = MessageTime(min(started), "stored")
+    for start, end in pairwise([*turn_starts, len(outlines)]):
+        turn = alignment.turns.get(start)
         timing = timings[turn] if turn is not None and turn < len(timings) else None
-        ended = _open_turn(spots, place, turns[turn] if turn is not None else None, timing)
-        _fill_turn(spots, place, after, ended)
-    _fill_rest(spots, started_at, ended_at)
-    return spots
+        turn_ended_at = _set_prompt_time(times, start, turns[turn] if turn is not None else None, timing)
+        _fill_turn(times, start, end, turn_ended_at)
+    _fill_remaining(times, started_at, ended_at)
+    return times
 
 
-def _open_turn(
-    spots: list[MessageTime | None], place: int, turn: Turn | None, timing: TurnTiming | None
+def _set_prompt_time(
+    times: list[MessageTime | None], index: int, turn: Turn | None, timing: TurnTiming | None
 ) -> datetime | None:
-    """Set the time of the prompt that opens a turn, and tell when the turn ended."""
+    """Set the time of the prompt of a turn. Return the end of the turn, if known."""
     stored = timestamps.from_value(turn.timestamp_ms) if turn else None
     timed = timestamps.from_value(timing.timestamp_ms) if timing else None
     if stored is not None:
-        spots[place] = MessageTime(stored, "stored")
-    elif timed is not None and spots[place] is None:
-        spots[place] = MessageTime(timed, "turn")
+        times[index] = MessageTime(stored, "stored")
+    elif timed is not None and times[index] is None:
+        times[index] = MessageTime(timed, "turn")
     if timing is None or not timing.duration_ms or timed is None:
         return None
     try:
@@ -129,48 +141,49 @@ def _open_turn(
         return None
 
 
-def _fill_turn(spots: list[MessageTime | None], first: int, after: int, ended: datetime | None) -> None:
-    """Within a turn: between known times evenly, beyond the last one the turn's own."""
-    if spots[first] is None:
+def _fill_turn(times: list[MessageTime | None], start: int, end: int, turn_ended_at: datetime | None) -> None:
+    """Interpolate within a turn. Messages after the last known time get that time."""
+    if times[start] is None:
         return
-    last = after - 1
-    if ended is not None and last > first and spots[last] is None:
-        known = [spot.at for spot in spots[first:after] if spot is not None]
-        spots[last] = MessageTime(max(ended, *known), "turn")
-    known_places = [place for place in range(first, after) if spots[place] is not None]
-    for left, right in pairwise(known_places):
-        _spread(spots, left, right)
-    anchor = spots[known_places[-1]]
-    if anchor is not None:
-        spots[known_places[-1] + 1 : after] = [MessageTime(anchor.at, "turn")] * (last - known_places[-1])
+    last = end - 1
+    if turn_ended_at is not None and last > start and times[last] is None:
+        known_times = [time.at for time in times[start:end] if time is not None]
+        times[last] = MessageTime(max(turn_ended_at, *known_times), "turn")
+    known = [index for index in range(start, end) if times[index] is not None]
+    for left, right in pairwise(known):
+        _interpolate(times, left, right)
+    last_known = times[known[-1]]
+    if last_known is not None:
+        times[known[-1] + 1 : end] = [MessageTime(last_known.at, "turn")] * (last - known[-1])
 
 
-def _spread(spots: list[MessageTime | None], left: int, right: int) -> None:
-    start, end = spots[left], spots[right]
+def _interpolate(times: list[MessageTime | None], left: int, right: int) -> None:
+    """Set evenly spaced times between two known times."""
+    start, end = times[left], times[right]
     if start is None or end is None or right - left < 2:
         return
-    gap = max(end.at - start.at, timedelta(0)) / (right - left)
-    for place in range(left + 1, right):
-        spots[place] = MessageTime(start.at + gap * (place - left), "interpolated")
+    interval = max(end.at - start.at, timedelta(0)) / (right - left)
+    for index in range(left + 1, right):
+        times[index] = MessageTime(start.at + interval * (index - left), "interpolated")
 
 
-def _fill_rest(
-    spots: list[MessageTime | None], started_at: datetime | None, ended_at: datetime | None
+def _fill_remaining(
+    times: list[MessageTime | None], started_at: datetime | None, ended_at: datetime | None
 ) -> None:
-    """Where turns told nothing: between the nearest known times, the session's own ends among them."""
-    around: list[MessageTime | None] = [
+    """Set missing times: interpolated between the nearest known ones, including the session's bounds."""
+    bounded: list[MessageTime | None] = [
         MessageTime(started_at, "session") if started_at else None,
-        *spots,
+        *times,
         MessageTime(ended_at, "session") if ended_at else None,
     ]
-    known = [place for place, spot in enumerate(around) if spot is not None]
+    known = [index for index, time in enumerate(bounded) if time is not None]
     for left, right in pairwise(known):
-        _spread(around, left, right)
+        _interpolate(bounded, left, right)
     if known:
-        first, last = around[known[0]], around[known[-1]]
-        for place, spot in enumerate(around):
-            if spot is None and first is not None and last is not None:
-                is_before = place < known[0]
-                near = first if is_before else last
-                around[place] = MessageTime(near.at, "session" if near.source == "session" else "neighbour")
-    spots[:] = around[1:-1]
+        first, last = bounded[known[0]], bounded[known[-1]]
+        for index, time in enumerate(bounded):
+            if time is None and first is not None and last is not None:
+                nearest = first if index < known[0] else last
+                source: TimeSource = "session" if nearest.source == "session" else "neighbour"
+                bounded[index] = MessageTime(nearest.at, source)
+    times[:] = bounded[1:-1]

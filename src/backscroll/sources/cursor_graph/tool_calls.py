@@ -1,4 +1,4 @@
-"""What a tool was asked for, and what it answered as text a person can read."""
+"""Parse the arguments of a tool call, and its result as readable text."""
 
 import re
 from typing import Any
@@ -19,32 +19,32 @@ __all__ = [
     "parse_outcome",
 ]
 
-UNKNOWN_TOOL = "unknown"  # the tool of a call or an answer that does not say it
+UNKNOWN_TOOL = "unknown"  # name of the tool in a call or result without a name
 
-_ENVELOPES = ("value", "content", "text", "output")  # of {"type": …, "value": …} and its relatives
-_MAX_DEPTH = 4
+_WRAPPED_VALUE_KEYS = ("value", "content", "text", "output")  # in objects like {"type": …, "value": …}
+_MAX_NESTING_DEPTH = 4
 _NEW_FILE = re.compile(r"\b(?:created|new file)\b", re.IGNORECASE)
 
 
 class ToolOutcome(msgspec.Struct, frozen=True):
-    """What came of a call."""
+    """Result and status of a tool call."""
 
     text: str
     status: Status
     attachments: tuple[Attachment, ...] = ()
     decision: Decision | None = None
-    is_new_file: bool = False  # the answer says that what was written was not there before
+    is_new_file: bool = False  # the call created a file
 
 
-def cursor_options(holder: dict[str, Any]) -> dict[str, Any]:
-    """What the tool itself notes on a message or a part of one, beside what the model sees."""
-    options = holder.get("providerOptions")
+def cursor_options(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that Cursor adds to a message or part and does not send to the model."""
+    options = record.get("providerOptions")
     cursor = options.get("cursor") if isinstance(options, dict) else None
     return cursor if isinstance(cursor, dict) else {}
 
 
 def decode_nested_json(value: Any) -> Any:
-    """JSON within a JSON string, up to twice; anything else as it is."""
+    """Decode JSON in a string, up to two levels. Return any other value unchanged."""
     for _ in range(2):
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             break
@@ -56,22 +56,25 @@ def decode_nested_json(value: Any) -> Any:
 
 
 def call_params(part: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, wherever this version keeps them; what is no object is kept under ``raw``."""
+    """Return the arguments of a call, from the key that this version uses.
+
+    Arguments that are not an object are returned under the key ``raw``.
+    """
     raw = cursor_options(part).get("rawToolCallArgs")
-    kept: Any = None
+    fallback: Any = None
     for value in (part.get("args"), part.get("input"), part.get("arguments"), raw):
-        plain = decode_nested_json(value)
-        if isinstance(plain, dict) and plain:
-            return {str(key): item for key, item in plain.items()}
-        if kept is None and plain not in (None, "", {}, []):
-            kept = plain
-    return {} if kept is None else {"raw": kept}
+        decoded = decode_nested_json(value)
+        if isinstance(decoded, dict) and decoded:
+            return {str(key): item for key, item in decoded.items()}
+        if fallback is None and decoded not in (None, "", {}, []):
+            fallback = decoded
+    return {} if fallback is None else {"raw": fallback}
 
 
-def parse_outcome(part: dict[str, Any], note: Any = None) -> ToolOutcome:
-    """The answer in a tool-result part: text, object, list of blocks, or an envelope around one of them.
+def parse_outcome(part: dict[str, Any], report: Any = None) -> ToolOutcome:
+    """Parse a tool-result part. Its value is text, an object, a list of blocks, or a wrapper of these.
 
-    ``note`` is the tool's own account of the call, where the message carries one.
+    ``report`` is the message's ``highLevelToolCallResult``.
     """
     attachments: list[Attachment] = []
     text = ""
@@ -83,62 +86,66 @@ def parse_outcome(part: dict[str, Any], note: Any = None) -> ToolOutcome:
         if isinstance(value, dict) and str(value.get("type", "")).startswith("error"):
             failed = True
         text = text or value_text(value, attachments)
-    noted = note if isinstance(note, dict) else {}
-    output = noted.get("output")
-    told = output if isinstance(output, dict) else {}
-    status: Status = "failed" if failed else _status(noted, told)
+    fields = report if isinstance(report, dict) else {}
+    output = fields.get("output")
+    output_fields = output if isinstance(output, dict) else {}
+    status: Status = "failed" if failed else _reported_status(fields, output_fields)
     return ToolOutcome(
         text or (value_text(output, attachments) if output else ""),
         status,
         tuple(dict.fromkeys(attachments)),
         "rejected" if status == "cancelled" else None,
-        is_new_file(text, told.get("success")),
+        is_new_file(text, output_fields.get("success")),
     )
 
 
-def _status(note: dict[str, Any], output: dict[str, Any]) -> Status:
-    """How a call ended by the tool's own account: ``{"output": {"success": …}, "isError": …}``."""
+def _reported_status(report: dict[str, Any], output: dict[str, Any]) -> Status:
+    """Return the status in a tool's report: ``{"output": {"success": …}, "isError": …}``."""
     if "rejected" in output:
         return "cancelled"
-    said = [flag for flag in (note.get("isError"), output.get("isError")) if isinstance(flag, bool)]
-    if said:
-        return "failed" if any(said) else "completed"
+    flags = [flag for flag in (report.get("isError"), output.get("isError")) if isinstance(flag, bool)]
+    if flags:
+        return "failed" if any(flags) else "completed"
     return "failed" if any(name in output for name in ("error", "failure")) else "completed"
 
 
 def is_new_file(text: str, success: Any = None) -> bool:
-    """Whether a call that said this, and of which the tool says this, made a file that was not there."""
+    """Return whether a call created a file, from the tool's report, else from the text of the result."""
     if isinstance(success, dict) and isinstance(success.get("afterFullFileContent"), str):
         return not success.get("beforeFullFileContent")
     return _NEW_FILE.search(text[:500]) is not None
 
 
 def value_text(value: Any, attachments: list[Attachment], *, depth: int = 0) -> str:
-    """A value as text. Pictures and files in it are added to ``attachments`` and named, not spelled out."""
+    """Convert a value to text. Images and files are added to ``attachments`` instead."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    if isinstance(value, list) and depth < _MAX_DEPTH and any(isinstance(block, dict) for block in value):
+    if (
+        isinstance(value, list)
+        and depth < _MAX_NESTING_DEPTH
+        and any(isinstance(block, dict) for block in value)
+    ):
         return "\n".join(filter(None, (value_text(block, attachments, depth=depth + 1) for block in value)))
-    if isinstance(value, dict) and depth < _MAX_DEPTH:
+    if isinstance(value, dict) and depth < _MAX_NESTING_DEPTH:
         if (attachment := parse_attachment(value)) is not None:
             attachments.append(attachment)
             return ""
         if isinstance(value.get("type"), str):
-            for key in _ENVELOPES:
+            for key in _WRAPPED_VALUE_KEYS:
                 if value.get(key) is not None:
                     return value_text(value[key], attachments, depth=depth + 1)
     return format_json(value)
 
 
 def format_json(value: Any) -> str:
-    """A value as JSON laid out for reading."""
+    """Return a value as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def parse_attachment(part: dict[str, Any]) -> Attachment | None:
-    """A picture or file as its name, type and size; None for any other part."""
+    """Return name, type and size of an image or file; None for any other part."""
     kind = part.get("type")
     if kind not in ("image", "image_url", "image-data", "file", "file-data", "media", "image-url"):
         return None
@@ -162,7 +169,7 @@ def parse_attachment(part: dict[str, Any]) -> Attachment | None:
 
 
 def _byte_count(data: Any) -> int | None:
-    """How many bytes were attached, without decoding them."""
+    """Return the size of attached data, without decoding it."""
     match data:
         case str() if data:
             return len(data) * 3 // 4 - data[-2:].count("=")

@@ -1,4 +1,4 @@
-"""The agent's own record of a session: what remembers the conversation when its bubbles are gone."""
+"""The agent's own record of a session. It contains the conversation even if the bubbles are lost."""
 
 import binascii
 from base64 import b64decode
@@ -19,29 +19,30 @@ __all__ = ["AgentRecord"]
 
 _BLOB = "agentKv:blob:"
 _CHECKPOINT = "agentKv:checkpoint:"
+_BLOB_ID_DIGITS = 64  # SHA-256 in hexadecimal
 
 
 class AgentRecord:
-    """The graph behind one session. Nothing is decoded before it is asked for."""
+    """Blob graph of one session, decoded on demand."""
 
     def __init__(
         self,
         row_loader: RowLoader,
-        session: str,
+        session_id: str,
         conversation_state: object,
         model: str | None,
         report: UnitReport,
     ) -> None:
         self._row_loader = row_loader
-        self._session = session
-        self._written = as_text(conversation_state)
+        self._session_id = session_id
+        self._encoded_state = as_text(conversation_state)
         self._model = model
         self._report = report
 
     @cached_property
     def state(self) -> ConversationState | None:
-        """The root, kept in the session's own record or named by its last checkpoint; None without one."""
-        root = self._root()
+        """Return the root from the session's record, else from its checkpoint; None if there is none."""
+        root = self._load_root()
         state = ConversationState(root) if root else None
         if state is not None and state.fault:
             self._report.add_problem(
@@ -49,35 +50,35 @@ class AgentRecord:
             )
         return state if state is not None and not state.is_empty else None
 
-    def _root(self) -> bytes:
-        text = "".join(self._written.removeprefix("~").split())
-        if text:
+    def _load_root(self) -> bytes:
+        encoded = "".join(self._encoded_state.removeprefix("~").split())
+        if encoded:
             try:
-                return b64decode(text + "=" * (-len(text) % 4), validate=True)
+                return b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
             except (binascii.Error, ValueError):
                 self._report.add_problem(
                     self._report.record, "unexpected-shape", "conversationState is not base64"
                 )
-        value = self._row_loader.value_by_key(f"{_CHECKPOINT}{self._session}")
-        name = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
-        return (BlobLoader(self._fetch).get(name) or b"") if len(name) == 64 else b""
+        value = self._row_loader.value_by_key(f"{_CHECKPOINT}{self._session_id}")
+        blob_id = value.decode("ascii", "replace").strip(' "') if isinstance(value, bytes) else ""
+        return (BlobLoader(self._fetch).get(blob_id) or b"") if len(blob_id) == _BLOB_ID_DIGITS else b""
 
     @property
     def workspace_uris(self) -> list[str]:
-        """The folders that the session was told it works in."""
+        """Return the folders in the agent's context."""
         return self.state.workspace_uris if self.state is not None else []
 
     def items(
         self, started_at: datetime | None, ended_at: datetime | None
     ) -> Iterator[Message | ToolResult | Problem]:
-        """The whole conversation, as the agent remembers it."""
+        """Return the conversation from the agent's record."""
         if self.state is None:
             return iter(())
         conversation = Conversation(
             self.state,
             BlobLoader(self._fetch),
             path=self._report.path,
-            tally=self._report.counts,
+            counts=self._report.counts,
             model=self._model,
             started_at=started_at,
             ended_at=ended_at,
@@ -86,21 +87,21 @@ class AgentRecord:
 
     @cached_property
     def prompts(self) -> Mapping[str, str]:
-        """What was typed, by the id of the bubble it was typed in."""
+        """Return the texts of prompts by bubble id."""
         if self.state is None:
             return {}
         blobs = BlobLoader(self._fetch)
         turns = [turn for turn in read_turns(self.state.turns, blobs) if turn.user_id and turn.text.strip()]
         texts = {turn.user_id: turn.text for turn in turns}
-        found: dict[str, str] = {}
-        for name, data in blobs.each([turn.user_id or "" for turn in turns]):
+        prompts: dict[str, str] = {}
+        for user_id, data in blobs.each([turn.user_id or "" for turn in turns]):
             if bubble_id := Record(data or b"").text(2):
-                found[bubble_id] = texts[name]
-        return found
+                prompts[bubble_id] = texts[user_id]
+        return prompts
 
     @cached_property
     def calls(self) -> Mapping[str, ToolCall]:
-        """Tool calls by id, with their results."""
+        """Return tool calls with their results, by call id."""
         return calls_by_id(self.items(None, None))
 
     def _fetch(self, ids: Sequence[str]) -> Mapping[str, bytes]:

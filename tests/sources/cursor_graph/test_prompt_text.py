@@ -1,4 +1,4 @@
-"""What a person typed, out of what the tool wrapped around it."""
+"""Typed text and context in user messages."""
 
 import pytest
 from hypothesis import given
@@ -24,39 +24,39 @@ from backscroll.sources.cursor_graph.prompt_text import is_injected, parse_promp
         ("<user_info>never closed", "<user_info>never closed"),
     ],
 )
-def test_only_what_was_typed_is_left(raw: str, text: str) -> None:
+def test_only_typed_text_is_returned(raw: str, text: str) -> None:
     assert parse_prompt(raw).text == text
 
 
-def test_pictures_named_beside_the_prompt_are_attachments() -> None:
+def test_images_named_beside_the_prompt_are_attachments() -> None:
     raw = "<image_files>\n1. /home/dev/chart one.png\n</image_files>\n<user_query>look</user_query>"
-    (picture,) = parse_prompt(raw).attachments
-    assert (picture.path, picture.name) == ("/home/dev/chart one.png", "chart one.png")
+    (image,) = parse_prompt(raw).attachments
+    assert (image.path, image.name) == ("/home/dev/chart one.png", "chart one.png")
     assert [each.kind for each in parse_prompt("[Image]\n[Image]").attachments] == ["image", "image"]
-    noted = parse_prompt("[Image]\n<user_query>\nlook\n</user_query>")
-    assert (noted.text, [each.kind for each in noted.attachments]) == ("look", ["image"])
+    prompt = parse_prompt("[Image]\n<user_query>\nlook\n</user_query>")
+    assert (prompt.text, [each.kind for each in prompt.attachments]) == ("look", ["image"])
 
 
 @given(st.text())
-def test_words_between_the_marks_come_back(text: str) -> None:
+def test_any_text_in_tags_is_returned(text: str) -> None:
     if "user_query>" not in text:
         assert parse_prompt(f"<user_query>{text}</user_query>").text == text.strip()
 
 
 @given(st.text())
-def test_any_text_is_a_prompt_or_context(raw: str) -> None:
+def test_any_text_can_be_parsed(raw: str) -> None:
     parse_prompt(raw)
     is_injected(raw)
 
 
-def test_the_tools_own_voice_is_told_from_the_persons() -> None:
+def test_prompts_written_by_the_tool_are_detected() -> None:
     assert is_injected("The subagent explore has completed.")
     assert is_injected("Background task 3 finished with exit code 0")
     assert not is_injected("Continue where you left off")
     assert not is_injected("Why has the background of this task changed?")
 
 
-def test_the_folder_is_read_from_the_context() -> None:
+def test_the_workspace_path_is_read_from_the_context() -> None:
     assert workspace_folders("<user_info>\nWorkspace Path: /home/dev/my shop\n</user_info>") == [
         "/home/dev/my shop"
     ]

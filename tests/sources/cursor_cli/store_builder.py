@@ -1,4 +1,4 @@
-"""Stores written blob by blob, and what the source tells of them."""
+"""Build stores blob by blob, and read them with the source."""
 
 import json
 import sqlite3
@@ -18,7 +18,7 @@ CWD = "/home/dev/shop"
 
 
 class Store:
-    """A ``store.db`` put together by hand."""
+    """Builder of a ``store.db``."""
 
     def __init__(
         self, root: Path, *, id: str = "5ec0ffee-0000-4000-8000-000000000001", cwd: str = CWD
@@ -35,20 +35,20 @@ class Store:
         }
 
     def put(self, data: bytes | Mapping[str, Any]) -> bytes:
-        """Keep a blob; returns its id as a root names it."""
+        """Add a blob. Return its binary id."""
         content = data if isinstance(data, bytes) else json.dumps(data).encode()
         id = sha256(content)
         self.blobs[id.hexdigest()] = content
         return id.digest()
 
     def root(self, *fields: tuple[int, int | str | bytes]) -> str:
-        """Keep a root and let the metadata name it."""
+        """Add a root and set it in the metadata. Return its id."""
         id = self.put(record(*fields)).hex()
         self.meta["latestRootBlobId"] = id
         return id
 
-    def say(self, *messages: Mapping[str, Any]) -> "Store":
-        """Keep messages and a root that names just these."""
+    def with_messages(self, *messages: Mapping[str, Any]) -> "Store":
+        """Add messages and a root that refers to them."""
         self.root(*((1, self.put(message)) for message in messages))
         return self
 
@@ -67,17 +67,16 @@ class Store:
         return self
 
     def run(self, *statements: str) -> int:
-        """Change the written store behind the tool's back; returns how many records it has then."""
+        """Execute SQL in the written store. Return its number of records."""
         with closing(sqlite3.connect(self.path)) as db, db:
             for statement in statements:
                 db.execute(statement)
-            counted: int = db.execute("select (select count(*) from blobs) + count(*) from meta").fetchone()[
-                0
-            ]
-        return counted
+            query = "select (select count(*) from blobs) + count(*) from meta"
+            record_count: int = db.execute(query).fetchone()[0]
+        return record_count
 
-    def read(self, **how: Any) -> UnitContent:
-        self.write(**how)
+    def read(self, **options: Any) -> UnitContent:
+        self.write(**options)
         return read_one(self.folder.parent.parent.parent)
 
 
@@ -94,37 +93,37 @@ def call(id: str, name: str = "Shell", **args: Any) -> dict[str, Any]:
     return {"type": "tool-call", "toolCallId": id, "toolName": name, "args": args}
 
 
-def result(id: str, value: Any = "ok", name: str = "Shell", **more: Any) -> dict[str, Any]:
+def result(id: str, value: Any = "ok", name: str = "Shell", **fields: Any) -> dict[str, Any]:
     part = {"type": "tool-result", "toolCallId": id, "toolName": name, "result": value}
-    return {"role": "tool", "id": id, "content": [part | more]}
+    return {"role": "tool", "id": id, "content": [part | fields]}
 
 
 def read_all(root: Path) -> list[UnitContent]:
     source = CursorCli()
-    told = [fold(source.read(unit)) for unit in source.units(root)]
-    for each in told:
-        account = each.counts
-        assert account.records == account.parsed + account.ignored + account.problems
-        assert account.records == sum(account.kinds.values())
+    contents = [fold(source.read(unit)) for unit in source.units(root)]
+    for content in contents:
+        counts = content.counts
+        assert counts.records == counts.parsed + counts.ignored + counts.problems
+        assert counts.records == sum(counts.kinds.values())
     source.close()
-    return told
+    return contents
 
 
 def read_one(root: Path) -> UnitContent:
-    (told,) = read_all(root)
-    return told
+    (content,) = read_all(root)
+    return content
 
 
-def only(told: UnitContent) -> ParsedSession:
-    """The one session, subagents aside."""
-    (reading,) = [reading for reading in told.sessions if reading.opening.agent_id is None]
-    return reading
+def main_session(content: UnitContent) -> ParsedSession:
+    """Return the session that is not a subagent."""
+    (session,) = [session for session in content.sessions if session.opening.agent_id is None]
+    return session
 
 
-def said(told: UnitContent) -> list[tuple[str, str]]:
-    """Role and text of every message; a tool's name and result in place of its text."""
-    return [(message.role, words(message)) for message in only(told).messages]
+def roles_and_texts(content: UnitContent) -> list[tuple[str, str]]:
+    """Return role and text of every message; for a tool call, its name and result."""
+    return [(message.role, message_text(message)) for message in main_session(content).messages]
 
 
-def words(message: Message) -> str:
+def message_text(message: Message) -> str:
     return f"{message.tool.name}: {message.tool.result}" if message.tool else message.content

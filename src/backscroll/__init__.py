@@ -3,7 +3,7 @@
 ``from backscroll import History`` loads the library. ``import backscroll`` loads only the version.
 """
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # importing `typing` would double the time of `backscroll --version`
 
 if TYPE_CHECKING:
     from backscroll.history import History
@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 __all__ = ["History", "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name != "History":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from backscroll.history import History  # start-up: `backscroll --version` needs the version only

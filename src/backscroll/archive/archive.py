@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from backscroll.archive.maintenance.maintenance import Maintenance
     from backscroll.archive.query.events import Events
     from backscroll.archive.query.messages import MessageQueries
-    from backscroll.archive.query.read_cache import ReadCache
+    from backscroll.archive.query.session_cache import SessionCache
     from backscroll.archive.query.sessions import SessionQueries
+    from backscroll.archive.query.statistics import Statistics
     from backscroll.archive.session_key import SessionKey
     from backscroll.archive.storage.originals import Originals
     from backscroll.archive.write.unit_store import UnitStore
+    from backscroll.model import Filter
 
 __all__ = ["Archive"]
 
@@ -66,19 +68,19 @@ class Archive:
     def sessions(self) -> SessionQueries:
         from backscroll.archive.query.sessions import SessionQueries
 
-        return SessionQueries(self._db, self._cache)
+        return SessionQueries(self._db, self._session_cache)
 
     @cached_property
     def messages(self) -> MessageQueries:
         from backscroll.archive.query.messages import MessageQueries
 
-        return MessageQueries(self._db, self._cache)
+        return MessageQueries(self._db, self._session_cache)
 
     @cached_property
-    def _cache(self) -> ReadCache:
-        from backscroll.archive.query.read_cache import ReadCache
+    def _session_cache(self) -> SessionCache:
+        from backscroll.archive.query.session_cache import SessionCache
 
-        return ReadCache(self._db)
+        return SessionCache(self._db)
 
     @cached_property
     def events(self) -> Events:
@@ -109,6 +111,12 @@ class Archive:
         from backscroll.archive.maintenance.maintenance import Maintenance
 
         return Maintenance(self._db, self.path, self.pending_erasure, self.derive)
+
+    def statistics(self, filter_: Filter, only: SessionKey | None = None) -> Statistics:
+        """Return statistics of the sessions that match, or of one of them."""
+        from backscroll.archive.query.statistics import Statistics
+
+        return Statistics(self._db, filter_, only)
 
     @property
     def identity(self) -> str:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from backscroll.cli.completion_values import complete_names, complete_tags
 from backscroll.cli.error_output import as_sentence
@@ -13,6 +12,8 @@ from backscroll.cli.progress import ProgressBar
 from backscroll.errors import ArchiveError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from backscroll.history import History
     from backscroll.model import Filter
 
@@ -68,7 +69,7 @@ class SourceParam(click.ParamType[str]):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         return _source_choice().shell_complete(ctx, param, incomplete)
 
 

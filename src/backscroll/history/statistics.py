@@ -42,7 +42,7 @@ class Statistics:
         Every response counts once, in the session that first produced it.
         """
         filter = filter or Filter()
-        counted = self._stores.archive.sessions.statistics(filter)
+        counted = self._stores.archive.statistics(filter)
         return add_up(counted, self.prices, by=by, zone=zone, since=filter.since, until=filter.until)
 
     def explain_session(self, ref: str, *, zone: tzinfo | None = None) -> Explanation:
@@ -51,7 +51,7 @@ class Statistics:
         if summary.parent_ref is not None:
             raise UsageError(f"{summary.ref} is a subagent. Explain its session: {summary.parent_ref}")
         only = SessionKey(summary.platform, summary.id)
-        counted = self._stores.archive.sessions.statistics(Filter(with_unlisted=True), only)
+        counted = self._stores.archive.statistics(Filter(with_unlisted=True), only)
         return explain(counted, self.prices, summary.ref, zone=zone)
 
     def explain_day(
@@ -59,9 +59,7 @@ class Statistics:
     ) -> Explanation:
         """Return the usage records of one day over the matching sessions."""
         since, until = midnight(day, zone), midnight(day + timedelta(days=1), zone)
-        counted = self._stores.archive.sessions.statistics(
-            replace(filter or Filter(), since=since, until=until)
-        )
+        counted = self._stores.archive.statistics(replace(filter or Filter(), since=since, until=until))
         return explain(counted, self.prices, day.isoformat(), zone=zone)
 
     def year_in_review(self, year: int, filter: Filter | None = None, *, zone: tzinfo | None = None) -> Year:

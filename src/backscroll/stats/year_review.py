@@ -25,7 +25,7 @@ def review(
 ) -> Year:
     """Return the statistics of a year, in days of the zone or of this machine."""
     since, until = midnight(date(year, 1, 1), zone), midnight(date(year + 1, 1, 1), zone)
-    counted = archive.sessions.statistics(replace(filter, since=since, until=until))
+    counted = archive.statistics(replace(filter, since=since, until=until))
     by_month = add_up(counted, prices, by="month", zone=zone, since=since, until=until)
     by_place = add_up(counted, prices, by="workspace", zone=zone, since=since, until=until)
     done = [one for one in counted.activity() if one.messages or one.subagent_messages]

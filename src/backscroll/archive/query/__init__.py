@@ -4,8 +4,8 @@ sessions            SessionQueries: list, find and count sessions and subagents
 messages            MessageQueries: messages of a session
 message_reader      read messages of sessions and fragments
 message_lookup      read single messages of many sessions
-read_cache          cache for one connection, valid until the archive changes
-chunk_cache         LRU cache of decompressed message chunks
+session_cache       cache of sessions, list positions and workspaces
+message_cache       cache of messages, in decompressed chunks
 original_records    the lines and rows that messages were parsed from
 filters             filters as SQL
 wildcards           names with "*"

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from backscroll.archive.query.message_cache import FragmentPosition, MessageCache
 from backscroll.archive.query.message_reader import session_messages
-from backscroll.archive.query.read_cache import CachedSession, FragmentPosition, ReadCache
+from backscroll.archive.query.session_cache import CachedSession, SessionCache
 from backscroll.archive.query.sessions import summaries_by_id
 from backscroll.model import STORES, Message, SessionSummary
 
@@ -28,7 +29,8 @@ class MessageInSession(msgspec.Struct, frozen=True):
 
 def lookup_messages(
     db: sqlite3.Connection,
-    cache: ReadCache,
+    session_cache: SessionCache,
+    message_cache: MessageCache,
     keys: Iterable[MessageKey],
     required_bytes: tuple[bytes, ...] = (),
 ) -> dict[MessageKey, MessageInSession]:
@@ -37,7 +39,9 @@ def lookup_messages(
     Messages can be omitted if their encoded form does not contain all `required_bytes`.
     """
     sorted_keys = sorted(set(keys))
-    sessions = cache.sessions({session_id for session_id, _ in sorted_keys}, partial(_read_sessions, db))
+    sessions = session_cache.sessions(
+        {session_id for session_id, _ in sorted_keys}, partial(_read_sessions, db)
+    )
     found: dict[MessageKey, Message] = {}
     positions: dict[MessageKey, FragmentPosition] = {}
     for session_id, group in groupby((key for key in sorted_keys if key[0] in sessions), lambda key: key[0]):
@@ -46,7 +50,7 @@ def lookup_messages(
             found |= _lookup_merged(db, summary, session_id, {position for _, position in group})
         else:
             positions |= {key: (fragment_id, key[1]) for key in group}
-    messages = cache.messages(list(positions.values()), required_bytes)
+    messages = message_cache.messages(list(positions.values()), required_bytes)
     found |= {key: messages[position] for key, position in positions.items() if position in messages}
     return {key: MessageInSession(sessions[key[0]][0], found[key]) for key in sorted_keys if key in found}
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from backscroll.archive.query.message_cache import MessageCache
 from backscroll.archive.query.message_lookup import (
     MessageInSession,
     MessageKey,
@@ -13,7 +14,7 @@ from backscroll.archive.query.message_lookup import (
 )
 from backscroll.archive.query.message_reader import fragment_messages, session_extent, session_messages
 from backscroll.archive.query.original_records import OriginalRecords, ResultCallIds, RowKeys
-from backscroll.archive.query.read_cache import ReadCache
+from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.storage.codec import hash_record
 from backscroll.archive.storage.strings import FIXED_STRING_IDS
 from backscroll.model import Message, SessionSummary
@@ -24,15 +25,16 @@ __all__ = ["MessageQueries"]
 class MessageQueries:
     """Read messages, find their positions and their original records."""
 
-    def __init__(self, db: sqlite3.Connection, cache: ReadCache) -> None:
+    def __init__(self, db: sqlite3.Connection, sessions: SessionCache) -> None:
         self._db = db
-        self._cache = cache
+        self._session_cache = sessions
+        self._message_cache = MessageCache(db)
 
     def lookup(
         self, keys: Iterable[MessageKey], required_bytes: tuple[bytes, ...] = ()
     ) -> dict[MessageKey, MessageInSession]:
         """Return the messages with these keys and their sessions. See `lookup_messages`."""
-        return lookup_messages(self._db, self._cache, keys, required_bytes)
+        return lookup_messages(self._db, self._session_cache, self._message_cache, keys, required_bytes)
 
     def of_session(self, summary: SessionSummary, start: int = 0) -> Iterator[Message]:
         """Return the messages of a session from a position on, in order. See `session_messages`."""

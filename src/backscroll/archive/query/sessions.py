@@ -12,10 +12,8 @@ import msgspec
 
 from backscroll.archive.annotations import with_annotations
 from backscroll.archive.query.filters import where_clause
-from backscroll.archive.query.read_cache import ReadCache
-from backscroll.archive.query.statistics import Statistics
+from backscroll.archive.query.session_cache import SessionCache
 from backscroll.archive.query.workspaces import find_workspaces
-from backscroll.archive.session_key import SessionKey
 from backscroll.model import Filter, SessionSummary
 from backscroll.model.workspace import WorkspaceSummary
 
@@ -46,7 +44,7 @@ _MAX_PREFIX_MATCHES = 20
 class SessionQueries:
     """Find, list and count sessions and workspaces."""
 
-    def __init__(self, db: sqlite3.Connection, cache: ReadCache) -> None:
+    def __init__(self, db: sqlite3.Connection, cache: SessionCache) -> None:
         self._db = db
         self._cache = cache
 
@@ -115,10 +113,6 @@ class SessionQueries:
     def live(self) -> set[tuple[str, str]]:
         """Return platform and external id of the sessions that have not ended."""
         return set(self._db.execute("select platform, external_id from conversations where ended_at is null"))
-
-    def statistics(self, filter_: Filter, only: SessionKey | None = None) -> Statistics:
-        """Return the statistics of the matching sessions, or of one of them."""
-        return Statistics(self._db, filter_, only)
 
     def subagents(self, summary: SessionSummary) -> list[tuple[SessionSummary, str | None]]:
         """Return the subagents of a session, oldest first, each with the id of the call that started it.

@@ -1,23 +1,26 @@
-"""LRU cache of decompressed message chunks.
+"""Cache of messages. Invalidated when the archive changes.
 
-A chunk consists of zstd frames that can be decompressed one by one. The cache stores the frames that were
-read, and evicts whole chunks.
+A search that is typed letter by letter, or paged through, shows mostly the same messages each time.
+Messages are stored in chunks of zstd frames that can be decompressed one by one. The cache contains the
+frames that were read, and evicts whole chunks.
 """
 
 import sqlite3
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
-from backscroll.archive.storage.codec import Chunk, frame_as_list
+from backscroll.archive.query.session_cache import DataVersion
+from backscroll.archive.storage.codec import Chunk, decode_chunk, frame_as_list
 from backscroll.archive.storage.delta import BodyReader
 from backscroll.archive.storage.seekable import SeekTable, read_seek_table
 from backscroll.model import Message
 from backscroll.readers.lru_cache import LRUCache
 
-__all__ = ["ChunkCache", "DecompressedFrame", "FragmentPosition"]
+__all__ = ["FragmentPosition", "MessageCache"]
 
 MAX_CACHE_BYTES = 16 * 1024 * 1024
 MAX_DELTA_BASE_BYTES = 4 * 1024 * 1024
@@ -167,3 +170,70 @@ def _new_chunk(body: bytes, offsets: Sequence[int]) -> _CachedChunk:
     ):
         return _CachedChunk(None)
     return _CachedChunk(frames)
+
+
+class MessageCache:
+    """Cached messages of one connection."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version = DataVersion(db)
+        self._chunks = ChunkCache(db)
+        self._chunk_starts: dict[int, list[int]] = {}  # by fragment
+        self._updated: dict[int, set[int]] = {}  # positions of updated messages by fragment
+
+    def messages(
+        self, positions: Sequence[FragmentPosition], required_bytes: tuple[bytes, ...] = ()
+    ) -> dict[FragmentPosition, Message]:
+        """Return the messages at these positions, with later updates. Missing messages are omitted.
+
+        Messages can be omitted if their encoded form does not contain all `required_bytes`. That is
+        checked before decoding.
+        """
+        if self._version.has_changed():
+            self._chunks = ChunkCache(self._db)
+            self._chunk_starts.clear()
+            self._updated.clear()
+        self._load_positions({fragment_id for fragment_id, _ in positions})
+        found = self._read_updates(
+            [position for position in positions if position[1] in self._updated[position[0]]]
+        )
+        by_chunk: defaultdict[FragmentPosition, list[int]] = defaultdict(list)
+        for fragment_id, position in positions:
+            starts = self._chunk_starts[fragment_id]
+            index = bisect_right(starts, position)
+            if index and (fragment_id, position) not in found:
+                start = starts[index - 1]
+                by_chunk[fragment_id, start].append(position - start)
+        for (fragment_id, start), frame, offsets in self._chunks.frames(by_chunk):
+            for offset, message in frame.messages(offsets, required_bytes):
+                found[fragment_id, start + offset] = message
+        return found
+
+    def _load_positions(self, fragment_ids: set[int]) -> None:
+        """Load the positions of chunks and of updated messages for new fragments."""
+        missing = fragment_ids - self._chunk_starts.keys()
+        if not missing:
+            return
+        self._chunk_starts |= self._positions("message_chunk", missing)
+        updated = self._positions("message_update", missing)
+        self._updated |= {fragment_id: set(positions) for fragment_id, positions in updated.items()}
+
+    def _positions(self, table: str, fragment_ids: set[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {fragment_id: [] for fragment_id in fragment_ids}
+        for fragment_id, position in self._db.execute(
+            f"select fragment_id, position from {table}"  # noqa: S608 - a constant
+            " where fragment_id in (select value from json_each(?)) order by fragment_id, position",
+            [msgspec.json.encode(fragment_ids).decode()],
+        ):
+            found[fragment_id].append(position)
+        return found
+
+    def _read_updates(self, positions: Sequence[FragmentPosition]) -> dict[FragmentPosition, Message]:
+        return {
+            position: decode_chunk(body)[0]
+            for position in positions
+            for (body,) in self._db.execute(
+                "select body from message_update where fragment_id = ? and position = ?", position
+            )
+        }

@@ -1,0 +1,83 @@
+"""Cache of sessions, list positions and workspaces. Invalidated when the archive changes."""
+
+import sqlite3
+from collections.abc import Callable
+from itertools import count
+
+import msgspec
+
+from backscroll.archive.query.workspaces import KnownWorkspace, known_workspaces
+from backscroll.model import SessionSummary
+from backscroll.readers.lru_cache import LRUCache
+
+__all__ = ["CachedSession", "DataVersion", "SessionCache"]
+
+MAX_CACHED_SESSIONS = 2000
+
+CachedSession = tuple[SessionSummary, int | None]  # a session, and its fragment if it has only one
+
+
+class DataVersion:
+    """Detects changes of the archive, by this connection or another."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version: tuple[int, int] | None = None
+
+    def has_changed(self) -> bool:
+        """Return whether the archive has changed since the last call. True on the first call."""
+        # data_version changes with commits of other connections, total_changes with our own.
+        (data_version,) = self._db.execute("pragma data_version").fetchone()
+        version = data_version, self._db.total_changes
+        if version == self._version:
+            return False
+        self._version = version
+        return True
+
+
+class SessionCache:
+    """Cached sessions, list positions and workspaces of one connection."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._version = DataVersion(db)
+        self._sessions: LRUCache[int, CachedSession] = LRUCache(MAX_CACHED_SESSIONS)
+        self._list_indexes: dict[int, int] | None = None
+        self._workspaces: list[KnownWorkspace] | None = None
+
+    def sessions(
+        self, ids: set[int], read: Callable[[set[int]], dict[int, CachedSession]]
+    ) -> dict[int, CachedSession]:
+        """Return the sessions with these ids. Call `read` for those that are not in the cache."""
+        self._invalidate_if_changed()
+        found = {id_: session for id_ in ids if (session := self._sessions.get(id_)) is not None}
+        missing = ids - found.keys()
+        if missing:
+            for id_, session in read(missing).items():
+                found[id_] = session
+                self._sessions.put(id_, session)
+        return found
+
+    def list_indexes(self) -> dict[int, int]:
+        """Return the 1-based positions of all sessions in the complete list, by id."""
+        self._invalidate_if_changed()
+        if self._list_indexes is None:
+            (ids,) = self._db.execute(
+                "select json_group_array(number) from (select number from conversations"
+                " where visibility in ('listed', 'archived') order by updated_at desc, number desc)"
+            ).fetchone()
+            self._list_indexes = dict(zip(msgspec.json.decode(ids, type=list[int]), count(1), strict=False))
+        return self._list_indexes
+
+    def workspaces(self) -> list[KnownWorkspace]:
+        """Return all workspaces of the archive."""
+        self._invalidate_if_changed()
+        if self._workspaces is None:
+            self._workspaces = known_workspaces(self._db)
+        return self._workspaces
+
+    def _invalidate_if_changed(self) -> None:
+        if self._version.has_changed():
+            self._sessions.clear()
+            self._list_indexes = None
+            self._workspaces = None

@@ -7,7 +7,6 @@ from typing import TypeVar
 from backscroll.archive import Archive
 from backscroll.errors import ArchiveError
 from backscroll.index import Index, IndexDamagedError
-from backscroll.ingest.indexer import update
 
 __all__ = ["IndexAccess"]
 
@@ -24,6 +23,8 @@ class IndexAccess:
 
     def update(self) -> None:
         """Index what the archive has queued. Raises `ArchiveError` if the index cannot be written."""
+        from backscroll.ingest.indexer import update  # start-up: most searches find the index up to date
+
         try:
             update(self._archive, self.index)
         except (OSError, IndexDamagedError) as error:

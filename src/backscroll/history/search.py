@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from backscroll.history.stores import Stores
 from backscroll.index import Filter as QueryFilter
@@ -14,7 +14,6 @@ from backscroll.index.query.parser import invalid_filters
 from backscroll.index.results.highlights import find_spans
 from backscroll.model import SearchResult, SessionSummary
 from backscroll.model.redaction import SecretLocation
-from backscroll.redact.redactor import Redactor
 from backscroll.search.known_secrets import learn_named_secrets
 from backscroll.search.search import (
     By,
@@ -25,6 +24,9 @@ from backscroll.search.search import (
     search_pattern,
     search_words,
 )
+
+if TYPE_CHECKING:
+    from backscroll.redact.redactor import Redactor
 
 __all__ = [
     "find_in_session",

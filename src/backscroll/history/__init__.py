@@ -1,6 +1,7 @@
 """The public library. Everything an interface can do is reachable from here.
 
-    history.py         History: the contract's methods, and the parts below as attributes
+    history.py         History: the contract's methods, and its parts as attributes
+    parts/             transcript, annotations, statistics, exports, resume and more
     stores.py          the archive and the index of one home
     index_access.py    build, update and query the index
     session_refs.py    find a session by ref
@@ -8,14 +9,6 @@
     sync.py            read changes into the archive
     search.py          word and pattern search
     recall.py          sessions that help with a task
-    transcript.py      history.transcript: messages and turns of a session
-    annotations.py     history.annotations: tags, stars, notes, titles
-    archive_admin.py   history.archive_admin: status, verify, forget, rebuild, extract
-    statistics.py      history.statistics: tokens, costs, a year in review
-    resume.py          history.resume: resume, open, hand over
-    exports.py         history.exports: files, secrets
-    live.py            history.live: watch and follow
-    source_files.py    history.source_files: audit of the tools' files
     demo.py            write a made-up history
 
 Names are loaded on first use. Shell completion imports `CompletionNames` alone, which keeps it fast.

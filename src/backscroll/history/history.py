@@ -20,14 +20,14 @@ from backscroll.history.workspaces import find_workspace
 from backscroll.sources.protocols import RetentionPolicy
 
 if TYPE_CHECKING:
-    from backscroll.history.annotations import Annotations
-    from backscroll.history.archive_admin import ArchiveAdmin
-    from backscroll.history.exports import Exports
-    from backscroll.history.live import Live
-    from backscroll.history.resume import Resume
-    from backscroll.history.source_files import SourceFiles
-    from backscroll.history.statistics import Statistics
-    from backscroll.history.transcript import Transcript
+    from backscroll.history.parts.annotations import Annotations
+    from backscroll.history.parts.archive_admin import ArchiveAdmin
+    from backscroll.history.parts.exports import Exports
+    from backscroll.history.parts.live import Live
+    from backscroll.history.parts.resume import Resume
+    from backscroll.history.parts.source_files import SourceFiles
+    from backscroll.history.parts.statistics import Statistics
+    from backscroll.history.parts.transcript import Transcript
     from backscroll.model import Filter, PaginatedResult, Retention, SearchResult, Session, SessionSummary
     from backscroll.model.events import EventLog
     from backscroll.model.export_format import Format
@@ -286,56 +286,62 @@ class History:
     @cached_property
     def transcript(self) -> Transcript:
         """Messages and turns of a session."""
-        from backscroll.history.transcript import Transcript  # start-up: a part is loaded on first use
+        from backscroll.history.parts.transcript import Transcript  # start-up: a part is loaded on first use
 
         return Transcript(self._stores)
 
     @cached_property
     def annotations(self) -> Annotations:
         """Tags, stars, notes and titles that users add, in the archive only."""
-        from backscroll.history.annotations import Annotations  # start-up: a part is loaded on first use
+        from backscroll.history.parts.annotations import (
+            Annotations,  # start-up: a part is loaded on first use
+        )
 
         return Annotations(self._stores)
 
     @cached_property
     def archive_admin(self) -> ArchiveAdmin:
         """Status, verification, erasure, rebuild and extraction."""
-        from backscroll.history.archive_admin import ArchiveAdmin  # start-up: a part is loaded on first use
+        from backscroll.history.parts.archive_admin import (
+            ArchiveAdmin,  # start-up: a part is loaded on first use
+        )
 
         return ArchiveAdmin(self._stores)
 
     @cached_property
     def statistics(self) -> Statistics:
         """Counts, tokens and costs."""
-        from backscroll.history.statistics import Statistics  # start-up: a part is loaded on first use
+        from backscroll.history.parts.statistics import Statistics  # start-up: a part is loaded on first use
 
         return Statistics(self._stores)
 
     @cached_property
     def resume(self) -> Resume:
         """Resume a session in its tool, open its files, or hand it over."""
-        from backscroll.history.resume import Resume  # start-up: a part is loaded on first use
+        from backscroll.history.parts.resume import Resume  # start-up: a part is loaded on first use
 
         return Resume(self._stores)
 
     @cached_property
     def exports(self) -> Exports:
         """Sessions as files, and the secrets in them."""
-        from backscroll.history.exports import Exports  # start-up: a part is loaded on first use
+        from backscroll.history.parts.exports import Exports  # start-up: a part is loaded on first use
 
         return Exports(self._stores)
 
     @cached_property
     def live(self) -> Live:
         """Changes while the tools write."""
-        from backscroll.history.live import Live  # start-up: a part is loaded on first use
+        from backscroll.history.parts.live import Live  # start-up: a part is loaded on first use
 
         return Live(self._stores)
 
     @cached_property
     def source_files(self) -> SourceFiles:
         """Audit of the tools' files."""
-        from backscroll.history.source_files import SourceFiles  # start-up: a part is loaded on first use
+        from backscroll.history.parts.source_files import (
+            SourceFiles,  # start-up: a part is loaded on first use
+        )
 
         return SourceFiles(self._stores)
 

@@ -151,7 +151,7 @@ class SessionActionsApp(SessionListApp):
 
     def action_export(self) -> None:
         """Export the session to a file."""
-        from backscroll.history.exports import file_name  # start-up: loads the renderers
+        from backscroll.history.parts.exports import file_name  # start-up: loads the renderers
         from backscroll.model.export_format import FORMATS
         from backscroll.tui.dialogs import TextDialog
 

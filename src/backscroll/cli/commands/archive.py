@@ -19,7 +19,7 @@ from backscroll.render.json import encode_json
 from backscroll.render.terminal.humanize import pluralize
 
 if TYPE_CHECKING:
-    from backscroll.history.archive_admin import UpgradeResult
+    from backscroll.history.parts.archive_admin import UpgradeResult
 
 __all__ = ["command"]
 

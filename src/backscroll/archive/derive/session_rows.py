@@ -46,7 +46,7 @@ def write_sessions(db: sqlite3.Connection, sessions: Collection[SessionKey], now
     """Write the rows of sessions and of their subagents from their fragments."""
     strings, rollups = StringLookup(db), RollupWriter(db)
     mark_windows_changed(db, sessions)
-    for session in sessions:
+    for session in sorted(sessions):  # so that two archives of one history number them alike
         before = index_fields(db, session)
         _write_session(db, strings, rollups, session, now)
         queue_changes(db, session, before)
